@@ -33,10 +33,10 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV as LinearNBCV
 from streamnb.estimators.output_code_nb import OutputCodeNB as OutputCodeNB
 from streamnb.estimators.selector import FeatureSelector as FeatureSelector
 from streamnb.estimators.stacked_nb import StackedNB as StackedNB
-from streamnb.estimators.trained_cv_models import MarginClassifierCV as MarginClassifierCV
-from streamnb.estimators.trained_cv_models import SoftmaxRegressionCV as SoftmaxRegressionCV
 from streamnb.estimators.trained_models import MarginClassifier as MarginClassifier
+from streamnb.estimators.trained_models import MarginClassifierCV as MarginClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression as SoftmaxRegression
+from streamnb.estimators.trained_models import SoftmaxRegressionCV as SoftmaxRegressionCV
 from streamnb.estimators.tree_nb import TreeNB as TreeNB
 from streamnb.evaluation.evaluating import evaluate as evaluate
 from streamnb.evaluation.evaluation import Evaluation as Evaluation

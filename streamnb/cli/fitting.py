@@ -10,7 +10,7 @@ from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
 from streamnb.estimators.least_squares import LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.passes.dask_workers import connected
 from streamnb.searching.searching import search as find
 

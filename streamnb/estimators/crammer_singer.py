@@ -1,34 +1,31 @@
-"""The margin of several classes at once: the support vector machine of Crammer and Singer, exactly."""
+"""The support vector machine of Crammer and Singer, with and without cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
-from weakref import WeakValueDictionary
+from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import arguments, messages, persistence
-from streamnb.estimators.calibrated_fit import CalibratedClassifier
+from streamnb.core import messages, persistence
+from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.estimators.trained_on import Posed, Scanned
-from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
-from streamnb.rows.source import Source
-from streamnb.selection.penalty_search import Contender
-from streamnb.stats.class_stats import ClassStats
-from streamnb.training.cutting_planes import IDLE, CrammerSinger, CuttingPlanes, PlaneTrainer, SharedPlanes
-from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trained, train
-from streamnb.training.objectives import Objective
+from streamnb.selection.fold_models import FoldModel
+from streamnb.selection.penalty_search import PenaltySearch
+from streamnb.training.cutting_planes import CuttingPlanesMethod
+from streamnb.training.learner import FittedModel, Learner
 
-STRENGTHS = 0.001, 0.01, 0.1, 1.0
+HISTORY = "objective", "gap", "seconds"
+
+
+def _gap(self: Any) -> float:
+    """No weights have an objective that is lower by more than this."""
+    self._fitted_model()
+    return max(float(self.history_["gap"][-1]), 0.0)
 
 
 @persistence.register
-class CrammerSingerSVM(CalibratedClassifier):
+class CrammerSingerSVM(TrainedClassifier):
     r"""Linear support vector machine of all classes together, exactly: its `gap_` certifies the optimum.
 
     Minimises (Crammer and Singer 2001)
@@ -81,9 +78,8 @@ class CrammerSingerSVM(CalibratedClassifier):
     (['up', 'down'], True)
     """
 
-    _scheme = "ovr"
-    _history = ("objective", "gap", "seconds")
-    _fixed: ClassVar = {"l2": 0.0, "l1": 0.0}
+    _history = HISTORY
+    gap_ = property(_gap)
 
     def __init__(
         self,
@@ -99,100 +95,22 @@ class CrammerSingerSVM(CalibratedClassifier):
         class_weight: Any = None,
         calibration: str | None = None,
     ):
-        self.C, self.tol, self.max_passes = C, tol, max_passes
-        self.fit_intercept = fit_intercept
         self.start = start
-        self.transform = transform
-        self.normalize, self.idf, self.class_weight = normalize, idf, class_weight
-        self.calibration = calibration
+        self.C, self.tol, self.fit_intercept, self.max_passes = C, tol, fit_intercept, max_passes
+        self.transform, self.normalize, self.idf = transform, normalize, idf
+        self.class_weight, self.calibration = class_weight, calibration
 
-    @property
-    def _held(self) -> int:
-        return self.max_passes + 4  # a plane a read
-
-    @property
-    def gap_(self) -> float:
-        self._fitted_model()
-        return max(float(self.history_["gap"][-1]), 0.0)
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        if stats.multilabel:
-            raise ValueError("y is an indicator of labels, and CrammerSingerSVM needs one label a row")
-        return CrammerSinger()
-
-    def _n_rows(self, stats: ClassStats) -> int:
-        return len(stats.classes)
-
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        return super()._plan_reads(n_features, max(n_rows, 2), n_folds, limit)
-
-    def _asked(self) -> tuple[Penalties, int]:
-        return Penalties(1.0 / self._strength, 0.0), self.max_passes
-
-    def _reads(self, posed: Any, penalties: Penalties, max_passes: int) -> tuple[Any, Reads]:
-        trainer = PlaneTrainer(posed.task, posed.sums, posed.scale, self._strength, bool(self.fit_intercept))
-        return trainer, trainer.reads(float(self.tol), max_passes)
-
-    @property
-    def _strength(self) -> float:
-        """C of the model."""
-        return float(self.C)
-
-    def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> Any:
-        """Planes are no weights."""
-
-    def _train(self, trainer: PlaneTrainer, reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Trained:
-        self._lead(trainer)
-        trained = train(reads, rows, options, n_rows)
-        self.planes_ = trainer.planes
-        return trained
-
-    def _lead(self, trainer: PlaneTrainer) -> None:
-        """Give it planes of these rows that are known."""
-        if not isinstance(self._option("start"), str):
-            trainer.begin_from(self._option("start"))
-
-    def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
-        if len(stats.classes) == 2:
-            weights = np.diff(trained.weights, axis=1)
-            trained = Trained(weights, trained.converged, trained.left, trained.history)
-        return super()._model_of(stats, trained, scale)
-
-    def _check_penalties(self) -> None:
-        _check_strength("C", self.C)
-        arguments.one_of("fit_intercept", self.fit_intercept, [False, True])
-
-    def _check_start(self) -> None:
-        if not isinstance(self._option("start"), CuttingPlanes):
-            arguments.one_of("start", self._option("start"), ["auto"])
-
-    def _warn(self, part: float) -> None:
-        allowed = self._asked()[1]
-        what = f"max_passes={allowed}" if allowed == self.max_passes else f"the {allowed} allowed"
-        messages.warn(
-            f"{what} reads were spent: the objective may be {part:.3g} above the least, and "
-            f"tol={self.tol:g} of it is asked for; the model is usable, a smaller C takes fewer reads"
-        )
+    def _learner(self) -> Learner:
+        method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, self.start)
+        return learner_of(self, method, scheme="ovr")
 
     def _to_state(self) -> dict[str, Any]:
         state = super()._to_state()
         return {**state, "params": {name: "auto" if name == "start" else v for name, v in state["params"].items()}}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = False
-        return tags
-
-
-@dataclass(frozen=True, eq=False)
-class PosedToShare(Posed):
-    """What models of several C are trained on, and the planes that those which are open share."""
-
-    among: WeakValueDictionary[str, SharedPlanes]
-
 
 @persistence.register
-class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
+class CrammerSingerSVMCV(TrainedClassifierCV):
     """`CrammerSingerSVM` whose C is chosen by cross-validation in shared reads.
 
     A read serves every C of the grid without each fold that is still open, and the plane that one C leaves serves all
@@ -232,12 +150,9 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
     True
     """
 
-    _trainer: Any = PlaneTrainer
-    _history = CrammerSingerSVM._history
-    _fixed: ClassVar = {**CrammerSingerSVM._fixed, "start": "auto"}
-    _gaps, _n_short = np.zeros((1, 0)), (0, 0)  # and how many models have none that is small enough
-    _n_most = 0  # reads of one of these
-    _led: Sequence[tuple[np.ndarray, float]] = ()  # planes of all rows, out of those of the folds
+    _history = HISTORY
+    _gaps = np.zeros((1, 0))  # before there are any
+    gap_ = property(_gap)
 
     def __init__(
         self,
@@ -256,107 +171,36 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
         class_weight: Any = None,
         calibration: str | None = None,
     ):
+        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
         self.C, self.tol, self.fit_intercept, self.max_passes = C, tol, fit_intercept, max_passes
         self.transform, self.normalize, self.idf = transform, normalize, idf
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self._keep_choice(folds, scoring, rule, seed)
+        self.class_weight, self.calibration = class_weight, calibration
 
-    # ---- the grid ----------------------------------------------------------------------------------------------------
+    def _learner(self) -> Learner:
+        method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, shares=True)
+        return learner_of(self, method, scheme="ovr")
 
-    @property
-    def _kinds(self) -> list[str]:
-        return ["C"]
-
-    def _strengths(self, name: str) -> Sequence[float]:
-        if self.C is None:
-            return STRENGTHS
-        if np.ndim(self.C) > 1 or not np.size(self.C):
-            raise ValueError(f"C={self.C!r} should be a number above 0, or a list of one at least")
-        return sorted({_check_strength(*one) for one in arguments.each("C", self.C)})
-
-    @property
-    def _strength(self) -> float:
-        return float(self.best_["C"])
-
-    def _asked(self) -> tuple[Penalties, int]:
-        return CrammerSingerSVM._asked(self)[0], self.best_["max_passes"]
-
-    def _check_penalties(self) -> None:
-        TrainedClassifierCV._check_penalties(self)
-        arguments.one_of("fit_intercept", self.fit_intercept, [False, True])
-
-    def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
-        posed = super()._posed(stats, options)
-        return PosedToShare(**vars(posed), among=WeakValueDictionary())
-
-    def _reads_at(self, posed: Posed, point: dict[str, Any], max_passes: int) -> tuple[Any, Reads]:
-        assert isinstance(posed, PosedToShare)
-        shared, intercepts = posed.among.get("planes"), bool(self.fit_intercept)
-        if shared is None:
-            shared = posed.among["planes"] = SharedPlanes.of(posed.sums, posed.scale, intercepts, IDLE)
-        trainer = PlaneTrainer(posed.task, posed.sums, posed.scale, point["C"], intercepts, shared)
-        return trainer, trainer.reads(float(self.tol), max_passes)
-
-    # ---- the choice --------------------------------------------------------------------------------------------------
-
-    def _judge(
-        self, scanned: Scanned, models: list[Contender], folds: Any, most_reads: int | None, over: Any
-    ) -> tuple[list[Contender], Report]:
-        models, report = super()._judge(scanned, models, folds, most_reads, over)
-        n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self._by_point(models)]
-        factors = self.idf or isinstance(self.class_weight, str)  # of the rows outside each fold, which differ
-        factors = factors or self._step is not None  # as what is learned of them does
-        whole = [some for some in ends if len(some) == n_folds and not factors]
-        self._led = [
-            (sum(end.slope for end in some) / (n_folds - 1), sum(end.offset for end in some) / (n_folds - 1))
-            for some in whole
-        ]
-        return models, report
-
-    def _by_point(self, models: list[Contender]) -> list[list[Contender]]:
-        """The models of each C, by folds."""
-        ordered = sorted(models, key=lambda model: model.fold)
-        return [[model for model in ordered if model.point == point] for point in range(len(self._grid()))]
-
-    def _rank(self, scanned: Scanned, models: list[Contender]) -> None:
-        scores = self._search(scanned, self.max_passes).scores(models)
-        by_point = self._by_point(models)
-        grid = [{**point, "max_passes": _allowed(some)} for point, some in zip(scores.grid, by_point, strict=True)]
-        named = scores.named and {name: replace(own, grid=grid) for name, own in scores.named.items()}
-        self._scores = replace(scores, grid=grid, named=named)
-        self._gaps = np.array([[model.outcome.gap for model in some] for some in by_point])
-        short = [model.outcome.n_reads for model in models if not model.outcome.converged]
-        self._n_short, self._n_most = (len(short), len(models)), max(short, default=0)
-        self._choose()
+    def _rank(self, search: PenaltySearch, models: Sequence[FoldModel]) -> None:
+        ends = [[model.outcome for model in some] for some in search.by_point(models)]
+        self._gaps = np.array([[end.gap for end in some] for some in ends])
+        self._short = [end.n_reads for some in ends for end in some if not end.converged]
+        super()._rank(search, models)
 
     def _choose(self) -> None:
         super()._choose()
         self.cv_results_ |= {f"split{split}_gap": gaps for split, gaps in enumerate(self._gaps.T)}
 
-    def _lead(self, trainer: PlaneTrainer) -> None:
-        for slope, offset in self._led:
-            trainer.lead(slope, offset)
-        self._led = ()
-
-    def _course(self, trained: Trained) -> dict[str, np.ndarray]:
-        return trained.history
-
-    def _warn_chosen(self, trained: Trained) -> None:
-        n_short, n_models = self._n_short
-        if n_short:
+    def _warn_chosen(self, fitted: FittedModel) -> None:
+        if self._short:
             messages.warn(
-                f"{n_short} of {n_models} models without a fold have gaps above tol={self.tol:g} of their objectives, "
-                f"after {self._n_most} reads at most, as many as there were time and max_passes= for: cv_results_ has "
-                "the gaps; a smaller C takes fewer reads"
+                f"{len(self._short)} of {self._gaps.size} models without a fold have gaps above tol={self.tol:g} of "
+                f"their objectives, after {max(self._short)} reads at most, as many as there were time and max_passes= "
+                "for: cv_results_ has the gaps; a smaller C takes fewer reads"
             )
-        if not trained.converged:
-            self._warn(trained.left)
+        if fitted.warning:
+            messages.warn(fitted.warning)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
-
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        return super()._plan_reads(n_features, max(n_rows, 2), n_folds, limit)
 
     def _to_state(self) -> dict[str, Any]:
         return {**super()._to_state(), "gaps": self._gaps}
@@ -368,14 +212,3 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
         self._gaps = persistence.array("gaps", gaps, ["f8"], self._scores.scores.shape)
         self._choose()
         return self
-
-
-def _allowed(models: Sequence[Contender]) -> int:
-    """Reads that the fit to all rows may take: as many as models of its C, those that they made if time was over."""
-    ends = [model.outcome for model in models]
-    hurried = any(end.n_allowed == end.n_reads and not end.converged for end in ends)
-    return max(end.n_reads if hurried else end.n_allowed for end in ends)
-
-
-def _check_strength(name: str, C: Any) -> float:
-    return arguments.number_above_0(name, C, "0 leaves the losses no say")

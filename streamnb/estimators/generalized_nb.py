@@ -1,20 +1,16 @@
-"""Generalized naive Bayes: histograms of each feature in each class, corrected for what features tell twice."""
+"""Generalized naive Bayes: naive Bayes on bins, corrected for what features tell twice."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from streamnb.core import arguments, persistence
-from streamnb.encoding.bins import BinEdges
+from streamnb.core import persistence
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.preparation import StepRequest
-from streamnb.estimators.trained import TrainedClassifier
-from streamnb.estimators.trained_on import Posed
-from streamnb.stats.class_stats import ClassStats
-from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads
-from streamnb.training.generalized import CorrectionTrainer, WholePenalties, bayes_weights
-from streamnb.training.objectives import Logistic, Objective, Softmax
+from streamnb.estimators.trained import TrainedClassifier, learner_of
+from streamnb.training.generalized import CorrectionsMethod
+from streamnb.training.learner import Learner
+from streamnb.training.objectives import softmax_of
 
 
 @persistence.register
@@ -64,8 +60,6 @@ class GeneralizedNB(TrainedClassifier):
     True
     """
 
-    _fixed: ClassVar = {"l1": 0.0, "start": "auto", "normalize": None, "idf": False}
-
     def __init__(
         self,
         l2: float = 1.0,
@@ -79,32 +73,11 @@ class GeneralizedNB(TrainedClassifier):
         self.l2, self.bins, self.smoothing = l2, bins, smoothing
         self.tol, self.max_passes, self.class_weight = tol, max_passes, class_weight
 
+    def _learner(self) -> Learner:
+        return learner_of(self, CorrectionsMethod(softmax_of, self.smoothing))
+
     def _step_request(self) -> StepRequest:
         return StepRequest(type(self).__name__, self.bins if isinstance(self.bins, Bins) else Bins(self.bins))
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        return Softmax() if len(stats.classes) > 2 and not stats.multilabel else Logistic()
-
-    def _asked(self) -> tuple[Penalties, int]:
-        return WholePenalties(float(self.l2), 0.0), self.max_passes
-
-    @property
-    def _narrows(self) -> bool:
-        return False  # bins that no row is in are corrected with the others of their feature
-
-    def _reads(self, posed: Posed, penalties: Penalties, max_passes: int) -> tuple[Any, Reads]:
-        assert isinstance(self._step, BinEdges)
-        firsts, joint = self._step.firsts, not posed.task.objective.of_rows
-        bayes = bayes_weights(posed.sums, firsts, float(self.smoothing), joint)
-        trainer = CorrectionTrainer(posed.task, posed.sums, penalties, bayes, firsts)
-        return trainer, trainer.reads(float(self.tol), max_passes)
-
-    def _check_params(self) -> None:
-        if not isinstance(self.bins, Bins):
-            arguments.positive_integer("bins", self.bins, 2)
-        super()._check_params()
-        why = "at 0 a bin without rows of a class has log probability -inf"
-        arguments.number_above_0("smoothing", self.smoothing, why)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,53 +1,23 @@
-"""Label space transformation: least squares to the main components of many labels, which borrow from each other."""
+"""Label space transformation: least squares to the main components of many labels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-
-from streamnb.core import arguments, memory, persistence
-from streamnb.core.blas import one_thread
-from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV, PosedByProducts
-from streamnb.estimators.trained_on import Posed
-from streamnb.passes.options import RunOptions
-from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan
-from streamnb.selection.penalty_search import Turns
-from streamnb.solving.label_axes import LabelAxes, check_pairs
-from streamnb.solving.least_squares import LeastSquaresPath
-from streamnb.stats.class_stats import ClassStats
-from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trainer
-from streamnb.training.label_space import ComponentsByGradients, ComponentsByProducts
-
-HALVINGS = 5  # numbers of components to choose from where none are given
-PARTS = 13  # arrays as large as the weights of components, while these are found: those of conjugate gradients, and 3
-BEFORE, BESIDE = 4, 2  # arrays as large as the weights of all labels: before components are found, and meanwhile
+from streamnb.core import persistence
+from streamnb.estimators.trained import TrainedClassifier, learner_of
+from streamnb.estimators.trained_cv import TrainedClassifierCV
+from streamnb.training.label_space import LabelSpaceMethod
+from streamnb.training.learner import Learner
 
 
-@dataclass(frozen=True, eq=False)
-class PosedLabels(Posed):
-    """What a model is trained on, with the axes of the labels, and where products tell it, the weights by l2."""
-
-    axes: LabelAxes
-    path: LeastSquaresPath | None
-    known: dict[float, np.ndarray] = field(default_factory=dict)
-
-    def weights(self, l2: float) -> np.ndarray:
-        """Those of all components, (n_features + 1, M); each penalty is solved for once."""
-        if l2 not in self.known:
-            assert self.path is not None
-            weights = self.path.weights(l2)[0]
-            with one_thread():
-                of_components = weights @ self.axes.axes.T
-                self.known[l2] = np.vstack([of_components, -self.path.mean @ of_components])
-        return self.known[l2]
+def _components(self: Any) -> Learner:
+    method = LabelSpaceMethod(type(self).__name__, self.solver == "products", self.n_components)
+    return learner_of(self, method, scheme="ovr")
 
 
 @persistence.register
-class LabelSpace(LeastSquaresClassifier):
+class LabelSpace(TrainedClassifier):
     r"""Least squares to the main components of the labels of multi-label rows (PLST, about the mean).
 
     Of labels that go together, rare ones gain from common ones. One scan leaves the sums of products G of features and
@@ -91,8 +61,6 @@ class LabelSpace(LeastSquaresClassifier):
     0
     """
 
-    _fixed: ClassVar = {"l1": 0.0, "class_weight": None, "start": "auto", "standardize": False}
-
     def __init__(
         self,
         n_components: Any = None,
@@ -106,96 +74,15 @@ class LabelSpace(LeastSquaresClassifier):
         calibration: str | None = None,
         solver: str = "products",
     ):
-        self.n_components, self.l2, self.solver = n_components, l2, solver
-        self.tol, self.max_passes = tol, max_passes
-        self.transform = transform
-        self.normalize, self.idf, self.calibration = normalize, idf, calibration
+        self.n_components, self.l2, self.tol, self.max_passes = n_components, l2, tol, max_passes
+        self.transform, self.normalize, self.idf = transform, normalize, idf
+        self.calibration, self.solver = calibration, solver
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        self._check_components()
-
-    def _check_components(self) -> None:
-        if self.n_components is not None:
-            arguments.positive_integer("n_components", self.n_components)
-
-    def _opened_as_given(self, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
-        shape = getattr(given[1], "shape", None) if len(given) > 1 else None
-        n_labels = 0 if shape is None else shape[1] if len(shape) == 2 else 1
-        if shape is not None:  # what can be told before the scan
-            self._check_labels(n_labels)
-        rows = super()._opened_as_given(given, options, layer)
-        if shape is not None and rows.n_features is not None and options is not None:
-            check_pairs(n_labels, self._most(n_labels), options.memory_limit)
-            self._check_room(rows.n_features, 0, n_labels, 1, options)
-        return rows
-
-    def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
-        n_labels = len(stats.classes)
-        self._check_room(stats.n_features, self._n_held(stats), n_labels, n_rows // n_labels, options)
-
-    def _check_room(self, n_features: int, n_used: int, n_labels: int, n_models: int, options: RunOptions) -> None:
-        """Refuse weights of all labels, and beside them those of components in the features used, of so many models."""
-        whole, most = 8.0 * (n_features + 1) * n_labels * n_models, self._most(n_labels)
-        if self._by_products:
-            needed = self._held * whole
-        else:
-            of_components = 8.0 * PARTS * (n_used + 1) * most * n_models
-            needed = max(BEFORE * whole, BESIDE * whole + of_components)
-        if needed > (may := memory.allowed(options.memory_limit)):
-            what = f"{most:,} components of {n_labels:,} labels, and weights of these by {n_features:,} features,"
-            cure = "give a larger memory_limit, or take fewer n_components, labels or features (snb.FeatureSelector)"
-            memory.refuse(what, needed, may, cure)
-
-    def _check_labels(self, n_labels: int) -> None:
-        """Refuse labels that are no indicator, and more components than there are labels."""
-        if n_labels < 2:
-            raise ValueError(
-                f"y is one label a row; {type(self).__name__} is for a 2-D indicator of labels (n_rows, n_labels), two "
-                "at least: take snb.LeastSquaresClassifier for classes"
-            )
-        most = 0 if self.n_components is None else int(np.max(self.n_components))
-        if most > n_labels:
-            raise ValueError(f"n_components={most} is more than the {n_labels} labels of y; give as many at most")
-
-    def _scan(self, options: RunOptions) -> ClassScan:
-        return replace(super()._scan(options), labels=True)
-
-    @property
-    def _held(self) -> int:
-        return ComponentsByProducts.held if self._by_products else PARTS
-
-    def _most(self, n_labels: int) -> int:
-        """The number of components, or the largest of several."""
-        return n_labels if self.n_components is None else int(np.max(self.n_components))
-
-    def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
-        self._check_labels(len(stats.classes) if stats.multilabel else 1)
-        posed = super()._posed(stats, options)
-        axes = LabelAxes.of(stats, self._most(len(stats.classes)), options.memory_limit)
-        path = posed.path if isinstance(posed, PosedByProducts) else None
-        return PosedLabels(posed.task, posed.sums, posed.scale, None, axes, path)
-
-    def _reads(
-        self, posed: Posed, penalties: Penalties, max_passes: int, n_components: int | None = None
-    ) -> tuple[Trainer, Reads]:
-        assert isinstance(posed, PosedLabels)
-        axes = posed.axes.first(self._chosen(len(posed.axes.base)) if n_components is None else n_components)
-        trainer: Trainer
-        if posed.path is None:
-            trainer = ComponentsByGradients(posed.task, posed.sums, posed.scale, penalties, axes)
-        else:
-            weights = posed.weights(penalties.l2)[:, : len(axes.scatter)]
-            trainer = ComponentsByProducts(posed.task, weights, posed.scale, axes)
-        return trainer, trainer.reads(float(self.tol), max_passes)
-
-    def _chosen(self, n_labels: int) -> int:
-        """The number of components of the model."""
-        return self._most(n_labels)
+    _learner = _components
 
 
 @persistence.register
-class LabelSpaceCV(LeastSquaresClassifierCV, LabelSpace):
+class LabelSpaceCV(TrainedClassifierCV):
     """`LabelSpace` whose number of components and l2 are chosen by cross-validation: a scan of folds, and one to score.
 
     Of products all models follow without a read: those of a fold from one eigendecomposition of its features and one of
@@ -247,32 +134,9 @@ class LabelSpaceCV(LeastSquaresClassifierCV, LabelSpace):
         calibration: str | None = None,
         solver: str = "products",
     ):
-        options = {"tol": tol, "max_passes": max_passes, "transform": transform, "normalize": normalize}
-        options |= {"idf": idf, "calibration": calibration, "solver": solver}
-        LabelSpace.__init__(self, n_components, l2, **options)
-        self._keep_choice(folds, scoring, rule, seed)
+        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
+        self.n_components, self.l2, self.tol, self.max_passes = n_components, l2, tol, max_passes
+        self.transform, self.normalize, self.idf = transform, normalize, idf
+        self.calibration, self.solver = calibration, solver
 
-    def _check_components(self) -> None:
-        if np.ndim(self.n_components) > 1 or (self.n_components is not None and not np.size(self.n_components)):
-            raise ValueError(f"n_components={self.n_components!r} should be a number, or a list of one at least")
-        for number in [] if self.n_components is None else np.ravel(self.n_components).tolist():
-            arguments.positive_integer("n_components", number)
-
-    def _grid(self, n_rows: int | None = None) -> list[dict[str, Any]]:
-        if self.n_components is not None:
-            numbers = sorted(set(np.ravel(self.n_components).tolist()))
-        else:
-            numbers = sorted({max((n_rows or 1) >> halving, 1) for halving in range(HALVINGS)})
-        return [{**point, "n_components": number} for point in super()._grid() for number in numbers]
-
-    def _turns(
-        self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: Any = None, beside: int = 0
-    ) -> Turns:
-        n_models, most = len(self._grid(n_rows)) * n_folds, self._most(n_rows)
-        return Turns.of(n_models, n_features, most, self._held, options, n_used, beside)
-
-    def _reads_at(self, posed: Posed, point: dict[str, Any], max_passes: int) -> tuple[Trainer, Reads]:
-        return self._reads(posed, Penalties(point["l2"], 0.0), max_passes, point["n_components"])
-
-    def _chosen(self, n_labels: int) -> int:
-        return self.best_["n_components"]
+    _learner = _components

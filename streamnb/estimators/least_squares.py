@@ -1,45 +1,22 @@
-"""Least squares to the classes: by conjugate gradients in a few reads, or by sums of products in none."""
+"""Least squares classifiers, with and without cross-validation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-
-from streamnb.core import arguments, persistence
-from streamnb.estimators.calibrated_fit import CalibratedClassifier
+from streamnb.core import persistence
+from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.estimators.trained_on import Posed
-from streamnb.passes.options import RunOptions
-from streamnb.scanning.class_scan import ClassScan
-from streamnb.solving.least_squares import CONSTANT, LeastSquaresPath
-from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.second_moments import Products
-from streamnb.training import objectives
-from streamnb.training.by_products import ByProducts
-from streamnb.training.conjugate import ConjugateGradients
-from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trainer
-from streamnb.training.objectives import Objective
+from streamnb.training.conjugate import LeastSquaresMethod
+from streamnb.training.learner import Learner
 
 
-@dataclass(frozen=True, eq=False)
-class PosedByProducts(Posed):
-    """What a model is trained on, with what all weights follow from."""
-
-    path: LeastSquaresPath
-
-
-def _per_deviation(posed: Posed) -> np.ndarray:
-    """What features, scaled or not, are multiplied by so that they vary by 1; 1 for those that do not vary."""
-    sums = posed.sums
-    varies = sums.spread > CONSTANT * sums.squares
-    return np.where(varies, np.sqrt(sums.weight / np.where(varies, sums.spread, 1.0)), 1.0)
+def _least_squares(self: Any) -> Learner:
+    return learner_of(self, LeastSquaresMethod(self.solver == "products"), scheme="ovr")
 
 
 @persistence.register
-class LeastSquaresClassifier(CalibratedClassifier):
+class LeastSquaresClassifier(TrainedClassifier):
     r"""Least squares to the classes, each against the rest, by conjugate gradients: a step in all directions a read.
 
     Minimises for each class k, with c_ik = 1 for its rows and -1 for others,
@@ -70,10 +47,6 @@ class LeastSquaresClassifier(CalibratedClassifier):
     ['well', 'ill']
     """
 
-    _scheme = "ovr"
-    _trainer = ConjugateGradients
-    _fixed: ClassVar = {"l1": 0.0}
-
     def __init__(
         self,
         l2: float = 1.0,
@@ -89,65 +62,15 @@ class LeastSquaresClassifier(CalibratedClassifier):
         solver: str = "conjugate_gradients",
         standardize: bool = False,
     ):
-        self.solver, self.standardize = solver, standardize
-        self.l2 = l2
-        self.start = start
-        self.tol, self.max_passes = tol, max_passes
-        self.transform = transform
-        self.normalize = normalize
-        self.idf = idf
-        self.class_weight = class_weight
-        self.calibration = calibration
+        self.l2, self.start, self.tol, self.max_passes = l2, start, tol, max_passes
+        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
+        self.calibration, self.solver, self.standardize = calibration, solver, standardize
 
-    def _objective(self, stats: ClassStats) -> Objective:
-        return objectives.LeastSquares()
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        arguments.one_of("solver", self.solver, ["conjugate_gradients", "products"])
-        arguments.one_of("standardize", self._option("standardize"), [False, True])
-
-    @property
-    def _by_products(self) -> bool:
-        return self.solver == "products"
-
-    @property
-    def _narrows(self) -> bool:
-        return not self._by_products
-
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        moments, folds = super()._plan_scan()
-        return ((*moments, "gram") if self._by_products else moments), folds
-
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        plan = super()._plan_reads(n_features, n_rows, n_folds, limit)
-        if not self._by_products:
-            return plan
-        return {**plan, "most_reads": self._n_scans() + (self.calibration is not None)}
-
-    def _scan(self, options: RunOptions) -> ClassScan:
-        scan = super()._scan(options)
-        return replace(scan, how=Products(pooled="gram" in self._plan_pooled())) if self._by_products else scan
-
-    def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
-        posed = super()._posed(stats, options)
-        if self._option("standardize"):
-            posed = replace(posed, scale=_per_deviation(posed))
-        if not self._by_products:
-            return posed
-        factors = self._class_factors(stats)
-        path = LeastSquaresPath(stats if factors is None else stats.reweighted(factors), posed.scale)
-        return PosedByProducts(posed.task, posed.sums, posed.scale, None, path)
-
-    def _reads(self, posed: Posed, penalties: Penalties, max_passes: int) -> tuple[Trainer, Reads]:
-        if not isinstance(posed, PosedByProducts):
-            return super()._reads(posed, penalties, max_passes)
-        trainer = ByProducts(posed.task, posed.sums, penalties, posed.path)
-        return trainer, trainer.reads(float(self.tol), max_passes)
+    _learner = _least_squares
 
 
 @persistence.register
-class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
+class LeastSquaresClassifierCV(TrainedClassifierCV):
     """`LeastSquaresClassifier` whose l2 and number of reads are chosen by cross-validation in shared reads.
 
     Parameters and attributes are those of `MarginClassifierCV`, without l1, and:
@@ -191,14 +114,9 @@ class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
         solver: str = "conjugate_gradients",
         standardize: bool = False,
     ):
-        options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
-        options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
-        options |= {"solver": solver, "standardize": standardize}
-        LeastSquaresClassifier.__init__(self, l2, **options)
-        self._keep_choice(folds, scoring, rule, seed)
+        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
+        self.l2, self.start, self.tol, self.max_passes = l2, start, tol, max_passes
+        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
+        self.calibration, self.solver, self.standardize = calibration, solver, standardize
 
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        plan = super()._plan_reads(n_features, n_rows, n_folds, limit)
-        if not self._by_products:
-            return plan
-        return {**plan, "most_reads": self._n_scans() + plan["n_groups"] + (self.calibration is not None)}
+    _learner = _least_squares

@@ -1,91 +1,99 @@
-"""What classifiers that take a few reads of the rows have in common: the scan, the reads, and what follows."""
+"""Fits classifiers by one scan and a few reads of the rows."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict, fields, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.by_fold import StepsOfFolds
-from streamnb.encoding.learning import of_values, prepared
+from streamnb.encoding.learning import of_values
+from streamnb.estimators.bins import Bins
 from streamnb.estimators.classifier import Classifier, Parameter, decision_function
 from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.rows_of_fit import OF_ROWS
-from streamnb.estimators.trained_on import Posed, Scanned, TrainingRows, given_start, read_often
+from streamnb.models.calibrating import METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.problem.schemes import as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.scanning.class_scan import ClassScan
-from streamnb.selection.folded_scan import Applied
-from streamnb.stats.class_stats import ClassStats
-from streamnb.training import objectives
-from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, checkpoint_folder, train
-from streamnb.training.objectives import Objective, RowSums
-from streamnb.training.reading import ReadTask
+from streamnb.selection.fold_models import fit_at_point
+from streamnb.selection.folded_scan import ScannedRows, scan_to_train
+from streamnb.selection.out_of_fold import LEAST_FOLDS
+from streamnb.training.learner import FittedModel, Learner, checkpoint_folder
+from streamnb.training.method import Method
+from streamnb.training.objectives import check_strength
 
 _FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
+_OF_LEARNERS = {each.name for each in fields(Learner)} - {"name", "method"}
+
+Check = Callable[[str, Any], Any]  # of a parameter: its name and value; returns the value
+
+
+def _one_of(*allowed: Any) -> Check:
+    return lambda name, value: arguments.one_of(name, value, allowed)
+
+
+def _above_0(why: str) -> Check:
+    return lambda name, value: arguments.number_above_0(name, value, why)
+
+
+def _components(name: str, value: Any) -> int | None:
+    return None if value is None else arguments.positive_integer(name, value)
+
+
+POINT: dict[str, Check] = {  # parameters that may be chosen from a grid
+    "l2": check_strength,
+    "l1": check_strength,
+    "C": _above_0("0 leaves the losses no say"),
+    "n_components": _components,
+}
+CHECKS: dict[str, Check] = {
+    "tol": lambda name, value: arguments.finite_number(name, value, minimum=0.0),
+    "max_passes": arguments.positive_integer,
+    "idf": _one_of(False, True),
+    "calibration": _one_of(None, *METHODS),
+    "scheme": _one_of("ovr", "joint"),
+    "solver": _one_of("conjugate_gradients", "products"),
+    "standardize": _one_of(False, True),
+    "fit_intercept": _one_of(False, True),
+    "bins": lambda name, value: value if isinstance(value, Bins) else arguments.positive_integer(name, value, 2),
+    "smoothing": _above_0("at 0 a bin without rows of a class has log probability -inf"),
+}
+
+
+def learner_of(estimator: TrainedClassifier, method: Method, **more: Any) -> Learner:
+    """The learner that finds weights by a method, with the parameters that all of these classifiers may have."""
+    params = {name: value for name, value in estimator.get_params().items() if name in _OF_LEARNERS}
+    return Learner(type(estimator).__name__, method, **{**more, **params})
 
 
 class TrainedClassifier(Classifier):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
-    A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
+    A subclass has parameters and says which learner they ask for; what is done with a model once it is there follows
+    from `LinearModel`.
     """
 
-    _scheme = "joint"
-    _factor = 1.0  # of what is trained, in the weights of the model
-    _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
     transform = Parameter()
     decision_function = decision_function
-    _applied: Applied  # to rows, in the last fit
 
-    def __init__(
-        self,
-        l2: float = 1.0,
-        l1: float = 0.0,
-        *,
-        start: Any = "auto",
-        tol: float = 1e-4,
-        max_passes: int = 50,
-        transform: Any = None,
-        normalize: str | None = None,
-        idf: bool = False,
-        class_weight: Any = None,
-    ):
-        self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
-        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        """The loss, for such labels."""
+    def _learner(self) -> Learner:
+        """How weights are found."""
         raise NotImplementedError
 
-    @property
-    def _narrows(self) -> bool:
-        """Whether reads leave out features that no row has: not where these count, or no row is read."""
-        return True
-
-    @property
-    def _held(self) -> int:
-        """Arrays as large as the weights, while these are trained."""
-        return self._trainer.held
-
-    def _n_held(self, stats: ClassStats) -> int:
-        """Features that these arrays have: those that any row has."""
-        return len(objectives.features_used(stats))
-
-    def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
-        check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
+    def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
+        """The points that weights are found at, for so many rows of weights: here one."""
+        params = self.get_params()
+        return [{name: check(name, params[name]) for name, check in POINT.items() if name in params}]
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -145,164 +153,72 @@ class TrainedClassifier(Classifier):
         """
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
-            self._check_params()
             rows = self._opened_as_given((X, y, sample_weight), options, layer)
-            folding = as_folding(self._plan_scan()[1])
-            scanned = self._scanned(rows, (y, sample_weight), folding, options, checkpoint)
-            trained, scale = self._trained(scanned.stats, scanned.rows, scanned.options)
-            self._keep(self._model_of(scanned.stats, trained, scale), trained.history, trained.converged)
-            self.report_ = scanned.before + scanned.report + trained.report + self._settle(scanned)
-            if not trained.converged:
-                self._warn(trained.left)
+            learner, point, folding = self._learner(), self._grid()[0], as_folding(self._plan_scan()[1])
+            scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
+            fitted = fit_at_point(learner, scanned, point, learner.max_passes)
+            self._keep(replace(fitted, report=scanned.report + fitted.report))
+            if fitted.warning:
+                messages.warn(fitted.warning)
         return self
 
-    def _settle(self, scanned: Scanned) -> Report:
-        """What is left to do once there is a model."""
-        return Report()
+    def _scanned(
+        self,
+        learner: Learner,
+        rows: Source,
+        beside: Any,
+        folding: Folding | None,
+        options: RunOptions,
+        checkpoint: Any,
+    ) -> ScannedRows:
+        """The scan that all models start from, after what is learned of the rows before it."""
+        rows.check_read_again(learner.name)
+        learner.method.check_given(beside[0], rows.n_features, options.memory_limit)
+        steps = self._learned_by_fold(rows, options, folding)
+        options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+        row_options = RowOptions(of_values(self._step_request().transform), learner.normalize)
+        return scan_to_train(learner, row_options, steps, rows, beside, folding, options)
 
     def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
-        return (*objectives.MOMENTS, *(("nonzero",) if self._option("idf") else ())), None
+        learner = self._learner()
+        return learner.moments, None if learner.calibration is None else LEAST_FOLDS
 
     def _plan_pooled(self) -> tuple[str, ...]:
         """For `snb.plan`: the moments that are summed over all classes, unless each counts otherwise."""
-        return () if self._option("class_weight") is not None else tuple(m for m in self._plan_scan()[0] if m != "sum")
+        return self._learner().pooled
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
-        one = {"n_models": 1, "model_bytes": 8 * self._held * (n_features + 1) * n_rows, "n_groups": 1}
-        return {**one, "most_reads": self._n_scans() + self.max_passes}
-
-    def _n_scans(self) -> int:
-        """How often the rows are scanned before they are read for the model."""
-        return 2 if self._option("idf") and self._option("normalize") is not None else 1
-
-    def _scanned(
-        self, given: Source, beside: Any, folding: Folding | None, options: RunOptions, checkpoint: Any
-    ) -> Scanned:
-        """What models start from: what is learned before the scan is, and idf, too, of the rows outside each fold.
-
-        Of idf and normalize, idf comes first, and that takes a scan of its own.
-        """
-        given.check_read_again(type(self).__name__)
-        steps = self._learned_by_fold(given, options, folding)
-        options = replace(options, checkpoint=checkpoint_folder(checkpoint))
-        rows = read_often(prepared(steps.whole, given, *beside), options)
-        given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
-        weighted = self._weighted if self._option("idf") and self._option("normalize") is not None else None
-        self._applied, before = Applied.of(self._row_options(), weighted, given, options, folding, steps)
-        of_folds, report = self._applied.scanned(self._scan(options), folding, given, options)
-        return Scanned(
-            of_folds, TrainingRows.of(of_folds.stats, given, rows, options, self._narrows), options, before, report
-        )
-
-    def _weighted(self, stats: ClassStats) -> ClassStats:
-        factors = self._class_factors(stats)
-        return stats if factors is None else stats.reweighted(factors)
-
-    def _scan(self, options: RunOptions) -> ClassScan:
-        scan = ClassScan((), self._applied.options, memory_limit=options.memory_limit, together=self._plan_pooled())
-        return scan.with_moments(self._plan_scan()[0])
-
-    def _trained(self, stats: ClassStats, rows: TrainingRows, options: RunOptions) -> tuple[Trained, Any]:
-        """The weights, and what features are multiplied by before these."""
-        posed = self._posed(stats, options)
-        trainer, reads = self._reads(rows.posed(posed), *self._asked())
-        return rows.of_all(self._train(trainer, reads, rows.read, options, stats.n_rows), stats.n_features), posed.scale
-
-    def _train(self, trainer: Any, reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Trained:
-        """Read what the model of all rows asks for."""
-        trainer.judges, trainer.n_threads = False, options.threads
-        return train(reads, rows, options, n_rows)
-
-    def _asked(self) -> tuple[Penalties, int]:
-        """The penalties of the model, and how often the rows may be read for it."""
-        return Penalties(float(self._option("l2")), float(self._option("l1"))), self.max_passes
-
-    def _reads(self, posed: Posed, penalties: Penalties, max_passes: int) -> tuple[Trainer, Reads]:
-        """What trains, and the reads that it asks for."""
-        trainer = self._trainer(posed.task, posed.sums, posed.scale, penalties)
-        return trainer, trainer.reads(float(self.tol), max_passes, posed.towards)
-
-    def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
-        """What is trained on rows of these statistics."""
-        factors, weighted = self._class_factors(stats), self._weighted(stats)
-        row_checks.check_total_weight(weighted.total_weight)
-        seen = weighted.classes[weighted.weight > 0].tolist()
-        if len(seen) < 2 and not weighted.multilabel:
-            raise ValueError(f"y holds one class only ({seen}); {type(self).__name__} needs at least 2 classes")
-        objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
-        self._check_memory(stats, n_rows, options)
-        later = self._option("idf") and self._option("normalize") is None
-        scale = objectives.inverse_frequency(weighted) if later else None
-        zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
-        task = ReadTask(objective, stats.options, stats.classes, zeros, ones, 1.0, factors)
-        towards = None if isinstance(self._option("start"), str) else self._given_start(weighted, n_rows, scale)
-        return Posed(task, RowSums.of(weighted), scale, towards)
-
-    def _n_rows(self, stats: ClassStats) -> int:
-        """Rows of weights."""
-        return 1 if objectives.one_row(stats) else len(stats.classes)
-
-    def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
-        """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
-        of_rows = stats.classes, (stats.n_features, n_rows), scale, self._applied.options
-        return given_start(self._option("start"), *of_rows, self._objective(stats)) / self._factor
-
-    def _class_factors(self, stats: ClassStats) -> np.ndarray | None:
-        """What the weight of each class is multiplied by."""
-        given = self._option("class_weight")
-        if given is None:
-            return None
-        if stats.multilabel:
-            raise ValueError(f"class_weight={given!r} is for one label a row; give sample_weight")
-        checked = arguments.check_class_weight(given, stats.classes)
-        return arguments.class_factors(checked, stats.classes, stats.weight)
+        learner = self._learner()
+        n_models = 1 if learner.calibration is None else LEAST_FOLDS
+        n_rows = max(n_rows, learner.method.n_columns(n_rows))
+        return {
+            "n_models": n_models,  # open at a time
+            "model_bytes": n_models * 8 * learner.method.n_arrays * (n_features + 1) * n_rows,
+            "n_groups": 1,
+            "most_reads": learner.n_scans + learner.most_reads + learner.reads_to_calibrate,
+        }
 
     def _step_request(self) -> StepRequest:
         return StepRequest(type(self).__name__, vars(self)["transform"])
 
-    def _row_options(self) -> RowOptions:
-        return RowOptions(of_values(self._step_request().transform), self._option("normalize"))
-
     def _check_params(self) -> None:
-        self._check_penalties()
-        self._check_start()
-        arguments.finite_number("tol", self.tol, minimum=0.0)
-        arguments.positive_integer("max_passes", self.max_passes)
-        arguments.one_of("idf", self._option("idf"), [False, True])
-        self._row_options()
+        for name, value in self.get_params().items():
+            if name in CHECKS:
+                CHECKS[name](name, value)
+        self._grid()
+        learner = self._learner()
+        if not isinstance(learner.start, learner.method.starts_from):
+            arguments.one_of("start", learner.start, ["auto"])
+        RowOptions(of_values(self._step_request().transform), learner.normalize)
 
-    def _check_start(self) -> None:
-        if not isinstance(self._option("start"), LinearModel):
-            arguments.one_of("start", self._option("start"), ["auto"])
-
-    def _check_penalties(self) -> None:
-        for name in ("l2", "l1"):
-            objectives.check_strength(name, self._option(name))
-
-    def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
-        scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
-        weights, intercepts = self._factor * trained.weights[:-1], self._factor * trained.weights[-1]
-        return LinearModel(stats.classes, weights, intercepts, scheme, stats.options, scale=scale)
-
-    def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
-        self._model, self._calibrated, self.history_, self.n_passes_ = model, False, history, len(history["objective"])
-        self.converged_, self.classes_, self.n_features_in_ = (
-            converged,
-            model.classes_,
-            self._preparation.n_features(model.n_features),
-        )
-
-    def _warn(self, part: float) -> None:
-        left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
-        if self.n_passes_ < self.max_passes:
-            messages.warn(f"after {self.n_passes_} reads the objective falls no more in float64: {left}; raise tol")
-        else:
-            messages.warn(
-                f"max_passes={self.max_passes} reads were spent: {left}; the model is usable, more reads may make it "
-                "better (or worse: reads that end early regularise)"
-            )
+    def _keep(self, fitted: FittedModel) -> None:
+        model, self.history_, self.report_ = fitted.model, fitted.history, fitted.report
+        self._model, self._calibrated, self.converged_ = model, fitted.calibrated, fitted.converged
+        self.classes_, self.n_passes_ = model.classes_, len(fitted.history["objective"])
+        self.n_features_in_ = self._preparation.n_features(model.n_features)
+        self.__dict__.update(fitted.attributes)
 
     @property
     def partial_fit(self) -> NoReturn:
@@ -322,6 +238,14 @@ class TrainedClassifier(Classifier):
     def _fitted_model(self) -> LinearModel:
         check_is_fitted(self, "history_")
         return self._model
+
+    def _gives_probabilities(self) -> bool:
+        if self._learner().scheme != "joint" and not self._calibrated:
+            raise AttributeError(
+                "scores are no probabilities before they are calibrated: fit with calibration='sigmoid', or call "
+                "calibrate(X, y) with rows held back"
+            )
+        return True
 
     def _calibrates(self) -> bool:
         return True
@@ -357,16 +281,15 @@ class TrainedClassifier(Classifier):
             raise ValueError(f"{cls.__name__} should have a model, history {cls._history}, and whether it converged")
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
-        arguments.check_class_weight(self._option("class_weight"), model.classes_)
+        arguments.check_class_weight(self.get_params().get("class_weight"), model.classes_)
         for name, column in history.items():
             persistence.array(name, column, ["f8"], (len(history["objective"]),))
         self._restore_rows(fitted, self._step_request(), fitted.get("step"), model.n_features)
-        self._keep(model, history, converged)
-        self.report_ = Report._from_state(fitted["report"])
-        self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
+        is_calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
+        self._keep(FittedModel(model, history, converged, Report._from_state(fitted["report"]), is_calibrated))
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = self._learner().method.multilabel
         return tags

@@ -5,7 +5,7 @@ from typing import Any
 from streamnb.estimators.label_space import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
-from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
 from streamnb.problem.penalties import L1
 from streamnb.rows.column_maps import QUANTILE_NORMAL

@@ -18,7 +18,7 @@ from streamnb.estimators import (
     output_code_nb,
     selector,
     stacked_nb,
-    trained_cv_models,
+    trained_models,
     tree_nb,
 )
 from streamnb.problem import mixed, together
@@ -48,6 +48,6 @@ REGISTERED = (
     tree_nb,
     selector,
     stacked_nb,
-    trained_cv_models,
+    trained_models,
 )
 __all__ = ["load"]

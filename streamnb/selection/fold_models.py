@@ -1,13 +1,15 @@
-"""Models of the rows outside each fold, trained in shared reads, and a sample of rows that they can be asked of."""
+"""Trains models without each fold in shared reads, and calibrates by them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import label_checks, row_checks
+from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -17,12 +19,19 @@ from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
-from streamnb.selection.row_sample import RowSample
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead, likes_of
+from streamnb.selection.folded_scan import ScannedRows
+from streamnb.selection.grid_scores import scored
+from streamnb.selection.out_of_fold import calibrated_out_of_fold
+from streamnb.selection.row_sample import RowSample, sample_size
+from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, likes_of
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import Reads, Trained, check_rows, options_of
+from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
+from streamnb.training.method import Trained, Trainer
 from streamnb.training.objectives import class_codes
-from streamnb.training.reading import ReadTask
+from streamnb.training.reading import ReadSums, n_used
+
+DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
+PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,39 +71,168 @@ class SampleTask(PassTask):
         return arrays["sample"]
 
 
-def trained_together(
-    reads: Sequence[Reads],
+class FoldModel:
+    """A model on its way: a point of a grid, without the rows of a fold.
+
+    Attributes
+    ----------
+    request : ReadRequest or None
+        What it asks of the next read; None once it is closed.
+    scores : list, for the weights that were judged, of (value, (K,) or None, error or None) by each scorer
+    used : list of (R + 1,), how many of these were not 0 in each row, and how many features in any
+    course : list of int
+        After each read, which of these weights the model was.
+    objectives : list of float, after each read
+    trained : Trained or None
+        In the end, where nobody judges the weights of each read.
+    outcome : what its trainer tells of it in the end
+    """
+
+    def __init__(self, fold: int, point: int, trainer: Trainer):
+        self.fold, self.point, self.task = fold, point, trainer.task
+        self.trainer: Any = trainer
+        self._reads: Any = trainer.reads()
+        self.request: ReadRequest | None = None
+        self.scores: list[list[tuple[float, Any, Any]]] = []
+        self.used: list[np.ndarray] = []
+        self.course: list[int] = []
+        self.objectives: list[float] = []
+        self.trained: Trained | None = None
+        self.outcome: Any = None
+
+    def go_on(self, sums: ReadSums | None) -> None:
+        """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
+        judges = self.trainer.judges
+        try:
+            task, judged = self._reads.send(sums)  # None, to begin with
+            while task is None and not judges:
+                task, _ = self._reads.send(None)
+            self.request = ReadRequest(self.fold, task, judged if judges else None)
+        except StopIteration as end:
+            self.request, self.trained = None, None if judges else end.value
+        for objective in self.trainer.objectives[len(self.course) :]:
+            self.course.append(self.trainer.reached)
+            self.objectives.append(objective)
+        if self.request is None or self._gains_nothing():
+            self.leave()
+        elif self.request.judged is not None:
+            self.used.append(n_used(self.request.judged))
+
+    def leave(self) -> None:
+        """Let it be what it has come to."""
+        self.outcome, self.request = self.trainer.outcome, None
+        self.trainer = self._reads = None
+
+    def after(self, n_reads: int) -> int:
+        """Which of the weights that were judged the model was after so many reads."""
+        reached = self.course[min(n_reads, len(self.course)) - 1] if self.course else 0
+        return min(reached, len(self.scores) - 1)
+
+    def _gains_nothing(self) -> bool:
+        """Whether its score has not risen for long; one that its fold cannot tell has no say."""
+        values = [self.scores[at][0][0] for at in self.course if at < len(self.scores)]
+        defined = [value for value in values if not np.isnan(value)]
+        best = int(np.argmax(defined)) if defined else 0
+        return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow ones rest for longer before they rise
+
+
+def train_together(
+    models: list[FoldModel],
     stats: ClassStats,
     judge: Judge,
-    likes: Sequence[ReadTask],
     rows: Source,
     options: RunOptions,
-) -> tuple[list[Trained], Report]:
-    """Train one model for each fold, on the rows outside it; a checkpoint is a folder, with a file for each read.
+    name: str,
+    scorer: Scorer | None = None,
+    time_is_up: Callable[[], bool] | None = None,
+) -> Report:
+    """Read rows with folds for all models until none of them asks for more; each is judged, where there is a scorer.
 
-    `likes` are reads of the rows as the model of each fold wants them.
+    Where `time_is_up`, models are left where they are, once they can be judged. A checkpoint is a folder, with a
+    file for each read.
     """
+    report, left, sums, number = Report(), models, [None] * len(models), 0
+    likes = likes_of({model.fold: model.task for model in models})
     assert stats.folding is not None
-    apart = likes_of(dict(enumerate(likes)))
-    found: dict[int, Trained] = {}
-    left: list[tuple[int, Any]] = [(fold, None) for fold in range(len(reads))]  # folds, and what their models read
-    report, number = Report(), 0
-    while True:
-        asked = []
-        for fold, sums in left:
-            try:
-                task, _ = reads[fold].send(sums)
-                while task is None:  # weights to be judged, which nobody does here
-                    task, _ = reads[fold].send(None)
-                asked.append(Asked(fold, task, None))
-            except StopIteration as end:
-                found[fold] = end.value
-        if not asked:
-            return [found[fold] for fold in range(len(reads))], report
-        number += 1
-        title = f"read {number} of {len(asked)} models"
-        shared = SharedRead(tuple(asked), stats.folding, judge, likes[0], title, apart)
-        total, more = run(shared, rows, options_of(options, f"folds-read-{number:03}"))
-        check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
-        left = [(model.fold, sums) for model, sums in zip(asked, total.sums, strict=True)]
-        report = report + more
+    with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
+        while True:
+            for model, own in zip(left, sums, strict=True):
+                model.trainer.share(own)
+            list(pool.map(FoldModel.go_on, left, sums))
+            left = [model for model in left if model.request is not None]
+            if time_is_up is not None and time_is_up():
+                can_be_judged = all(model.scores for model in left)
+                for model in left:
+                    model.leave() if can_be_judged else model.trainer.finish_soon()
+                left = [] if can_be_judged else left
+            if not left:
+                return report
+            number += 1
+            requests = tuple(model.request for model in left if model.request is not None)
+            title = _title(number, left, scorer)
+            task = SharedRead(requests, stats.folding, judge, models[0].task, title, likes)
+            total, more = run(task, rows, options_of(options, f"{name}-{number:03}"))
+            check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
+            for fold, evaluation in enumerate(total.judged):
+                if scorer is not None and (judged := [left[i] for i in task.judged(fold)]):
+                    _keep_scores(judged, evaluation, scorer)
+            sums, report = total.sums, report + more
+
+
+def _keep_scores(judged: Sequence[FoldModel], evaluation: Any, scorer: Scorer) -> None:
+    """Keep how the models of a fold were judged in a read."""
+    for model in judged:
+        model.scores.append([])
+    for one in scorer.each:
+        values, per_class, errors = scored(replace(one, others=()), evaluation, len(judged))
+        for i, model in enumerate(judged):
+            of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
+            model.scores[-1].append((float(np.round(values[i], DIGITS)), of_classes, error))
+
+
+def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> str:
+    """What the progress bar says: of the best point the mean score and objective so far."""
+    title = f"read {number} of {len(models)} models"
+    known: dict[int, list[tuple[float, float]]] = {}
+    for model in models:
+        if model.course and model.scores:
+            score = model.scores[model.after(number - 1)][0][0]
+            known.setdefault(model.point, []).append((score, model.objectives[-1]))
+    if scorer is None or not known:
+        return title
+    score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
+    return f"{title}, {scorer.name} {score:.4f}, objective {objective:.4g}"
+
+
+def fit_at_point(learner: Learner, scanned: ScannedRows, point: dict[str, Any], max_passes: int) -> FittedModel:
+    """The model of all rows at a point, in so many reads at most, and calibrated where the learner asks for it."""
+    fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options)
+    return fitted if learner.calibration is None else _calibrated(learner, fitted, scanned, point, max_passes)
+
+
+def _calibrated(
+    learner: Learner, fitted: FittedModel, scanned: ScannedRows, point: dict[str, Any], max_passes: int
+) -> FittedModel:
+    """The same, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
+    of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
+    n_folds = len(stats.folds)
+    learner = replace(learner, method=learner.method.warm_started(()))  # by nothing: what is known is of all rows
+    learner.check_memory(stats, n_folds, options)
+    others = [of_folds.outside(fold) for fold in range(n_folds)]
+    data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(others)]
+    trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
+    models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
+    judge = Judge.of(learner, stats, frozenset(), n_folds)
+    report = train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
+    size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
+    task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
+    sampled, more = run(task, scanned.given, options_of(options, "sample"))
+
+    def of_rest(fold: int) -> Any:
+        trained = models[fold].trained
+        assert trained is not None
+        return learner.model(others[fold], data[fold], trained)
+
+    assert learner.calibration is not None
+    model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, learner.calibration)
+    return replace(fitted, model=model, calibrated=True, report=fitted.report + report + more)

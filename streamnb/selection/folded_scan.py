@@ -1,20 +1,23 @@
 """Scans rows for the statistics of all rows and of the rows outside each fold."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.learning import prepared
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.family import Family
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import run_scans
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import options_of
+from streamnb.training.data import TrainingRows, read_often
+from streamnb.training.learner import Learner, options_of
 from streamnb.training.objectives import inverse_frequency
 
 
@@ -50,60 +53,6 @@ class ScannedFolds:
             return self.rests[split]
         repeat, fold = divmod(split, self.stats.n_folds)
         return self.stats.without_fold(fold, repeat)
-
-
-@dataclass(frozen=True, eq=False)
-class Applied:
-    """What is done to all rows, and what for the models without each fold where that is something else.
-
-    `steps` were learned of the rows, and are done before `options`.
-    """
-
-    options: RowOptions
-    outside: Sequence[RowOptions] = ()
-    steps: StepsOfFolds = field(default_factory=StepsOfFolds)
-
-    @classmethod
-    def of(
-        cls,
-        asked: RowOptions,
-        weighted: Callable[[ClassStats], ClassStats] | None,
-        rows: Source,
-        options: RunOptions,
-        folding: Folding | None,
-        steps: StepsOfFolds,
-    ) -> tuple["Applied", Report]:
-        """With the idf of all rows, and of those outside each fold, from a scan before the rows are normalised.
-
-        `weighted` says how rows count for it; without it, what is asked for is done to all alike.
-        """
-        plain = cls(replace(asked, normalize=None), steps=steps)
-        if weighted is None:
-            return replace(plain, options=asked, outside=plain._learned(asked)), Report()
-        plain = replace(plain, outside=plain._learned(plain.options))
-        scan = ClassScan(("nonzero",), plain.options, memory_limit=options.memory_limit)
-        found, report = plain.scanned(scan, folding, rows, options, "idf")
-        n_splits = 0 if folding is None else folding.n_splits
-        all_rows, *outside = (
-            replace(asked, scale=FeatureScale(inverse_frequency(weighted(some))))
-            for some in (found.stats, *map(found.outside, range(n_splits)))
-        )
-        learned = plain.outside or [plain.options] * n_splits
-        each = [replace(way, learned=one.learned) for way, one in zip(outside, learned, strict=True)]
-        return cls(all_rows, each, steps), report
-
-    def _learned(self, options: RowOptions) -> list[RowOptions]:
-        """What is done to rows outside each fold, after what was learned of them."""
-        return [replace(options, learned=step) for step in self.steps.outside]
-
-    def scanned(
-        self, scan: ClassScan, folding: Folding | None, rows: Source, options: RunOptions, name: str = "scan"
-    ) -> tuple[ScannedFolds, Report]:
-        """The statistics with these folds, from one read of rows to which nothing has been done."""
-        whole = replace(scan, folding=folding, options=replace(scan.options, learned=self.steps.whole))
-        outside = [replace(scan, folding=folding, options=way) for way in self.outside]
-        found, report = scan_folds({"all": whole}, {"all": outside}, rows, options_of(options, name))
-        return found["all"], report
 
 
 def scan_maps(
@@ -151,3 +100,82 @@ def scan_folds(
             stats = replace(stats, folds=folds, folding=scan.folding)
         folded[name] = ScannedFolds(stats, rests)
     return folded, report
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedRows:
+    """Rows that were scanned to train models of them: the statistics with folds, and how the rows are read on.
+
+    Attributes
+    ----------
+    of_folds : ScannedFolds
+    given : Source
+        The rows, to which nothing has been done.
+    rows, shared : TrainingRows
+        As the model of all rows reads them, and as those without each fold share them.
+    options : RunOptions
+    report : Report
+        Of what was read so far, and `scan_report` of the scan alone.
+    """
+
+    of_folds: ScannedFolds
+    given: Source
+    rows: TrainingRows
+    shared: TrainingRows
+    options: RunOptions
+    report: Report
+    scan_report: Report
+
+    @property
+    def stats(self) -> ClassStats:
+        """The statistics with folds."""
+        return self.of_folds.stats
+
+
+def scan_to_train(
+    learner: Learner,
+    row_options: RowOptions,
+    steps: StepsOfFolds,
+    given: Source,
+    beside: Sequence[Any],
+    folding: Folding | None,
+    options: RunOptions,
+) -> ScannedRows:
+    """Scan rows for a learner; idf, too, is learned of the rows outside each fold for the models without it.
+
+    `beside` are the labels and weights of the rows. Of idf and normalize, idf comes first.
+    """
+    step, rows = steps.whole, read_often(prepared(steps.whole, given, *beside), options)
+    given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
+    outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
+    if learner.idf_first:
+        plain = ClassScan(("nonzero",), replace(row_options, normalize=None), memory_limit=options.memory_limit)
+        found, before = _scan_rows(plain, outside, steps.whole, given, folding, options_of(options, "idf"))
+        n_splits = 0 if folding is None else folding.n_splits
+        every = (found.stats, *map(found.outside, range(n_splits)))
+        scales = [FeatureScale(inverse_frequency(learner.weighted(stats))) for stats in every]
+        ways = outside or [row_options] * n_splits
+        pairs = zip([row_options, *ways], scales, strict=True)
+        row_options, *outside = [replace(way, scale=scale) for way, scale in pairs]
+    scan = learner.scan(row_options, options.memory_limit)
+    of_folds, report = _scan_rows(scan, outside, steps.whole, given, folding, options_of(options, "scan"))
+    training = TrainingRows.of(of_folds.stats, rows, options, step, learner.method.narrows)
+    shared = training  # but as given where what is done to rows was learned outside the fold
+    if of_folds.rests:
+        shared = TrainingRows(given, of_folds.stats.n_features, row_options)
+    return ScannedRows(of_folds, given, training, shared, options, before + report, report)
+
+
+def _scan_rows(
+    scan: ClassScan,
+    outside: Sequence[RowOptions],
+    step: LearnedStep | None,
+    rows: Source,
+    folding: Folding | None,
+    options: RunOptions,
+) -> tuple[ScannedFolds, Report]:
+    """The statistics of all rows after a step, and of those outside each fold where these are prepared otherwise."""
+    whole = replace(scan, folding=folding, options=replace(scan.options, learned=step))
+    ways = [replace(whole, options=replace(way, normalize=scan.options.normalize)) for way in outside]
+    found, report = scan_folds({"all": whole}, {"all": ways}, rows, options)
+    return found["all"], report

@@ -1,12 +1,12 @@
-"""Penalties and the number of reads chosen together: all models of all folds are trained in the same reads.
+"""Chooses penalties and the number of reads by models of all folds that share reads.
 
 A read brings every open model one step, and judges the weights that it has come to on the rows of its fold. So the
 score is known after every read, and reads are a hyperparameter like the penalties: ending early regularises, too.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,21 +15,21 @@ from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.passes.run import run
-from streamnb.rows.source import Source
+from streamnb.problem.schemes import as_scheme
 from streamnb.selection.cross_validation import check_sheet
-from streamnb.selection.grid_scores import GridScores, check_defined, scored
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead, likes_of
-from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import Reads, Trainer, check_rows, options_of
-from streamnb.training.reading import ReadSums, n_used
-
-PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
-DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
+from streamnb.selection.fold_models import FoldModel, fit_at_point, train_together
+from streamnb.selection.folded_scan import ScannedRows
+from streamnb.selection.grid_scores import GridScores, check_defined
+from streamnb.selection.out_of_fold import check_calibration
+from streamnb.selection.shared_reads import Judge
+from streamnb.training.data import TrainingData
+from streamnb.training.learner import FittedModel, Learner
+from streamnb.training.method import Method
+from streamnb.training.objectives import features_used
 
 
 @dataclass(frozen=True)
-class Turns:
+class ModelGroups:
     """How many models there are, and how many of them are read for at a time.
 
     Attributes
@@ -47,21 +47,21 @@ class Turns:
     @classmethod
     def of(
         cls,
+        method: Method,
         n_models: int,
         n_features: int,
         n_rows: int,
-        held: int,
         options: RunOptions,
         n_used: int | None = None,
         beside: int = 0,
-    ) -> "Turns":
+    ) -> "ModelGroups":
         """For weights (n_features, n_rows), of which each open model has one array for reads, and one of sums a thread.
 
-        And one of the sums of these threads. Beside these it has `held` arrays of those features that are used; and all
-        models together have `beside` bytes.
+        And one of the sums of these threads. Beside these it has arrays that its method holds, of those features that
+        are used; and all models together have `beside` bytes.
         """
-        of_rows = (2 + options.threads) * (n_features + 1)
-        model_bytes = 8 * n_rows * (of_rows + held * ((n_features if n_used is None else n_used) + 1))
+        of_rows, n_used = (2 + options.threads) * (n_features + 1), n_features if n_used is None else n_used
+        model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.n_arrays * (n_used + 1))
         at_once = min(max((memory.allowed(options.memory_limit) - beside) // model_bytes, 1), n_models)
         return cls(n_models, model_bytes, at_once)
 
@@ -86,194 +86,108 @@ class Turns:
             )
 
 
-class Contender:
-    """A model on its way: a point of the grid of penalties, without the rows of a fold.
-
-    Attributes
-    ----------
-    asks : Asked or None
-        What it asks of the next read; None once it is closed.
-    scores : list, for the weights that were judged, of (value, (K,) or None, error or None) by each scorer
-    used : list of (R + 1,), how many of these were not 0 in each row, and how many features in any
-    course : list of int
-        After each read, which of these weights the model was.
-    objectives : list of float, after each read
-    outcome : what its trainer tells of it in the end
-    """
-
-    def __init__(self, fold: int, point: int, trainer: Trainer, reads: Reads):
-        self.fold, self.point, self.task = fold, point, trainer.task
-        self._open: tuple[Trainer, Reads] | None = (trainer, reads)
-        self.asks: Asked | None = None
-        self.scores: list[list[tuple[float, Any, Any]]] = []
-        self.used: list[np.ndarray] = []
-        self.course: list[int] = []
-        self.objectives: list[float] = []
-        self.outcome: Any = None
-
-    def note(self, sums: ReadSums | None) -> None:
-        """Take what models share from what was read."""
-        if self._open is not None:
-            self._open[0].note(sums)
-
-    def hurry(self) -> None:
-        """Ask to be judged soon."""
-        if self._open is not None:
-            self._open[0].hurry()
-
-    def go_on(self, sums: ReadSums | None) -> None:
-        """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
-        assert self._open is not None
-        trainer, reads = self._open
-        try:
-            self.asks = Asked(self.fold, *reads.send(sums))  # None, to begin with
-        except StopIteration:
-            self.asks = None
-        for objective in trainer.objectives[len(self.course) :]:
-            self.course.append(trainer.reached)
-            self.objectives.append(objective)
-        if self.asks is None or self._gains_nothing():
-            self.leave()
-        elif self.asks.judged is not None:
-            self.used.append(n_used(self.asks.judged))
-
-    def leave(self) -> None:
-        """Let it be what it has come to."""
-        if self._open is not None:
-            self.outcome = self._open[0].outcome
-        self.asks = self._open = None
-
-    def after(self, n_reads: int) -> int:
-        """Which of the weights that were judged the model was after so many reads."""
-        reached = self.course[min(n_reads, len(self.course)) - 1] if self.course else 0
-        return min(reached, len(self.scores) - 1)
-
-    def _gains_nothing(self) -> bool:
-        """Whether its score has not risen for long; one that its fold cannot tell has no say."""
-        values = [self.scores[at][0][0] for at in self.course if at < len(self.scores)]
-        defined = [value for value in values if not np.isnan(value)]
-        best = int(np.argmax(defined)) if defined else 0
-        return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow ones rest for longer before they rise
-
-
 @dataclass(frozen=True, eq=False)
 class PenaltySearch:
-    """Penalties and numbers of reads to choose from, and how they are judged.
+    """Points of a grid, and numbers of reads, judged by models without each fold that are trained in shared reads.
 
     Attributes
     ----------
-    grid : points of penalties by name, such as {"l2": 1.0}
-    stats : ClassStats, with the folds
-    trainer : callable
-        What trains without the rows of a fold at a point of the grid, and its reads.
-    judge, scorer
+    learner : Learner
+    grid : points by name, such as {"l2": 1.0}
+    scanned : ScannedRows
+    scorer : Scorer
     """
 
+    learner: Learner
     grid: Sequence[dict[str, Any]]
-    stats: ClassStats
-    trainer: Callable[[int, dict[str, Any]], tuple[Trainer, Reads]]
-    judge: Judge
+    scanned: ScannedRows
     scorer: Scorer
+
+    def groups(self, n_folds: int | None = None) -> ModelGroups:
+        """How many models of so many folds are open at a time."""
+        stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
+        n_features, n_rows = self.scanned.shared.n_features, learner.method.n_rows(stats)
+        beside = self.scanned.of_folds.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
+        n_models = len(self.grid) * (len(stats.folds) if n_folds is None else n_folds)
+        n_used = len(features_used(stats))
+        return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, beside)
+
+    def check(self) -> None:
+        """Refuse, before models are trained, what no fold can learn from, or what there is no memory for."""
+        scanned, learner = self.scanned, self.learner
+        stats, options = scanned.stats, scanned.options
+        self.groups().check(options)
+        if learner.calibration is not None:
+            check_calibration(learner.calibration, learner.scheme, len(stats.folds))
+            learner.check_memory(stats, len(stats.folds), options)
+        learner.data(scanned.of_folds.whole, scanned.rows, options)
 
     def run(
         self,
-        rows: Source,
-        options: RunOptions,
-        turns: Turns,
         folds: Sequence[int] | None = None,
-        over: Callable[[], bool] | None = None,
-    ) -> tuple[list[Contender], Report]:
-        """The models of all penalties, of some folds where they are named, each judged after every read.
+        most_reads: int | None = None,
+        time_is_up: Callable[[], bool] | None = None,
+    ) -> tuple[list[FoldModel], Report]:
+        """The models of all points, of some folds where they are named, each judged after every read.
 
-        Where time is `over`, models are left where they are, once they can be judged. A checkpoint is a folder, with a
-        file for each read.
+        In so many reads at most, those for models that wait for memory among them, or until `time_is_up`. A
+        checkpoint is a folder, with a file for each read.
         """
-        models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
-        check_sheet(turns.n_models, models, self.stats, self.scorer, options.memory_limit, turns.at_once)
-        check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
-        folds = range(len(self.stats.folds)) if folds is None else folds
+        stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
+        folds = range(len(stats.folds)) if folds is None else folds
+        groups, max_passes = self.groups(len(folds)), learner.max_passes
+        groups.announce(max_passes)
+        if most_reads is not None:
+            max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
+            if max_passes < 2:
+                raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
+        needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
+        judge = Judge.of(learner, stats, needs, len(self.grid) * len(stats.folds))
+        models = f"{groups.n_models} models of {len(stats.classes)} classes"
+        check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)
+        check_scorer(self.scorer, judge.evaluation(1).of_point(0))
+        shared = stats, judge, self.scanned.shared.read, options
+
+        @cache
+        def data(fold: int) -> TrainingData:
+            return learner.data(self.scanned.of_folds.outside(fold), self.scanned.shared, options, fold)
+
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
         done, report = [], Report()
-        with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
-            for number, first in enumerate(range(0, len(every), turns.at_once), 1):
-                asked = every[first : first + turns.at_once]
-                group = [Contender(fold, point, *self.trainer(fold, self.grid[point])) for fold, point in asked]
-                report = report + self._train(group, rows, options, f"folds-{number:02}", pool, over or _never)
-                done.extend(group)
+        for number, first in enumerate(range(0, len(every), groups.at_once), 1):
+            group = [
+                FoldModel(fold, point, learner.trainer(data(fold), self.grid[point], max_passes))
+                for fold, point in every[first : first + groups.at_once]
+            ]
+            report = report + train_together(group, *shared, f"folds-{number:02}-read", self.scorer, time_is_up)
+            done.extend(group)
         return done, report
 
-    def _train(
-        self,
-        group: list[Contender],
-        rows: Source,
-        options: RunOptions,
-        name: str,
-        pool: ThreadPoolExecutor,
-        over: Callable[[], bool],
-    ) -> Report:
-        """Read until no model of the group asks for more, or time is over."""
-        report, left, sums, number = Report(), group, [None] * len(group), 0
-        likes = likes_of({contender.fold: contender.task for contender in group})
-        assert self.stats.folding is not None
-        while True:
-            for contender, own in zip(left, sums, strict=True):
-                contender.note(own)
-            list(pool.map(Contender.go_on, left, sums))
-            if over():
-                for contender in left:
-                    contender.hurry()
-                if all(contender.scores for contender in left):
-                    for contender in left:
-                        contender.leave()
-                    return report
-            left = [contender for contender in left if contender.asks is not None]
-            if not left:
-                return report
-            number += 1
-            asked = tuple(contender.asks for contender in left if contender.asks is not None)
-            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left), likes)
-            total, more = run(task, rows, options_of(options, f"{name}-read-{number:03}"))
-            check_rows(number, total.rows.tolist(), [part.n_rows for part in self.stats.folds])
-            for fold, evaluation in enumerate(total.judged):
-                self._note([left[i] for i in task.judged(fold)], evaluation)
-            sums, report = total.sums, report + more
+    def fit(self, point: dict[str, Any], models: Sequence[FoldModel]) -> FittedModel:
+        """The model of all rows at a point, after those without folds."""
+        scanned, learner = self.scanned, self.learner
+        alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
+        n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self.by_point(models)]
+        method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
+        return fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"])
 
-    def _note(self, judged: list[Contender], evaluation: Any) -> None:
-        """Keep the scores of the models of a fold."""
-        if not judged:
-            return
-        for contender in judged:
-            contender.scores.append([])
-        for scorer in self.scorer.each:
-            values, per_class, errors = scored(replace(scorer, others=()), evaluation, len(judged))
-            for i, contender in enumerate(judged):
-                of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
-                contender.scores[-1].append((float(np.round(values[i], DIGITS)), of_classes, error))
+    def by_point(self, models: Sequence[FoldModel]) -> list[list[FoldModel]]:
+        """The models of each point of the grid, by folds."""
+        ordered = sorted(models, key=lambda model: model.fold)
+        return [[model for model in ordered if model.point == point] for point in range(len(self.grid))]
 
-    def _title(self, number: int, left: list[Contender]) -> str:
-        """What the progress bar says: of the best penalty the mean score and objective so far."""
-        title = f"read {number} of {len(left)} models"
-        known: dict[int, list[tuple[float, float]]] = {}
-        for contender in left:
-            if contender.course and contender.scores:
-                score = contender.scores[contender.after(number - 1)][0][0]
-                known.setdefault(contender.point, []).append((score, contender.objectives[-1]))
-        if not known:
-            return title
-        score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
-        return f"{title}, {self.scorer.name} {score:.4f}, objective {objective:.4g}"
-
-    def scores(self, done: Sequence[Contender]) -> GridScores:
+    def scores(self, done: Sequence[FoldModel]) -> GridScores:
         """The scores of each penalty after each read, up to the last of its models, in the folds of these."""
         grid, found, used = [], [], []
-        for number, point in enumerate(self.grid):
-            models = sorted((one for one in done if one.point == number), key=lambda contender: contender.fold)
+        for point, models in zip(self.grid, self.by_point(done), strict=True):
+            allowed = self.learner.method.final_max_passes([model.outcome for model in models])
             for n_reads in range(1, max(1, *(len(model.course) for model in models)) + 1):
                 at = [model.after(n_reads) for model in models]
-                grid.append({**point, "max_passes": n_reads})
+                grid.append({**point, "max_passes": n_reads if allowed is None else allowed})
                 found.append([model.scores[i] for model, i in zip(models, at, strict=True)])
                 used.append(np.mean([model.used[i] for model, i in zip(models, at, strict=True)], axis=0))
-        n_used, classes, scheme = np.rint(used).astype(np.int64), self.judge.classes, self.judge.scheme
+        n_used, stats = np.rint(used).astype(np.int64), self.scanned.stats
+        classes, scheme = stats.classes, as_scheme(self.learner.scheme, stats.classes, multilabel=stats.multilabel)
         n_features = scheme.of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
         each = {}
         for k, scorer in enumerate(self.scorer.each):
@@ -286,9 +200,9 @@ class PenaltySearch:
         return replace(first, named=each) if self.scorer.others else first
 
 
-def _never() -> bool:
-    """Time that is not short."""
-    return False
+def bytes_of_data(n_features: int, n_rows: int, n_folds: int) -> int:
+    """Of the sums that the models of each fold share, and the weights that they begin with."""
+    return 16 * (n_features + 1) * n_rows * n_folds
 
 
 def chosen(scores: GridScores, rule: str) -> int:

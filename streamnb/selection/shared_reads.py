@@ -1,17 +1,19 @@
-"""One read for many models: each leaves out the rows of its fold, which it is judged on as they pass."""
+"""Reads the rows once for many models, each of which is judged on its own fold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from streamnb.passes.contract import PassTask, Wants
-from streamnb.problem.schemes import Scheme
+from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.rows.block import Block
 from streamnb.rows.splits import Folding
 from streamnb.selection.cross_validation import empty_evaluation
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.learner import Learner
 from streamnb.training.objectives import class_codes
 from streamnb.training.reading import AFTER, FactoredWeights, FewRows, JudgedWeights, ReadSums, ReadTask, judged_scores
 
@@ -19,7 +21,7 @@ LONGEST_BLOCK = 32 << 20  # bytes of rows, which the weights of all models come 
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ReadRequest:
     """What a model asks of a read: sums over the rows outside its fold, and weights to judge on those inside.
 
     Weights (n_features + 1, R) are as rows want them that were not scaled; either may be None.
@@ -42,6 +44,12 @@ class Judge:
     needs: frozenset[str]
     n_models: int
     factor: float = 1.0
+
+    @classmethod
+    def of(cls, learner: Learner, stats: ClassStats, needs: frozenset[str], n_models: int) -> Self:
+        """How models that a learner finds are judged."""
+        scheme = as_scheme(learner.scheme, stats.classes, multilabel=stats.multilabel)
+        return cls(scheme, stats.classes, needs, n_models, learner.factor)
 
     def evaluation(self, n_points: int) -> Any:
         """What the models of a fold are judged with, empty."""
@@ -87,7 +95,7 @@ class SharedRead(PassTask):
     fold its own of `likes`, where what is done to rows was learned outside it.
     """
 
-    models: tuple[Asked, ...]
+    models: tuple[ReadRequest, ...]
     folding: Folding
     judge: Judge
     like: ReadTask

@@ -1,4 +1,4 @@
-"""Least squares by conjugate gradients: each read brings the product of the second moments with some directions.
+"""Solves least squares by conjugate gradients, or from sums of products.
 
 M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952). All
 rows of weights go in one read, and as the matrix of their systems is the same, each of them goes to the best point in
@@ -14,9 +14,15 @@ import numpy as np
 from streamnb.core.blas import one_thread
 from streamnb.core.threads import in_order
 from streamnb.kernels.directions import lengths
-from streamnb.training.descent import pieces
-from streamnb.training.fitting import Reads, Trainer
-from streamnb.training.reading import power_above
+from streamnb.solving.least_squares import LeastSquaresPath
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.coordinates import CentredFeatures
+from streamnb.training.data import TrainingData
+from streamnb.training.descent import Penalties, pieces
+from streamnb.training.fitting import DescentTrainer
+from streamnb.training.method import Method, Reads, Trained, Trainer
+from streamnb.training.objectives import LeastSquares, Objective
+from streamnb.training.reading import FactoredWeights, JudgedWeights, ReadTask, power_above
 
 ROUNDING = 1e-20  # of a sum of squares, what rounding of scores may add to one about the mean
 UNIT = 0.5  # the largest loss along a direction of length 1
@@ -83,40 +89,71 @@ def _inverse(curvatures: np.ndarray) -> np.ndarray:
     return axes / values[distinct] @ axes.T
 
 
-class ConjugateGradients(Trainer):
-    """Solves (G + l2 I) W = T, where G are the second moments about the means and T follows from the scan."""
+class LeastSquaresMethod(Method):
+    """Least squares to the classes, by conjugate gradients or, where the scan sums `products`, in no read."""
 
-    held = 10
-    judged_later = 1
+    n_arrays = 10
+    scoring_reads = 1
+
+    def __init__(self, products: bool):
+        self.products, self.narrows = products, not products
+
+    def objective(self, stats: ClassStats) -> Objective:
+        return LeastSquares()
+
+    def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> LeastSquaresPath | None:
+        return LeastSquaresPath(stats, data.scale) if self.products else None
+
+    def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
+        if not self.products:
+            return ConjugateGradients(data, Penalties(point["l2"], 0.0), tol, max_passes)
+        weights, used = np.vstack(data.solved.weights(point["l2"])), CentredFeatures(data.sums, data.scale)
+        return Solved(data.task, weights, weights * used.of_all(used.factors))
+
+
+class Solved(Trainer):
+    """Weights that are known without a read, and those that are judged, as rows want them that were not scaled."""
+
+    def __init__(self, task: ReadTask, weights: JudgedWeights, judged: JudgedWeights):
+        self.task, self._weights, self._judged = task, weights, judged
+
+    def reads(self) -> Reads:
+        yield None, self._judged
+        weights = self._weights.expanded() if isinstance(self._weights, FactoredWeights) else self._weights
+        return Trained(weights, True, 0.0, {name: np.zeros(0) for name in ("objective", "gradient_norm", "seconds")})
+
+
+class ConjugateGradients(DescentTrainer):
+    """Solves (G + l2 I) W = T, where G are the second moments about the means and T follows from the scan.
+
+    Goes on until the residual is no longer than `tol` times that of the start. With weights to start from, the steps to
+    these are the directions of the first read.
+    """
 
     @property
-    def reached(self) -> int:
+    def reached(self) -> int:  # type: ignore[override]
         return self.n_passes
 
-    def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
-        """Go on until the residual is no longer than `tol` times that of the start.
-
-        `towards` are weights of another model: the steps to these are the directions of the first read.
-        """
+    def reads(self) -> Reads:
         start, scale = self._start(), self._often() * self._memory.scale
         point, objective = start.point, start.objective
         residual = np.negative(start.gradient, out=start.gradient)
         first = left = self._memory.length(residual)
-        if towards is None:
+        if self._towards is None:
             step = scale * residual
         else:
-            step = self._about_means(towards[self._kept])
+            step = self._at.from_model(self._towards)
             step[-1] = 0.0  # about the means, the intercepts of the start are the best ones for any weights
-        while left > tol * first and self.n_passes < max_passes:
+        while left > self._tol * first and self.n_passes < self._max_passes:
             product, seconds = yield from self._product(step, point)
             directions = Directions(step, product, self.n_threads)
             objective -= directions.take(point, residual)
             left = self._memory.length(residual)
             self._note(objective, left, seconds)
-            if left > tol * first and self.n_passes < max_passes:
+            if left > self._tol * first and self.n_passes < self._max_passes:
                 step = directions.leave(scale * residual)
-        yield None, self._of_raw_rows(point) if self.judges else None
-        return self._ended(point, left <= tol * first, left / first if first > 0.0 else 0.0)
+        yield None, self._at.for_rows(point) if self.judges else None
+        return self._ended(point, left <= self._tol * first, left / first if first > 0.0 else 0.0)
 
     def _often(self) -> np.ndarray:
         """Roots of the shares of rows in which features are not 0, (n_features + 1, 1).
@@ -134,10 +171,10 @@ class ConjugateGradients(Trainer):
         divided by a power of two above that, which changes no bit, and then the grid is the same in all reads.
         """
         reach = np.empty(step.shape[1])
-        lengths(step, np.sqrt(self._spread + ROUNDING * self._squares)[:, 0], reach)
+        lengths(step, np.sqrt(self._at.spread + ROUNDING * self._at.squares)[:, 0], reach)
         powers = np.where(reach > 0.0, power_above(reach), 1.0)
         sums, seconds = yield from self._run(step, UNIT, judged=point, per=powers)
-        product = self._gradient(sums)
+        product = self._at.gradient(sums.gradient)
         product *= powers
         product[-1] = 0.0
         return self._penalties.smooth_gradient(step, product), seconds

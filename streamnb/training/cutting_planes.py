@@ -1,4 +1,4 @@
-"""The margin of several classes by cutting planes: each read leaves a plane below the loss, and a bound of the optimum.
+"""Trains multiclass support vector machines by cutting planes, with a bound of the optimum.
 
 K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines, JMLR 2 (2001);
 T. Joachims, Training linear SVMs in linear time, KDD 2006. The loss of all rows, L(W), is convex and a maximum of
@@ -9,16 +9,22 @@ minimization, JMLR 10, 2009): planes touch the loss nearer to the optimum then, 
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from streamnb.core.blas import one_thread
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.coordinates import CentredFeatures
+from streamnb.training.data import TrainingData
 from streamnb.training.descent import dot
-from streamnb.training.fitting import SLACK, Reads, Trained
-from streamnb.training.objectives import Objective, RowSums, class_codes
+from streamnb.training.fitting import SLACK
+from streamnb.training.method import Method, Reads, Trained, Trainer
+from streamnb.training.objectives import Objective, class_codes
 from streamnb.training.reading import ReadTask, power_above
 
 STEP = 0.25  # of the way from the best weights so far to those that the planes allow: where the next read is
@@ -30,7 +36,6 @@ ROUNDING = 1e-11  # of the slopes of the dual problem
 class CrammerSinger(Objective):
     """max_k (s_k + [k != y]) - s_y: one loss of all rows of weights, of which there is one for each class."""
 
-    name = "Crammer-Singer"
     of_rows = False
     bounded = True
 
@@ -69,13 +74,14 @@ class CuttingPlanes:
         return f"<CuttingPlanes: {len(self.slopes)}>"
 
     @classmethod
-    def first(cls, sums: RowSums, factors: np.ndarray, intercepts: bool) -> "CuttingPlanes":
+    def first(cls, at: CentredFeatures, intercepts: bool) -> "CuttingPlanes":
         """The plane at weights of 0, which the scan tells: there all other labels of a row lose as much."""
+        sums = at.sums
         own, weights = sums.own, sums.own_weight
         if own.shape[1] == 1:
             own, weights = np.column_stack([sums.whole - own[:, 0], own]), np.append(sums.weight - weights, weights)
         others = np.vstack([sums.whole[:, None] - own, sums.weight - weights]) / (len(weights) - 1)
-        slope = (others - np.vstack([own, weights])) * factors
+        slope = (others - np.vstack([own, weights])) * at.factors
         slope[-1] *= intercepts
         digest = sha256(repr((intercepts, sums.weight)).encode())
         for part in (slope, sums.squares, sums.magnitudes):
@@ -127,12 +133,7 @@ class SharedPlanes:
     def __init__(self, planes: CuttingPlanes, idle: float = np.inf):
         self.planes, self._idle = planes, idle
         self._numbers, self._used = np.arange(len(planes.slopes)), np.zeros(len(planes.slopes))
-        self._read = self._n_added = 0
-
-    @classmethod
-    def of(cls, sums: RowSums, scale: Any, intercepts: bool, idle: float = np.inf) -> "SharedPlanes":
-        """The one that the scan of the rows tells."""
-        return cls(CuttingPlanes.first(*_of_used(sums, scale), intercepts), idle)
+        self._read = 0
 
     def add(self, slope: np.ndarray, offset: float, read: int) -> None:
         """One more plane, left by the read of this number."""
@@ -172,73 +173,143 @@ class PlanesEnd:
     n_allowed: int
 
 
-class PlaneTrainer:
-    """Asks for a read at the best weights that the planes so far allow, until the bound is near enough.
+@dataclass(frozen=True, eq=False)
+class CuttingPlanesMethod(Method):
+    """Minimises abs(W)^2 / 2 + C L(W), the intercepts penalised like the weights of a feature that is always 1, or 0.
 
-    Minimises abs(W)^2 / 2 + C L(W), the intercepts penalised like the weights of a feature that is always 1, or 0.
+    Attributes
+    ----------
+    intercepts : bool
+    max_passes : int
+    start : CuttingPlanes or "auto"
+        Planes of the same rows to go on from.
+    shares : bool
+        Whether models of several C of the same rows that are open at a time share their planes.
+    known_planes : planes below the loss of all rows, their slopes and offsets
+    """
+
+    intercepts: bool
+    max_passes: int
+    start: Any = "auto"
+    shares: bool = False
+    known_planes: Sequence[tuple[np.ndarray, float]] = ()
+    multilabel = False
+    scoring_reads = 1
+    starts_from = CuttingPlanes
+
+    @property
+    def n_arrays(self) -> int:  # type: ignore[override]
+        return self.max_passes + 4  # a plane a read
+
+    def objective(self, stats: ClassStats) -> Objective:
+        if stats.multilabel:
+            raise ValueError("y is an indicator of labels, and CrammerSingerSVM needs one label a row")
+        return CrammerSinger()
+
+    def n_rows(self, stats: ClassStats) -> int:
+        return len(stats.classes)
+
+    def n_columns(self, n_rows: int) -> int:
+        return max(n_rows, 2)
+
+    def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> Any:
+        """Where open models find the planes that they share."""
+        return WeakValueDictionary()
+
+    def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
+        at, shared = CentredFeatures(data.sums, data.scale), data.solved.get("planes")
+        if shared is None:
+            shared = SharedPlanes(CuttingPlanes.first(at, self.intercepts), IDLE if self.shares else np.inf)
+        if self.shares:
+            data.solved["planes"] = shared
+        if not isinstance(self.start, str):
+            if self.start.rows != shared.planes.rows:
+                raise ValueError("start= has planes of other rows: X, y, weights and fit_intercept should be the same")
+            shared = SharedPlanes(self.start)
+        for slope, offset in self.known_planes:
+            shared.add(slope[at.kept], offset, 0)
+        return PlaneTrainer(data.task, at, shared, point["C"], self.intercepts, tol, max_passes)
+
+    def unconverged(self, trained: Trained, tol: float, allowed: int, max_passes: int) -> str:
+        what = f"max_passes={allowed}" if allowed == max_passes else f"the {allowed} allowed"
+        return (
+            f"{what} reads were spent: the objective may be {trained.left:.3g} above the least, and tol={tol:g} of it "
+            "is asked for; the model is usable, a smaller C takes fewer reads"
+        )
+
+    def warm_started(self, outcomes: Sequence[Any]) -> "CuttingPlanesMethod":
+        """For all rows: the planes of the models without each fold, for one C after the other, add up to theirs."""
+        known = [
+            (sum(end.slope for end in ends) / (len(ends) - 1), sum(end.offset for end in ends) / (len(ends) - 1))
+            for ends in outcomes
+        ]
+        return replace(self, start="auto", shares=False, known_planes=known)
+
+    def final_max_passes(self, outcomes: Sequence[Any]) -> int:
+        """As many as models of its C, those that they made if time was over."""
+        hurried = any(end.n_allowed == end.n_reads and not end.converged for end in outcomes)
+        return max(end.n_reads if hurried else end.n_allowed for end in outcomes)
+
+
+class PlaneTrainer(Trainer):
+    """Asks for a read at the best weights that the planes so far allow, until the bound is near enough.
 
     Parameters
     ----------
     task : ReadTask
-        What is read of rows.
-    sums : RowSums
-        Of the same rows, as the scan left them.
-    scale : (n_features,), optional
-        What features are multiplied by (idf).
+    at : CentredFeatures
+        The features of the same rows, and what these are multiplied by.
+    shared : SharedPlanes
+        Of the same rows, among models of several C.
     C : float
     intercepts : bool
-    shared : SharedPlanes, optional
-        Of the same rows, among models of several C; its own by default.
+    tol : float
+        Ends once the objective is no more than this part of itself above the bound.
+    max_passes : int
     """
 
-    judged_later = 1
-    reached = 0
-
     def __init__(
-        self, task: ReadTask, sums: RowSums, scale: Any, C: float, intercepts: bool, shared: SharedPlanes | None = None
+        self,
+        task: ReadTask,
+        at: CentredFeatures,
+        shared: SharedPlanes,
+        C: float,
+        intercepts: bool,
+        tol: float,
+        max_passes: int,
     ):
-        self.task, self.objectives = task, ()  # it is judged once, in the end
-        self._sums, self._factors = _of_used(sums, scale)
-        self._C, self._intercepts = C, intercepts
-        self._kept = np.append(np.flatnonzero(sums.squares > 0.0), len(sums.squares))  # rows of weights; others stay 0
-        self._shared = SharedPlanes.of(sums, scale, intercepts) if shared is None else shared
-        self._weights = np.zeros((len(self._kept), task.weights.shape[1]))
+        self.task, self._at, self._shared = task, at, shared
+        self._C, self._intercepts, self._tol, self._max_passes = C, intercepts, tol, max_passes
+        self._weights = np.zeros((len(at.kept), task.weights.shape[1]))
         self._noted: tuple[Any, float] = (None, 0.0)  # what was read last, and the loss
         self._n_reads, self._hurries = 0, False
-        self.outcome: PlanesEnd | None = None
 
     @property
     def planes(self) -> CuttingPlanes:
         """Those that reads left so far."""
         return self._shared.planes
 
-    def begin_from(self, planes: CuttingPlanes) -> None:
-        """Go on from planes of the same rows."""
-        if planes.rows != self.planes.rows:
-            raise ValueError("start= has planes of other rows: X, y, weights and fit_intercept should be the same")
-        self._shared = SharedPlanes(planes)
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return {"planes_": self.planes}
 
-    def lead(self, slope: np.ndarray, offset: float) -> None:
-        """Take a plane that lies below the loss of these rows from elsewhere."""
-        self._shared.add(slope[self._kept], offset, 0)
-
-    def hurry(self) -> None:
+    def finish_soon(self) -> None:
         """Be judged as it is: time is over."""
         self._hurries = True
 
-    def note(self, sums: Any) -> None:
+    def share(self, sums: Any) -> None:
         """Leave the plane of what was read to all models that share planes, before any of these goes on."""
         if sums is None or self._noted[0] is sums:
             return
-        slope, loss = sums.gradient[self._kept] * self._factors, float(sums.losses[0, 0])
+        slope, loss = sums.gradient[self._at.kept] * self._at.factors, float(sums.losses[0, 0])
         slope[-1] *= self._intercepts
         self._n_reads, self._noted = self._n_reads + 1, (sums, loss)
         self._shared.add(slope, loss - dot(slope, self._weights), self._n_reads)
 
-    def reads(self, tol: float, max_passes: int) -> Reads:
-        """Go on until the objective is no more than `tol` of itself above the bound."""
+    def reads(self) -> Reads:
+        tol, max_passes = self._tol, self._max_passes
         shares, own = self._shared.shares(self._C, {})
-        best, least, bound = self._weights, self._C * self._sums.weight, self.planes.bound(shares)
+        best, least, bound = self._weights, self._C * self._at.sums.weight, self.planes.bound(shares)
         history: dict[str, list[float]] = {"objective": [], "gap": [], "seconds": []}
         while not self._n_reads or (least - bound > tol * least and self._n_reads < max_passes and not self._hurries):
             began, weights = time.perf_counter(), self.planes.weights(shares)
@@ -246,47 +317,36 @@ class PlaneTrainer:
                 weights = best + STEP * (weights - best)
             self._weights = weights
             sums = yield self._read(weights), None
-            self.note(sums)
+            self.share(sums)
             value = 0.5 * dot(weights, weights) + self._C * self._noted[1]
             if value < least:
                 best, least = weights, value
             shares, own = self._shared.shares(self._C, own)
             bound = max(bound, self.planes.bound(shares))
-            for column, noted in zip(
-                history.values(), (value, least - bound, time.perf_counter() - began), strict=True
-            ):
-                column.append(noted)
+            noted = value, least - bound, time.perf_counter() - began
+            for column, one in zip(history.values(), noted, strict=True):
+                column.append(one)
         left = max(least - bound, 0.0)
         self.outcome = self._end(shares, left, left <= tol * least, max_passes)
-        judged = self._of_all(best * self._factors)
-        yield None, np.diff(judged, axis=1) if judged.shape[1] == 2 else judged  # two classes have one score
+        judged, weights = best * self._at.factors, best
+        if best.shape[1] == 2:  # two classes have one score
+            judged, weights = np.diff(judged, axis=1), np.diff(weights, axis=1)
+        yield None, self._at.of_all(judged)
         columns = {name: np.array(column) for name, column in history.items()}
-        return Trained(self._of_all(best), self.outcome.converged, left, columns)
+        return Trained(self._at.of_all(weights), self.outcome.converged, left, columns)
 
     def _end(self, shares: np.ndarray, gap: float, converged: bool, max_passes: int) -> PlanesEnd:
         slope, offset = self.planes.weights(shares) / -self._C, float(shares @ self.planes.offsets) / self._C
         allowed = self._n_reads if self._hurries else max_passes
-        return PlanesEnd(gap, converged, self._of_all(slope), offset, self._n_reads, allowed)
+        return PlanesEnd(gap, converged, self._at.of_all(slope), offset, self._n_reads, allowed)
 
     def _read(self, weights: np.ndarray) -> ReadTask:
         """A read at some weights; the loss is at most that of scores that are all on the wrong side."""
-        sums, weights = self._sums, weights * self._factors
+        sums, weights = self._at.sums, weights * self._at.factors
         largest, magnitudes = np.abs(weights).max(axis=1), np.append(sums.magnitudes, sums.weight)
         most = SLACK * (sums.weight + 2.0 * float((largest * magnitudes).sum()))
-        grid = self._of_all(power_above(self.task.objective.bounds(sums, most)))
-        return replace(self.task, weights=self._of_all(weights), grid=grid, top=float(power_above(most)))
-
-    def _of_all(self, values: np.ndarray) -> np.ndarray:
-        """With 0 for features that no row has."""
-        out = np.zeros((len(self.task.weights), *values.shape[1:]))
-        out[self._kept] = values
-        return out
-
-
-def _of_used(sums: RowSums, scale: Any) -> tuple[RowSums, np.ndarray]:
-    """Sums of the features that any row has, and what these are multiplied by, and the intercepts, (n + 1, 1)."""
-    used = np.flatnonzero(sums.squares > 0.0)
-    return sums.of_features(used), np.append(np.ones(len(used)) if scale is None else scale[used], 1.0)[:, None]
+        grid = self._at.of_all(power_above(self.task.objective.bounds(sums, most)))
+        return replace(self.task, weights=self._at.of_all(weights), grid=grid, top=float(power_above(most)))
 
 
 def best_shares(products: np.ndarray, offsets: np.ndarray, shares: np.ndarray) -> np.ndarray:

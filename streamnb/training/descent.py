@@ -1,4 +1,4 @@
-"""Descent on a sum over rows that is read as seldom as may be: L-BFGS from what one scan tells of the curvature.
+"""Minimises sums over rows by L-BFGS in as few reads as possible.
 
 J. Nocedal, Updating quasi-Newton matrices with limited storage, Math. Comp. 35 (1980); with l1 the orthant-wise steps
 of G. Andrew and J. Gao, Scalable training of L1-regularized log-linear models, ICML 2007. Sums here are NumPy's own, of

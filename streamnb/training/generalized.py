@@ -1,18 +1,23 @@
-"""Naive Bayes with a correction of each feature: weights that are added to those of naive Bayes.
+"""Trains corrections of naive Bayes on bins.
 
 K. Larsen, Generalized naive Bayes classifiers, SIGKDD Explorations 7 (2005). Features are indicators of bins, one of
 each group in a row. The corrections of a group have the weighted mean 0 over its rows, as centred indicators have them;
 what they all have in common is left to the intercept.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from streamnb.training.descent import STALLED, Descent, Penalties
-from streamnb.training.fitting import Reads, Trained, Trainer
-from streamnb.training.objectives import RowSums
+from streamnb.encoding.bins import BinEdges
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.coordinates import CentredFeatures
+from streamnb.training.data import TrainingData
+from streamnb.training.descent import STALLED, Penalties
+from streamnb.training.fitting import DescentMethod, DescentTrainer
+from streamnb.training.method import Reads, Trainer
+from streamnb.training.objectives import Objective, RowSums
 
 
 class WholePenalties(Penalties):
@@ -43,51 +48,79 @@ def _log_probabilities(own: np.ndarray, weight: np.ndarray, widths: np.ndarray, 
         return np.vstack([np.log((own + smoothing) / (weight + smoothing * widths)), np.log(weight)])
 
 
-class CorrectionTrainer(Trainer):
-    """Descends on corrections of the weights of another model, from none at all.
+class CorrectionsMethod(DescentMethod):
+    """Corrections of naive Bayes with so much `smoothing`, on the bins that were learned of the rows."""
+
+    narrows = False  # bins that no row is in are corrected with the others of their feature
+
+    def __init__(self, objective_of: Callable[[ClassStats], Objective], smoothing: float):
+        super().__init__(objective_of)
+        self._smoothing = smoothing
+
+    def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> "Corrections":
+        assert isinstance(step, BinEdges)
+        joint = not data.task.objective.of_rows
+        return Corrections(data.sums, bayes_weights(data.sums, step.firsts, float(self._smoothing), joint), step.firsts)
+
+    def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
+        return CorrectionTrainer(data, WholePenalties(point["l2"], 0.0), tol, max_passes)
+
+
+class Corrections(CentredFeatures):
+    """Corrections of the weights of another model, of mean 0 over the rows of each feature.
 
     Parameters
     ----------
-    task, sums, penalties
-        As of `Trainer`.
+    sums : RowSums
     offset : (n_columns + 1, R)
         The weights that are corrected.
     firsts : (n_features + 1,)
         The first column of each group, and the number of all.
     """
 
-    def __init__(self, task: Any, sums: RowSums, penalties: Penalties, offset: np.ndarray, firsts: np.ndarray):
-        super().__init__(task, sums, None, penalties)
-        self._offset, self._firsts = offset, firsts
-        widths = np.diff(firsts)
+    def __init__(self, sums: RowSums, offset: np.ndarray, firsts: np.ndarray):
+        super().__init__(sums, used=np.arange(len(sums.squares)))
+        self.offset, self._firsts = offset, firsts
         squares = np.add.reduceat(sums.whole**2, firsts[:-1])
-        self._normal = sums.whole / np.sqrt(np.repeat(np.where(squares > 0.0, squares, 1.0), widths))
+        self._normal = sums.whole / np.sqrt(np.repeat(np.where(squares > 0.0, squares, 1.0), np.diff(firsts)))
 
-    def _used(self, sums: RowSums) -> np.ndarray:
-        return np.arange(len(sums.squares))  # bins without rows are corrected with the others of their feature
+    def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
+        corrections = point.copy()  # what is not in their space changes nothing
+        corrections[:-1] -= self._across(point[:-1])
+        return self.offset + corrections
 
-    def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
-        """Descend until the gradient is no longer than `tol` times that of the start; the first read is of that."""
-        start = np.zeros(self._offset.shape)
-        visit = yield from self._read(start, self._most())
+    def of_model(self, point: np.ndarray) -> np.ndarray:
+        return self.for_rows(point)
+
+    def gradient(self, of_rows: np.ndarray) -> np.ndarray:
+        gradient = of_rows.copy()
+        gradient[:-1] -= self._across(gradient[:-1])
+        return gradient
+
+    def _across(self, weights: np.ndarray) -> np.ndarray:
+        """The part of the weights of each feature that goes along how many rows its bins have."""
+        along = np.add.reduceat(self._normal[:, None] * weights, self._firsts[:-1], axis=0)
+        return self._normal[:, None] * np.repeat(along, np.diff(self._firsts), axis=0)
+
+
+class CorrectionTrainer(DescentTrainer):
+    """Descends on corrections, from none at all; the first read is of the gradient there."""
+
+    def __init__(self, data: TrainingData, penalties: Penalties, tol: float, max_passes: int):
+        super().__init__(data, penalties, tol, max_passes, data.solved)
+        self._offset = data.solved.offset
+        scale = self._memory.scale
+        scale[-1] /= 1.0 + penalties.l2 * scale[-1]  # intercepts are penalised, too
+
+    def reads(self) -> Reads:
+        visit = yield from self._read(np.zeros(self._memory.scale.shape), self.most())
         first = self._memory.length(visit.steepest)
         rounding = float(np.sqrt(2.0 * STALLED * visit.objective))  # where a large l2 leaves next to nothing to fall
-        target = max(tol * first, rounding)
-        self._descent = descent = Descent(self._memory, self._penalties, target, visit)
-        yield from descent.run(self._read, lambda: self.n_passes < max_passes)
+        descent = yield from self._descended(visit, max(self._tol * first, rounding))
         left = self._memory.length(descent.visit.steepest)
         return self._ended(descent.visit.point, descent.arrived, left / first if first > 0.0 else 0.0)
 
-    def _inverse_curvature(self) -> np.ndarray:
-        """That of `Trainer`, but that intercepts are penalised, too."""
-        scale = super()._inverse_curvature()
-        scale[-1] /= 1.0 + self._penalties.l2 * scale[-1]
-        return scale
-
-    def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
-        return replace(super()._ended(point, converged, left), weights=self._of_raw_rows(point))
-
-    def _most(self) -> float:
+    def most(self) -> float:
         """What the loss of naive Bayes is at most: each row lies in the worst bins of its features."""
         finite = np.where(np.isfinite(self._offset), self._offset, 0.0)
         if self.task.objective.of_rows:
@@ -96,22 +129,3 @@ class CorrectionTrainer(Trainer):
             span = finite.max(axis=1) - finite.min(axis=1)
         counts = np.append(self._sums.whole, self._sums.weight)
         return float((span * counts).sum()) + self._sums.weight * np.log(2.0) * finite.shape[1]
-
-    def _of_rows(self, point: np.ndarray) -> np.ndarray:
-        """The corrections, of mean 0 over the rows of each feature: what is not in their space changes nothing."""
-        corrections = point.copy()
-        corrections[:-1] -= self._across(point[:-1])
-        return corrections
-
-    def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
-        return self._offset + self._of_rows(point)
-
-    def _gradient(self, sums: Any) -> np.ndarray:
-        gradient = sums.gradient.copy()
-        gradient[:-1] -= self._across(gradient[:-1])
-        return gradient
-
-    def _across(self, weights: np.ndarray) -> np.ndarray:
-        """The part of the weights of each feature that goes along how many rows its bins have."""
-        along = np.add.reduceat(self._normal[:, None] * weights, self._firsts[:-1], axis=0)
-        return self._normal[:, None] * np.repeat(along, np.diff(self._firsts), axis=0)

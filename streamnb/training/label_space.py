@@ -1,22 +1,102 @@
-"""Least squares to the main components of labels, in the form in which models of rows are trained and judged.
+"""Trains least squares to the main components of labels.
 
 With the axes V of the labels (`LabelAxes`) the weights are ``W = A V``, A (n_features, M) those of the components
 ``V y``: as least squares is linear in what it goes to, ``A = W_all V'``, W_all the weights for each label by itself.
 """
 
-from collections.abc import Generator
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from streamnb.core import memory
 from streamnb.core.blas import one_thread
-from streamnb.solving.label_axes import LabelAxes
-from streamnb.training.conjugate import ConjugateGradients
+from streamnb.solving.label_axes import LabelAxes, check_pairs
+from streamnb.solving.least_squares import LeastSquaresPath
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.conjugate import ConjugateGradients, LeastSquaresMethod, Solved
+from streamnb.training.data import TrainingData
 from streamnb.training.descent import Penalties, Visit
-from streamnb.training.fitting import Reads, Trained, Trainer
-from streamnb.training.objectives import RowSums
-from streamnb.training.reading import FactoredWeights, JudgedWeights, ReadTask
+from streamnb.training.method import Reads, Trainer
+from streamnb.training.objectives import Objective
+from streamnb.training.reading import FactoredWeights, JudgedWeights
+
+ARRAYS = 13  # as large as the weights of components, while these are found: those of conjugate gradients, and 3
+BEFORE, BESIDE = 4, 2  # arrays as large as the weights of all labels: before components are found, and meanwhile
+
+
+class LabelSpaceMethod(LeastSquaresMethod):
+    """Least squares to components of labels, as many as a point says: of these numbers, all by default."""
+
+    labels = True
+
+    def __init__(self, name: str, products: bool, n_components: Any):
+        super().__init__(products)
+        self._name = name
+        self.n_arrays = 3 if products else ARRAYS  # of products those of labels, of components, and judged
+        self._n_components = n_components
+
+    def n_columns(self, n_rows: int) -> int:
+        return n_rows if self._n_components is None else int(np.max(self._n_components))
+
+    def objective(self, stats: ClassStats) -> Objective:
+        self.check_labels(len(stats.classes) if stats.multilabel else 1)
+        return super().objective(stats)
+
+    def check_labels(self, n_labels: int) -> None:
+        """Refuse labels that are no indicator, and more components than there are labels."""
+        if n_labels < 2:
+            raise ValueError(
+                f"y is one label a row; {self._name} is for a 2-D indicator of labels (n_rows, n_labels), two at "
+                "least: take snb.LeastSquaresClassifier for classes"
+            )
+        if (most := self.n_columns(n_labels)) > n_labels:
+            raise ValueError(f"n_components={most} is more than the {n_labels} labels of y; give as many at most")
+
+    def check_given(self, y: Any, n_features: int | None, limit: int | None) -> None:
+        if (shape := getattr(y, "shape", None)) is None:
+            return
+        n_labels = shape[1] if len(shape) == 2 else 1
+        self.check_labels(n_labels)
+        if n_features is not None:
+            check_pairs(n_labels, self.n_columns(n_labels), limit)
+            self.check_memory(n_features, 0, n_labels, 1, limit)
+
+    def check_memory(self, n_features: int, n_used: int, n_rows: int, n_models: int, limit: int | None) -> None:
+        """Refuse weights of all labels, and beside them those of components in the features used."""
+        whole, most = 8.0 * (n_features + 1) * n_rows * n_models, self.n_columns(n_rows)
+        of_components = 8.0 * ARRAYS * (n_used + 1) * most * n_models
+        needed = self.n_arrays * whole if self.products else max(BEFORE * whole, BESIDE * whole + of_components)
+        if needed > (may := memory.allowed(limit)):
+            what = f"{most:,} components of {n_rows:,} labels, and weights of these by {n_features:,} features,"
+            cure = "give a larger memory_limit, or take fewer n_components, labels or features (snb.FeatureSelector)"
+            memory.refuse(what, needed, may, cure)
+
+    def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> Any:
+        """The axes of the labels, and where products tell them, the weights of all components by l2."""
+        axes = LabelAxes.of(stats, self.n_columns(len(stats.classes)), limit)
+        return axes, cache(partial(_of_components, super().solved(data, stats, step, limit), axes.axes))
+
+    def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
+        n_labels = data.task.weights.shape[1]
+        axes, of_components = data.solved
+        axes = axes.first(point["n_components"] or n_labels)
+        if not self.products:
+            return ComponentsByGradients(data, Penalties(point["l2"], 0.0), tol, max_passes, axes)
+        weights = of_components(point["l2"])[:, : len(axes.scatter)]
+        scale = np.ones(1) if data.scale is None else np.append(data.scale, 1.0)[:, None]
+        whole = FactoredWeights(weights, axes.axes, axes.base)
+        return Solved(data.task, whole, of_labels(weights * scale, axes))
+
+
+def _of_components(path: LeastSquaresPath | None, axes: np.ndarray, l2: float) -> np.ndarray:
+    """Weights of components, (n_features + 1, M)."""
+    assert path is not None
+    weights = path.weights(l2)[0]
+    with one_thread():
+        of_components = weights @ axes.T
+        return np.vstack([of_components, -path.mean @ of_components])
 
 
 def of_labels(weights: np.ndarray, axes: LabelAxes) -> JudgedWeights:
@@ -25,51 +105,28 @@ def of_labels(weights: np.ndarray, axes: LabelAxes) -> JudgedWeights:
     return product if len(axes.scatter) < len(axes.base) else product.expanded()
 
 
-class ComponentsByProducts(Trainer):
-    """Where conjugate gradients to the components would end, as sums of products tell it.
-
-    Parameters
-    ----------
-    weights : (n_features + 1, M)
-        Of the components, as rows want them that were scaled.
-    """
-
-    held = 3  # the weights of all labels, of components, and those judged
-
-    def __init__(self, task: ReadTask, weights: np.ndarray, scale: Any, axes: LabelAxes):
-        self.task, self._weights, self._axes = task, weights, axes
-        self._scale = np.ones(1) if scale is None else np.append(scale, 1.0)[:, None]
-        self._history, self._descent = {name: [] for name in ("objective", "gradient_norm", "seconds")}, None
-
-    def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
-        """None but that which judges."""
-        yield None, of_labels(self._weights * self._scale, self._axes)
-        weights = FactoredWeights(self._weights, self._axes.axes, self._axes.base).expanded()
-        return Trained(weights, True, 0.0, {name: np.array(column) for name, column in self._history.items()})
-
-
 class ComponentsByGradients(ConjugateGradients):
     """Conjugate gradients to the components of labels: a read brings all of them a step."""
 
-    def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties, axes: LabelAxes):
+    def __init__(self, data: TrainingData, penalties: Penalties, tol: float, max_passes: int, axes: LabelAxes):
+        sums, task, n_axes = data.sums, data.task, len(axes.scatter)
         with one_thread():
             own = (sums.own - np.outer(sums.whole, sums.share)) @ axes.axes.T
-        n_axes = len(axes.scatter)
-        of_components = replace(sums, own=own, own_weight=np.full(n_axes, sums.weight))
-        start = replace(task, weights=np.zeros((len(task.weights), n_axes)))
-        super().__init__(start, of_components, scale, penalties)
+        sums = replace(sums, own=own, own_weight=np.full(n_axes, sums.weight))
+        task = replace(task, weights=np.zeros((len(task.weights), n_axes)))
+        super().__init__(replace(data, task=task, sums=sums), penalties, tol, max_passes)
         self._axes = axes
 
     def _start(self) -> Visit:
         """Weights of 0; components are about their means, and have no intercepts there."""
         point, gradient = np.zeros((2, *self._memory.scale.shape))
         gradient[:-1] = -self.task.objective.slope * self._sums.own
-        gradient *= self._factors
+        gradient *= self._at.factors
         return Visit(point, 2.0 * float(self._axes.scatter.sum()), gradient, gradient)
 
-    def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Generator[Any, Any, Trained]:
+    def reads(self) -> Reads:
         """As conjugate gradients; judged are, and in the end there are, the weights of all labels."""
-        inner, sums = super().reads(tol, max_passes), None
+        inner, sums = super().reads(), None
         while True:
             try:
                 task, judged = inner.send(sums)

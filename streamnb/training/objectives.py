@@ -1,4 +1,4 @@
-"""Losses of rows: what a model is trained for, where it starts, and what one scan tells of the first step.
+"""Defines the losses that models are trained with, and where training starts.
 
 With s = W x + b, P the shares of the classes and t* = S_y - P_y s the score statistic of the scan (S the class sums of
 x, s that of all rows), at W = 0 the gradients are multiples of t*, so that the first direction costs no read.
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.kernels import descent
+from streamnb.solving.least_squares import CONSTANT
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.totals import by_column, spread_about_mean, whole
@@ -93,9 +94,9 @@ def one_row(stats: ClassStats) -> bool:
 class Objective:
     """A loss of a row's scores and its label; sums over rows are convex in the weights."""
 
-    name = ""
     slope = 1.0  # the gradient at the start is this multiple of -t*
     of_rows = True  # each row of weights has a loss of its own, and its best step
+    kernel: Any = None  # fills in slopes and losses of each row of weights by itself
     bounded = False  # True where a loss of 0 is reached: no rows ask for weights without end
 
     def __repr__(self) -> str:
@@ -124,7 +125,9 @@ class Objective:
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the losses in the scores, (n_rows, R), and the losses of rows, (n_rows, G)."""
-        raise NotImplementedError
+        residual, losses = np.empty_like(scores), np.empty_like(scores)
+        self.kernel(scores, targets, residual, losses)
+        return residual, losses
 
     def bounds(self, sums: RowSums, most: float) -> np.ndarray:
         """No sum of abs(w slope x) of a feature is larger, (n_features + 1,), last for x = 1, where no loss is."""
@@ -141,7 +144,6 @@ class Objective:
 class Softmax(Objective):
     """-ln p_y(x), p = softmax(s): one loss of all rows of weights."""
 
-    name = "softmax"
     of_rows = False
 
     def intercepts(self, share: np.ndarray) -> np.ndarray:
@@ -169,7 +171,7 @@ class Softmax(Objective):
 class Logistic(Objective):
     """ln(1 + exp(-s)) of the score on the right side, for each row of weights."""
 
-    name = "logistic"
+    kernel = staticmethod(descent.logistic_rows)
 
     def intercepts(self, share: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
@@ -180,11 +182,6 @@ class Logistic(Objective):
         for part in (sums.own_weight, sums.weight - sums.own_weight):
             terms = terms - part * np.log(np.where(part > 0.0, part / sums.weight, 1.0))
         return terms
-
-    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        residual, losses = np.empty_like(scores), np.empty_like(scores)
-        descent.logistic_rows(scores, targets, residual, losses)
-        return residual, losses
 
 
 class Squares(Objective):
@@ -209,13 +206,8 @@ class Squares(Objective):
 class SquaredHinge(Squares):
     """max(0, 1 - s)^2 of the score on the right side, for each row of weights."""
 
-    name = "squared hinge"
+    kernel = staticmethod(descent.squared_hinge_rows)
     slope = 4.0
-
-    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        residual, losses = np.empty_like(scores), np.empty_like(scores)
-        descent.squared_hinge_rows(scores, targets, residual, losses)
-        return residual, losses
 
 
 class LeastSquares(Squares):
@@ -225,7 +217,6 @@ class LeastSquares(Squares):
     are those of scores along it, s^2 / 2, and labels do not count.
     """
 
-    name = "least squares"
     slope = 2.0
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -243,6 +234,22 @@ def inverse_frequency(stats: ClassStats) -> np.ndarray:
     """ln((1 + N) / (1 + df_j)) + 1 (idf), what features are multiplied by, (n_features,)."""
     frequency = of_rows(stats).table("nonzero").totals()
     return np.log((1.0 + stats.total_weight) / (1.0 + frequency)) + 1.0
+
+
+def scale_by_deviation(sums: RowSums) -> np.ndarray:
+    """What features are multiplied by so that they vary by 1, (n_features,); 1 for those that do not vary."""
+    varies = sums.spread > CONSTANT * sums.squares
+    return np.where(varies, np.sqrt(sums.weight / np.where(varies, sums.spread, 1.0)), 1.0)
+
+
+def softmax_of(stats: ClassStats) -> Objective:
+    """The softmax loss of several classes; the logistic one of two, or of labels."""
+    return Softmax() if len(stats.classes) > 2 and not stats.multilabel else Logistic()
+
+
+def squared_hinge_of(stats: ClassStats) -> Objective:
+    """The squared hinge, whatever the labels."""
+    return SquaredHinge()
 
 
 def check_strength(name: str, value: Any) -> float:

@@ -1,4 +1,4 @@
-"""One read of the rows: the loss and its gradient at some weights, or losses along a line, as sums that merge."""
+"""Reads the rows once for the loss and its gradient, as sums that merge."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

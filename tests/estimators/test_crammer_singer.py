@@ -88,6 +88,8 @@ def test_planes_of_another_c_save_reads_and_those_of_other_rows_are_refused():
     assert led.n_passes_ < alone.n_passes_
     values = [objective(m.coef_, m.intercept_, 1.0, X, Y) for m in (led, alone)]
     assert abs(values[0] - values[1]) <= max(led.gap_, alone.gap_)
+    calibrated = snb.CrammerSingerSVM(1.0, start=small.planes_, calibration="sigmoid").fit(X, Y)
+    assert calibrated.n_passes_ == led.n_passes_ and calibrated.predict_proba(X).shape == (150, 3)
     with pytest.raises(ValueError, match="planes of other rows"):
         snb.CrammerSingerSVM(1.0, start=small.planes_).fit(X[1:], Y[1:])
 
@@ -197,7 +199,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
     assert judged.point["C"] == 0.3 and judged.reads <= 30 - 2
     hurried = snb.CrammerSingerSVMCV(GRID, folds=FOLDS)
     on_folds = ChosenOnFolds(hurried, (X, Y, None), None, RunOptions(progress=False))
-    on_folds.judge(over=lambda: True)
+    on_folds.judge(time_is_up=lambda: True)
     assert on_folds.report.rows == 3 * 150  # a scan, a read, and one that judges
     with pytest.warns(snb.StreamnbWarning, match="after 1 reads at most|the 1 allowed reads were spent"):
         on_folds.fit()

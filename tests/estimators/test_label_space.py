@@ -111,6 +111,8 @@ def unread(n_features):
 def test_lists_to_choose_from_are_checked_and_folds_without_a_label_say_so():
     with pytest.raises(ValueError, match=r"n_components=\[\] should be a number, or a list of one"):
         snb.LabelSpaceCV([]).fit(X, SETS)
+    with pytest.raises(ValueError, match=r"n_components\[1\]=0 should be at least 1"):
+        snb.plan(X, SETS, model=snb.LabelSpaceCV([2, 0]))
     with pytest.raises(ValueError, match="n_components=9 is more than the 6 labels"):
         snb.LabelSpaceCV([2, 9]).fit(X, SETS)
     with pytest.raises(MemoryError, match=r"products of 200 features by 200.*solver='conjugate_gradients'"):

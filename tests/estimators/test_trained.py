@@ -272,3 +272,12 @@ def test_what_is_not_there_says_why():
         model.partial_fit(X, Y)
     with pytest.raises(AttributeError, match="reading all rows several times"):
         model.forget(X, Y)
+
+
+@pytest.mark.parametrize("kind", [snb.GeneralizedNB, snb.LabelSpaceCV, snb.CrammerSingerSVM, snb.SoftmaxRegressionCV])
+def test_wrong_parameters_are_for_fit_to_report(kind):
+    for name in kind().get_params():
+        model = kind(**{name: "wrong"})
+        assert hasattr(model, "predict_proba") == hasattr(kind(), "predict_proba") and "<" in model._repr_html_()
+        with pytest.raises((ValueError, TypeError), match=name):
+            model.fit(X, SETS if kind is snb.LabelSpaceCV else Y)

@@ -1,4 +1,4 @@
-"""The optimum of models of several reads, beside scikit-learn's."""
+"""The optimum of models of several reads, beside scikit-learn's; and how margins are judged."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import log_loss
 from sklearn.svm import LinearSVC
 
 import streamnb as snb
@@ -132,3 +133,25 @@ def test_least_squares_of_a_start_go_the_best_part_of_the_way_to_it():
     np.testing.assert_allclose(again.intercept_, straight.intercept_, atol=1e-8)
     wide = snb.LeastSquaresClassifier(0.0).fit(1e6 + 1e3 * X, Y)  # far from 0, and of another size
     np.testing.assert_allclose(wide.coef_, snb.LeastSquaresClassifier(0.0).fit(X, Y).coef_ / 1e3, rtol=1e-3)
+
+
+def test_margins_have_no_probabilities_to_be_judged_by_but_may_be_calibrated():
+    with pytest.raises(ValueError, match="scoring='neg_log_loss' needs probabilities, and MarginClassifierCV"):
+        snb.MarginClassifierCV(scoring="neg_log_loss").fit(X, Y)
+    model = snb.MarginClassifierCV(1.0, max_passes=3, calibration="sigmoid", scoring="accuracy")
+    assert model.get_params()["calibration"] == "sigmoid"
+    assert "calibration" not in snb.SoftmaxRegressionCV().get_params()
+
+
+@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
+def test_joint_margins_are_judged_by_the_probabilities_that_the_model_gives():
+    folds = snb.fold_numbers(len(Y), 3)
+    asked = {"folds": folds, "scoring": ["neg_log_loss", "roc_auc"], "max_passes": 2}
+    chosen = snb.MarginClassifierCV(1.0, scheme="joint", **asked).fit(X, Y)
+    alone, at = snb.MarginClassifier(1.0, scheme="joint", max_passes=2), chosen.cv_results_["params"].tolist()
+    losses = []
+    for fold in range(3):
+        model = alone.fit(X[folds != fold], Y[folds != fold])
+        losses.append(-log_loss(Y[folds == fold], model.predict_proba(X[folds == fold]), labels=model.classes_))
+    point = at.index({"l2": 1.0, "l1": 0.0, "max_passes": 2})
+    assert chosen.cv_results_["mean_test_score"][point] == pytest.approx(np.mean(losses), rel=1e-9)

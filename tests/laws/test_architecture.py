@@ -54,6 +54,8 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 LINES = 400  # no file has more
 BODY = 60  # lines of a function without its docstring: fewer
 METHODS = 20  # public ones that a class defines itself: fewer
+ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
+HOOKS = defaultdict(lambda: 5, LinearModel=6)  # methods that a class calls and its subclasses define otherwise
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 PARAMETERS = 8  # of a function that is neither public nor a kernel
 HEAVY = {"numba", "dask", "distributed", "zarr", "zarrs", "sklearn", "scipy", "pandas", "matplotlib", "anndata"}
@@ -267,6 +269,30 @@ def test_classes(name):
             assert parameters & public <= NAMED_ALIKE.get(node.name, set()), (
                 f"{node.name} has a parameter with the name of a method"
             )
+
+
+@holds_for([name for name in streamnb.__all__ if isinstance(getattr(streamnb, name), type)])
+def test_public_classes_are_assembled_rather_than_inherited(name):
+    above = [one.__name__ for one in getattr(streamnb, name).__mro__ if one.__module__.startswith("streamnb")]
+    assert len(above) <= ABOVE, above
+
+
+def test_classes_leave_little_to_their_subclasses():
+    """Whoever reads a method from top to bottom meets few names that mean something else in each subclass."""
+    classes = {node.name: node for name in WRITTEN for node in nodes(name, ast.ClassDef)}
+    below = defaultdict(set)
+    for node in classes.values():
+        bases = [node]
+        while bases:
+            bases = [classes[b.id] for c in bases for b in c.bases if getattr(b, "id", None) in classes]
+            for base in bases:
+                below[base.name] |= set(methods(node))
+    hooks = {}
+    for name, node in classes.items():
+        attributes = [one for one in ast.walk(node) if isinstance(one, ast.Attribute)]
+        called = {one.attr for one in attributes if getattr(one.value, "id", None) in ("self", "cls")}
+        hooks[name] = called & set(methods(node)) & below[name] - {"__init__"}
+    assert {name: found for name, found in hooks.items() if len(found) > HOOKS[name]} == {}
 
 
 @holds_for([name for name in WRITTEN if not name.startswith("streamnb.kernels.")])

@@ -1,6 +1,7 @@
 """Models without each fold in shared reads: the same bits as each by itself; and a sample that knows its folds."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
@@ -8,43 +9,40 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import SampleTask, trained_together
+from streamnb.selection.fold_models import PATIENCE, FoldModel, SampleTask, train_together
 from streamnb.selection.shared_reads import Judge
 from streamnb.training import objectives
 from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trainer, train
-from streamnb.training.objectives import LeastSquares, RowSums, SquaredHinge
-from streamnb.training.reading import ReadTask
+from streamnb.training.fitting import DescentTrainer
+from streamnb.training.method import Trainer
+from streamnb.training.objectives import LeastSquares, SquaredHinge
+from tests.support import training
 
 rng = np.random.default_rng(6)
 X, Y = rng.poisson(1.0, (120, 4)).astype(float), rng.integers(0, 3, 120)
 OPTIONS, FOLDING = RunOptions(progress=False), Folding(5)
 
 
-def reads_of(kind, objective, stats):
-    task = ReadTask(objective, RowOptions(), stats.classes, np.zeros((5, 3)), np.ones(5), 1.0)
-    trainer = kind(task, RowSums.of(stats), None, Penalties(1.0, 0.0))
-    return trainer.reads(1e-4, 30), task
-
-
 def test_models_that_share_reads_are_those_of_the_other_rows_alone():
-    for made_of in ((Trainer, SquaredHinge()), (ConjugateGradients, LeastSquares())):
+    for kind, objective in ((DescentTrainer, SquaredHinge()), (ConjugateGradients, LeastSquares())):
+
+        def trainer(stats, kind=kind, objective=objective):
+            made = kind(training.data_of(stats, objective), Penalties(1.0, 0.0), 1e-4, 30)
+            made.judges = False
+            return made
+
         stats = snb.scan(X, Y, moments=objectives.MOMENTS, folds=5)
-        asked = [reads_of(*made_of, stats.without_fold(fold)) for fold in range(5)]
+        models = [FoldModel(fold, 0, trainer(stats.without_fold(fold))) for fold in range(5)]
         judge = Judge(as_scheme("ovr", stats.classes), stats.classes, frozenset(), 5)
-        found, report = trained_together(
-            [r for r, _ in asked], stats, judge, [t for _, t in asked], opened(X, Y), OPTIONS
-        )
-        assert report.rows == 120 * max(len(one.history["seconds"]) for one in found)
+        report = train_together(models, stats, judge, opened(X, Y), OPTIONS, "read")
+        assert report.rows == 120 * max(len(model.trained.history["seconds"]) for model in models)
         folds = FOLDING.numbers(0, 120, None, 0)
-        for fold, one in enumerate(found):
+        for fold, one in enumerate(models):
             x, y = X[folds != fold], Y[folds != fold]
-            reads = reads_of(*made_of, snb.scan(x, y, moments=objectives.MOMENTS))[0]
-            alone = train(reads, opened(x, y), OPTIONS, len(y))
-            np.testing.assert_array_equal(one.weights, alone.weights)
+            alone = training.trained(trainer(snb.scan(x, y, moments=objectives.MOMENTS)), x, y)
+            np.testing.assert_array_equal(one.trained.weights, alone.weights)
 
 
 def test_a_sample_has_rows_as_they_are_with_their_classes_and_folds():
@@ -57,3 +55,35 @@ def test_a_sample_has_rows_as_they_are_with_their_classes_and_folds():
         np.testing.assert_array_equal(whole.X.toarray(), cut.X)
         np.testing.assert_array_equal(whole.labels.toarray(), cut.labels.toarray())
         np.testing.assert_array_equal(whole.fold, cut.fold)
+
+
+class Fake(Trainer):
+    """Its reads lead to weights one after the other; the fourth read is a step that is not taken."""
+
+    task = None
+
+    def __init__(self):
+        self.objectives, self.reached, self.ended = [], 0, False
+
+    def reads(self):
+        try:
+            for number in range(100):
+                yield None, np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
+                self.objectives.append(float(number))
+                self.reached = number - (number == 3)
+        finally:
+            self.ended = True
+
+
+@pytest.mark.parametrize("nan", [False, True])
+def test_a_model_is_left_where_no_read_gave_a_better_score_for_long(nan):
+    trainer = Fake()
+    model, n_reads = FoldModel(0, 0, trainer), 0
+    model.go_on(None)
+    while model.request is not None and n_reads < 50:
+        n_reads += 1
+        model.scores.append([(np.nan if nan else min(n_reads, 3) / 4, None, None)])
+        model.go_on("sums")
+    assert n_reads == (50 if nan else 3 + PATIENCE)
+    assert trainer.ended != nan and model.used[0].tolist() == [1, 0, 1]
+    assert [model.after(t) for t in (1, 3, 4, 5)] == [0, 2, 2, 4] and model.after(1000) == n_reads - 1

@@ -8,7 +8,7 @@ from streamnb.passes.run import run
 from streamnb.problem.schemes import Joint
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead
 from tests.training.test_reading import CODES, POINT, STEP, WEIGHT, Softmax, X, read, task
 
 FOLDING = Folding(3)
@@ -17,7 +17,12 @@ FOLDING = Folding(3)
 def test_each_model_reads_what_is_outside_its_fold_and_is_judged_inside():
     like = task(Softmax())
     line = task(Softmax(), step=STEP, lengths=np.array([0.5, 1.0]))
-    asked = Asked(1, like, like.weights), Asked(0, line, None), Asked(1, None, STEP), Asked(2, like, STEP)
+    asked = (
+        ReadRequest(1, like, like.weights),
+        ReadRequest(0, line, None),
+        ReadRequest(1, None, STEP),
+        ReadRequest(2, like, STEP),
+    )
     shared = SharedRead(asked, FOLDING, Judge(Joint(), np.arange(3), frozenset({"hits"}), 4), like)
     assert [shared.judged(fold) for fold in range(3)] == [[], [0, 2], [3]]
     total, _ = run(shared, opened(X, CODES, WEIGHT), RunOptions(progress=False, n_threads=2))

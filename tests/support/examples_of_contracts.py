@@ -65,7 +65,7 @@ from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import SampleTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.second_moments import Products
@@ -183,7 +183,7 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     sets = np.ndim(y) == 2
     like: Any = reading(SquaredHinge() if sets else Softmax(), y=y, X=COUNTS).task
     line = replace(like, step=np.ones((6, K)), lengths=np.array([0.5, 1.0]))
-    asked = Asked(1, like, like.weights), Asked(1, None, -like.weights), Asked(0, line, None)
+    asked = ReadRequest(1, like, like.weights), ReadRequest(1, None, -like.weights), ReadRequest(0, line, None)
     needs_kept = frozenset(needs or {"hits", "ranking", "probabilities"})
     judge = Judge(MultiLabel() if sets else Joint(), np.arange(K) if sets else np.unique(Y), needs_kept, 3)
     rows = opened(COUNTS, y, WEIGHT)

@@ -1,17 +1,16 @@
-"""Conjugate gradients: the exact solution after as few reads as directions allow, and a history that is true."""
+"""Least squares: the exact solution after as few reads as directions allow, a true history; and by products in none."""
+
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import streamnb as snb
-from streamnb.passes.options import RunOptions
-from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
-from streamnb.training import objectives
-from streamnb.training.conjugate import ConjugateGradients
+from streamnb.solving.least_squares import LeastSquaresPath
+from streamnb.training.conjugate import ConjugateGradients, LeastSquaresMethod
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import train
-from streamnb.training.objectives import LeastSquares, RowSums
-from streamnb.training.reading import ReadTask
+from streamnb.training.objectives import MOMENTS, LeastSquares
+from tests.support import training
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(60, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 50.0, 0.0, -3.0]
@@ -19,12 +18,8 @@ Y = rng.integers(0, 3, 60)
 
 
 def solved(X, tol=1e-10, max_passes=10, l2=0.5):
-    stats = snb.scan(X, Y, moments=objectives.MOMENTS)
-    zeros = np.zeros((stats.n_features + 1, 3))
-    task = ReadTask(LeastSquares(), RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
-    rows, options = opened(X, Y), RunOptions(progress=False)
-    trainer = ConjugateGradients(task, RowSums.of(stats), None, Penalties(l2, 0.0))
-    return train(trainer.reads(tol, max_passes), rows, options, len(Y))
+    data = training.scanned(X, Y, LeastSquares())
+    return training.trained(ConjugateGradients(data, Penalties(l2, 0.0), tol, max_passes), X, Y)
 
 
 def test_two_directions_a_read_solve_the_system_of_four_features_and_history_is_true():
@@ -50,3 +45,20 @@ def test_constant_and_repeated_features_have_least_weights():
     assert found.converged and not found.weights[5].any()
     np.testing.assert_allclose(found.weights[0], found.weights[4], rtol=1e-9)
     assert solved(np.ones((60, 2))).converged
+
+
+def test_by_products_weights_are_judged_once_and_have_come_to_their_end():
+    stats = snb.scan(X[:, :2], Y, moments=[*MOMENTS, "gram"])
+    factors, method = np.array([2.0, 0.5]), LeastSquaresMethod(products=True)
+    data = replace(training.data_of(stats, LeastSquares()), scale=factors)
+    data = replace(data, solved=method.solved(data, stats, None, None))
+    reads = method.trainer(data, {"l2": 1.5}, 1e-4, 50).reads()
+    asked, judged = next(reads)
+    weights, intercepts = LeastSquaresPath(stats, factors).weights(1.5)
+    assert asked is None
+    np.testing.assert_array_equal(judged, np.vstack([weights * factors[:, None], intercepts]))
+    with pytest.raises(StopIteration) as end:
+        next(reads)
+    trained = end.value.value
+    np.testing.assert_array_equal(trained.weights[:-1], weights)
+    assert trained.converged and not len(trained.history["seconds"])

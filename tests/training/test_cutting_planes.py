@@ -1,18 +1,20 @@
 """Cutting planes: they lie below the loss, their best shares are those of a general solver, and bounds are bounds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-import streamnb as snb
-from streamnb.passes.options import RunOptions
-from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
-from streamnb.training import objectives
-from streamnb.training.cutting_planes import CrammerSinger, CuttingPlanes, PlaneTrainer, SharedPlanes, best_shares
-from streamnb.training.fitting import train
-from streamnb.training.objectives import RowSums
-from streamnb.training.reading import ReadTask
+from streamnb.training.coordinates import CentredFeatures
+from streamnb.training.cutting_planes import (
+    CrammerSinger,
+    CuttingPlanes,
+    CuttingPlanesMethod,
+    SharedPlanes,
+    best_shares,
+)
+from tests.support import training
 
 rng = np.random.default_rng(2)
 X = rng.normal(size=(40, 3)).round(1)
@@ -26,17 +28,16 @@ def loss_at(weights, X, y):
 
 
 def trained(X, y, C=1.0, tol=1e-6, intercepts=True, max_passes=300):
-    stats = snb.scan(X, y, moments=objectives.MOMENTS)
-    zeros = np.zeros((stats.n_features + 1, len(stats.classes)))
-    task = ReadTask(CrammerSinger(), RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
-    trainer = PlaneTrainer(task, RowSums.of(stats), None, C, intercepts)
-    found = train(trainer.reads(tol, max_passes), opened(X, y), RunOptions(progress=False), len(y))
+    data = training.scanned(X, y, CrammerSinger(), n_rows=len(set(y)))
+    method = CuttingPlanesMethod(intercepts, max_passes)
+    trainer = method.trainer(replace(data, solved={}), {"C": C}, tol, max_passes)
+    found = training.trained(trainer, X, y)
     return found, trainer.planes
 
 
 def test_two_rows_by_hand():
     found, planes = trained(np.array([[1.0], [-1.0]]), np.array([1, 0]), C=1.0, intercepts=False)
-    np.testing.assert_allclose(found.weights, [[-0.5, 0.5], [0.0, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(found.weights, [[1.0], [0.0]], atol=1e-6)
     np.testing.assert_allclose(found.history["objective"][-1], 0.25, atol=1e-6)
     assert planes.offsets[0] == 2.0  # the plane of the scan: both rows lose 1 at weights of 0
     np.testing.assert_array_equal(planes.slopes[0], [[2.0, -2.0], [0.0, 0.0]])
@@ -81,10 +82,8 @@ def test_the_best_shares_are_those_of_a_general_solver(copied):
 
 def test_planes_of_one_c_are_those_of_any_and_other_rows_are_refused():
     _, planes = trained(X, Y, C=0.1)
-    stats = snb.scan(X, Y, moments=objectives.MOMENTS)
-    first = CuttingPlanes.first(RowSums.of(stats), np.ones((4, 1)), True)
-    assert first.rows == planes.rows
-    assert CuttingPlanes.first(RowSums.of(stats), np.ones((4, 1)), False).rows != planes.rows
+    at = CentredFeatures(training.scanned(X, Y, CrammerSinger()).sums)
+    assert CuttingPlanes.first(at, True).rows == planes.rows != CuttingPlanes.first(at, False).rows
     shares = planes.shares(5.0, np.zeros(0))
     assert shares.sum() <= 5.0 * (1 + 1e-12)
     exact = trained(X, Y, C=5.0)[0]
@@ -92,8 +91,8 @@ def test_planes_of_one_c_are_those_of_any_and_other_rows_are_refused():
 
 
 def test_shared_planes_that_no_model_uses_are_let_go_and_shares_keep_their_planes():
-    stats = snb.scan(X, Y, moments=objectives.MOMENTS)
-    shared = SharedPlanes(CuttingPlanes.first(RowSums.of(stats), np.ones((4, 1)), True), idle=2)
+    at = CentredFeatures(training.scanned(X, Y, CrammerSinger()).sums)
+    shared = SharedPlanes(CuttingPlanes.first(at, True), idle=2)
     best, shares = {}, np.zeros(1)
     for read in range(1, 12):
         weights = shared.planes.weights(shares)

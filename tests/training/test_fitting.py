@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.passes.options import RunOptions
-from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
-from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trainer, check_memory, train
-from streamnb.training.objectives import Logistic, RowSums, Softmax, SquaredHinge
-from streamnb.training.reading import ReadTask
+from streamnb.training.fitting import DescentTrainer
+from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from tests.support import training
 
 BY_HAND = np.repeat([[0.0], [1.0]], [8, 4], axis=0), np.repeat([0, 1, 0, 1], [6, 2, 1, 3])
 
@@ -23,14 +19,9 @@ known = []  # those that have trained
 
 
 def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
-    stats = snb.scan(X, y, moments=objectives.MOMENTS)
-    n_rows = 1 if objectives.one_row(stats) else len(stats.classes)
-    zeros = np.zeros((stats.n_features + 1, n_rows))
-    task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
-    options = RunOptions(progress=False)
-    trainer = Trainer(task, RowSums.of(stats), None, Penalties(l2, l1))
+    trainer = DescentTrainer(training.scanned(X, y, objective), Penalties(l2, l1), tol, max_passes)
     known.append(weakref.ref(trainer))
-    return train(trainer.reads(tol, max_passes), opened(X, y), options, len(y))
+    return training.trained(trainer, X, y)
 
 
 def test_one_binary_feature_by_hand():
@@ -101,8 +92,7 @@ def test_columns_far_from_0_are_learned_as_those_about_it(kind):
 
 def test_l1_leaves_nothing_from_the_largest_score_statistic_on():
     X, y = BY_HAND
-    stats = snb.scan(X, y, moments=objectives.MOMENTS)
-    sums = RowSums.of(stats)
+    sums = training.scanned(X, y, Logistic()).sums
     largest = float(np.abs(sums.own - sums.share * sums.whole[:, None]).max())
     assert not trained(X, y, Logistic(), l1=largest * (1 + 1e-12)).weights[:-1].any()
     assert trained(X, y, Logistic(), l1=0.9 * largest).weights[:-1].all()
@@ -124,9 +114,3 @@ def test_separable_rows_have_no_best_weights_unless_they_are_penalised():
         trained(np.column_stack([z, z + 1e-6 * e]), e + rng.normal(size=40) > 0.0, Logistic())
     assert trained(X, y, Logistic(), l2=1e-3, tol=1e-3).converged
     assert trained(X, y, SquaredHinge(), tol=1e-6).converged
-
-
-def test_what_descent_would_take_is_refused_beforehand():
-    check_memory(1000, 10, 24, 10_000_000)
-    with pytest.raises(MemoryError, match=r"10 x 1,000 weights would take 1\.9 MB, and memory_limit allows 1\.0 MB"):
-        check_memory(1000, 10, 24, 1_000_000)

@@ -1,17 +1,13 @@
 """Corrections of naive Bayes: the bound of the first read, and the optimum under the constraint by a general solver."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import minimize
 
-import streamnb as snb
-from streamnb.passes.options import RunOptions
-from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
-from streamnb.training import objectives
-from streamnb.training.fitting import train
-from streamnb.training.generalized import CorrectionTrainer, WholePenalties, bayes_weights
-from streamnb.training.objectives import RowSums, Softmax
-from streamnb.training.reading import ReadTask
+from streamnb.training.generalized import Corrections, CorrectionTrainer, WholePenalties, bayes_weights
+from streamnb.training.objectives import Softmax
+from tests.support import training
 
 rng = np.random.default_rng(5)
 Y = np.arange(60) % 3
@@ -21,12 +17,11 @@ FIRSTS = np.array([0, 3, 5])
 
 
 def test_corrections_are_the_optimum_under_their_constraint():
-    stats = snb.scan(X, Y, moments=objectives.MOMENTS)
-    sums, l2 = RowSums.of(stats), 0.3
-    bayes = bayes_weights(sums, FIRSTS, 1.0, joint=True)
-    task = ReadTask(Softmax(), RowOptions(), stats.classes, np.zeros((6, 3)), np.ones(6), 1.0)
-    trainer = CorrectionTrainer(task, sums, WholePenalties(l2, 0.0), bayes, FIRSTS)
-    found = train(trainer.reads(1e-9, 300), opened(X, Y), RunOptions(progress=False), 60)
+    data, l2 = training.scanned(X, Y, Softmax()), 0.3
+    bayes = bayes_weights(data.sums, FIRSTS, 1.0, joint=True)
+    data = replace(data, solved=Corrections(data.sums, bayes, FIRSTS))
+    trainer = CorrectionTrainer(data, WholePenalties(l2, 0.0), 1e-9, 300)
+    found = training.trained(trainer, X, Y)
     corrections, counts = found.weights - bayes, X.sum(axis=0)
     for group in (slice(0, 3), slice(3, 5)):
         np.testing.assert_allclose(counts[group] @ corrections[group], 0.0, atol=1e-12)
@@ -47,4 +42,4 @@ def test_corrections_are_the_optimum_under_their_constraint():
     np.testing.assert_allclose(value(corrections.reshape(-1)), theirs.fun, rtol=1e-8)
     np.testing.assert_allclose(corrections, theirs.x.reshape(6, 3), atol=1e-3)
     np.testing.assert_allclose(found.history["objective"][0], value(np.zeros(18)), rtol=1e-12)
-    assert trainer._most() >= value(np.zeros(18))
+    assert trainer.most() >= value(np.zeros(18))

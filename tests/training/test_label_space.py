@@ -5,7 +5,8 @@ import pytest
 
 from streamnb.rows.boundary import as_chunk
 from streamnb.solving.label_axes import LabelAxes
-from streamnb.training.label_space import ComponentsByProducts, of_labels
+from streamnb.training.conjugate import Solved
+from streamnb.training.label_space import of_labels
 from streamnb.training.reading import FactoredWeights, judged_scores, n_used, scores_of
 
 rng = np.random.default_rng(0)
@@ -24,12 +25,10 @@ def test_a_product_of_few_columns_scores_as_all_weights_do():
     assert isinstance(of_labels(WEIGHTS, few), np.ndarray)  # no smaller as a product
 
 
-def test_by_products_there_is_one_thing_to_judge_and_nothing_to_read():
-    scale = np.array([1.0, 2.0, 0.5, 4.0])
-    reads = ComponentsByProducts(None, WEIGHTS, scale, AXES).reads(1e-4, 50)
-    asked, judged = next(reads)
-    assert asked is None
-    np.testing.assert_array_equal(judged.weights, WEIGHTS * np.append(scale, 1.0)[:, None])
+def test_what_is_solved_has_one_thing_to_judge_and_nothing_to_read():
+    judged = of_labels(2.0 * WEIGHTS, AXES)
+    reads = Solved(None, FactoredWeights(WEIGHTS, AXES.axes, AXES.base), judged).reads()
+    assert next(reads) == (None, judged)
     with pytest.raises(StopIteration) as end:
         next(reads)
     np.testing.assert_allclose(end.value.value.weights[:-1], WEIGHTS[:-1] @ AXES.axes)

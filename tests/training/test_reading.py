@@ -33,13 +33,13 @@ def read(a_task, rows, n_threads=1):
     return run(a_task, rows, RunOptions(progress=False, n_threads=n_threads))[0]
 
 
-@pytest.mark.parametrize("objective", [Softmax(), Logistic(), SquaredHinge()], ids=lambda o: o.name)
+@pytest.mark.parametrize("objective", [Softmax(), Logistic(), SquaredHinge()], ids=repr)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_a_read_leaves_the_loss_and_its_gradient(objective, form):
     factors = np.array([1.0, 2.0, 0.5])
     found = read(task(objective, class_weight=factors), opened(form(X), CODES, WEIGHT))
     w, one = WEIGHT * factors[CODES], np.column_stack([X, np.ones(90)])
-    targets = CODES if objective.name == "softmax" else np.eye(3, dtype=np.uint8)[CODES]
+    targets = CODES if not objective.of_rows else np.eye(3, dtype=np.uint8)[CODES]
     residual, losses = objective.losses(one @ POINT, targets)
     np.testing.assert_allclose(found.losses[0], w @ losses, rtol=1e-12)
     np.testing.assert_allclose(found.gradient, one.T @ (w[:, None] * residual), atol=1e-10)

@@ -1,0 +1,77 @@
+"""Maps weights between the coordinates of training and those of rows and models."""
+
+import numpy as np
+
+from streamnb.kernels.directions import about_means, of_rows
+from streamnb.training.objectives import RowSums
+
+
+class CentredFeatures:
+    """Weights of scaled features about their means, so that an intercept has nothing to do with them.
+
+    There is a row of weights for each feature that any row of data has, then one of intercepts. Rows come as they are,
+    and b = b' - W m is what they are given. That alone saves most of the reads where features are all positive.
+
+    Parameters
+    ----------
+    sums : RowSums
+        Of all features, as the scan left them.
+    scale : (n_features,), optional
+        What features are multiplied by (idf).
+    used : ints, optional
+        Numbers of the features that are trained.
+
+    Attributes
+    ----------
+    sums : RowSums, of these features
+    kept : (n_used + 1,) ints, which rows these are of the weights of all features
+    factors : (n_used + 1, 1), what features are multiplied by; 1 for the intercepts
+    means : (n_used, 1)
+    squares, spread : (n_used + 1, 1), sums of squares of scaled features, and about their means
+    """
+
+    def __init__(self, sums: RowSums, scale: np.ndarray | None = None, used: np.ndarray | None = None):
+        used = np.flatnonzero(sums.squares > 0.0) if used is None else used
+        self._n_all = len(sums.squares) + 1
+        self.kept = np.append(used, self._n_all - 1)
+        self.sums = sums = sums.of_features(used)
+        self.factors = np.append(np.ones(len(used)) if scale is None else scale[used], 1.0)[:, None]
+        self.means = sums.whole[:, None] / sums.weight * self.factors[:-1]
+        self.squares = np.append(sums.squares, sums.weight)[:, None] * self.factors**2
+        self.spread = np.append(sums.spread, sums.weight)[:, None] * self.factors**2
+
+    def of_all(self, values: np.ndarray) -> np.ndarray:
+        """With 0 for features that no row has."""
+        if len(values) == self._n_all:
+            return values
+        out = np.zeros((self._n_all, *values.shape[1:]))
+        out[self.kept] = values
+        return out
+
+    def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
+        """Weights of all features as rows want them, neither scaled nor about their means; made in a buffer."""
+        weights = np.empty(point.shape) if buffer is None or buffer.shape != point.shape else buffer
+        of_rows(np.ascontiguousarray(point), self.factors[:, 0], self.means[:, 0], weights)
+        return self.of_all(weights)
+
+    def of_model(self, point: np.ndarray) -> np.ndarray:
+        """Weights of all features, scaled ones, which are not about their means."""
+        weights = point.copy()
+        weights[-1] -= self._at_means(point)
+        return self.of_all(weights)
+
+    def from_model(self, weights: np.ndarray) -> np.ndarray:
+        """The inverse of `of_model`."""
+        point = weights[self.kept]
+        point[-1] += self._at_means(point)
+        return point
+
+    def gradient(self, of_rows: np.ndarray) -> np.ndarray:
+        """That of a loss in these coordinates, of that which a read left."""
+        gradient = of_rows if len(self.kept) == len(of_rows) else of_rows[self.kept]
+        about_means(gradient, self.factors[:, 0], self.means[:, 0])
+        return gradient
+
+    def _at_means(self, weights: np.ndarray) -> np.ndarray:
+        """Scores of the means of all features, without the intercepts."""
+        return np.einsum("i,ij->j", self.means[:, 0], weights[:-1])

@@ -1,0 +1,135 @@
+"""Makes what a model is trained on from the statistics of a scan."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import memory
+from streamnb.passes.dask_workers import client_for
+from streamnb.passes.options import RunOptions
+from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.kept import KeptSource, NarrowSource, kept
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.rows.tiles import in_tiles
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.objectives import RowSums, Softmax, features_used
+from streamnb.training.reading import ReadTask
+
+TILE_ROWS = 1 << 13  # of texts, which come in smaller blocks: more values of a column go together
+KEPT = 8  # of the memory that may be taken, the part for rows that are read again
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What a model is trained on, as the scan of its rows tells it.
+
+    Attributes
+    ----------
+    task : ReadTask
+        What is read of rows; its weights are 0.
+    sums : RowSums
+        Of the same rows.
+    scale : (n_features,), optional
+        What features are multiplied by, such as idf.
+    start : (n_features + 1, R), optional
+        Weights of another model to start towards.
+    solved : Any
+        What a method has solved for already, of the same sums.
+    scale_of_all : (n_features of the model,), optional
+    features : ints, optional
+        Numbers of the features among those of the model; None where these are all.
+    """
+
+    task: ReadTask
+    sums: RowSums
+    scale: np.ndarray | None = None
+    start: np.ndarray | None = None
+    solved: Any = None
+    scale_of_all: np.ndarray | None = None
+    features: np.ndarray | None = None
+
+    def of_features(self, features: np.ndarray) -> Self:
+        """The same of some features, of rows that are prepared and have no others."""
+        used = np.append(features, len(self.task.weights) - 1)
+        zeros, ones = np.zeros((len(used), self.task.weights.shape[1])), np.ones(len(used))
+        scale = None if self.scale is None else self.scale[features]
+        start = None if self.start is None else self.start[used]
+        task = replace(self.task, options=RowOptions(), weights=zeros, grid=ones)
+        sums = self.sums.of_features(features)
+        return replace(self, task=task, sums=sums, scale=scale, start=start, features=features)
+
+    def of_model(self, weights: np.ndarray, n_features: int) -> np.ndarray:
+        """Trained weights as those of all features of the model, 0 for those that no row has."""
+        if self.features is None:
+            return weights
+        out = np.zeros((n_features + 1, weights.shape[1]))
+        out[np.append(self.features, n_features)] = weights
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows as models read them: prepared, and without features that none of them has.
+
+    Attributes
+    ----------
+    read : Source
+    n_features : int
+        Of `read`.
+    options : RowOptions
+        What a model of all rows does to each of them.
+    step : LearnedStep, optional
+        What was learned of the rows, and done to them before.
+    features : (n_features,) ints, optional
+        Their numbers among all features; None where rows are read as they were opened.
+    """
+
+    read: Source
+    n_features: int
+    options: RowOptions
+    step: LearnedStep | None = None
+    features: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, stats: ClassStats, rows: Source, options: RunOptions, step: LearnedStep | None, narrows: bool) -> Self:
+        """Rows of these statistics, kept in memory where they fit; as they were opened unless they may be narrowed."""
+        as_opened, on_workers = cls(rows, stats.n_features, stats.options, step), client_for(options.client) is not None
+        if not narrows or rows.lazy or on_workers:  # workers keep no rows from read to read
+            return as_opened
+        features = features_used(stats)
+        if not len(features) or (rows.in_memory and len(features) == stats.n_features):
+            return as_opened
+        few = in_tiles(NarrowSource(rows, stats.options, features, stats.n_features), TILE_ROWS)
+        kept_rows = KeptSource(few, _bytes_for_rows(options))
+        return replace(as_opened, read=kept_rows, n_features=len(features), features=features)
+
+
+def start_weights(
+    model: Any, stats: ClassStats, task: ReadTask, scale: np.ndarray | None, options: RowOptions
+) -> np.ndarray:
+    """The weights of a model of such rows, prepared so, and their classes to start from, (n_features + 1, R)."""
+    n_features, n_rows = len(task.weights) - 1, task.weights.shape[1]
+    if model.weights.shape != (n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
+        raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
+    same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
+    quadratic = getattr(model, "quadratic", False)
+    linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
+    if not linear or not same_scale or model.options != options:
+        raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
+    start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
+    if not np.isfinite(start).all():
+        raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
+    shift = isinstance(task.objective, Softmax)  # the same of all classes changes nothing
+    return start - start.mean(axis=1, keepdims=True) if shift else start
+
+
+def read_often(rows: Source, options: RunOptions) -> Source:
+    """Rows that are scanned and then read, whose features are made once where they fit into memory."""
+    return kept(rows, _bytes_for_rows(options))
+
+
+def _bytes_for_rows(options: RunOptions) -> int:
+    """Bytes of rows that may be kept, twice: as they are made, and as they are trained on."""
+    return memory.allowed(options.memory_limit) // KEPT

@@ -1,0 +1,228 @@
+"""Finds linear models of rows that were scanned, by reading the rows again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, persistence, row_checks
+from streamnb.models.linear import LinearModel
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.problem.schemes import as_scheme
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import Products
+from streamnb.training.data import TrainingData, TrainingRows, start_weights
+from streamnb.training.method import Method, Trained, Trainer
+from streamnb.training.objectives import MOMENTS, RowSums, features_used, inverse_frequency, scale_by_deviation
+from streamnb.training.reading import ReadTask
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A model and how it was found: a history with a value a read, and further attributes of its estimator."""
+
+    model: LinearModel
+    history: dict[str, np.ndarray]
+    converged: bool
+    report: Report = field(default_factory=Report)
+    calibrated: bool = False
+    attributes: dict[str, Any] = field(default_factory=dict)
+    warning: str = ""  # where the reads were not enough
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """How weights are found: by which method, from where on and until when, and how classes and features count.
+
+    Attributes
+    ----------
+    name : str
+        The estimator, for messages.
+    method : Method
+    scheme : str
+    factor : float
+        Of what is trained, in the weights of the model.
+    start, tol, max_passes, normalize, idf, class_weight
+        As for `SoftmaxRegression`.
+    standardize : bool
+        As for `LeastSquaresClassifier`.
+    calibration : str, optional
+        As for `MarginClassifier`.
+    """
+
+    name: str
+    method: Method
+    scheme: str = "joint"
+    factor: float = 1.0
+    start: Any = "auto"
+    tol: float = 1e-4
+    max_passes: int = 50
+    normalize: str | None = None
+    idf: bool = False
+    class_weight: Any = None
+    standardize: bool = False
+    calibration: str | None = None
+
+    # ---- the scan ----------------------------------------------------------------------------------------------------
+
+    @property
+    def moments(self) -> tuple[str, ...]:
+        """What the scan sums."""
+        return (*MOMENTS, *(["nonzero"] if self.idf else []), *(["gram"] if self.method.products else []))
+
+    @property
+    def pooled(self) -> tuple[str, ...]:
+        """The moments that are summed over all classes, unless each counts otherwise."""
+        return () if self.class_weight is not None else tuple(m for m in self.moments if m != "sum")
+
+    @property
+    def idf_first(self) -> bool:
+        """Whether features are multiplied by idf before rows are normalised, which takes a scan of its own."""
+        return self.idf and self.normalize is not None
+
+    @property
+    def n_scans(self) -> int:
+        """How often the rows are scanned before they are read for a model."""
+        return 2 if self.idf_first else 1
+
+    @property
+    def most_reads(self) -> int:
+        """How often the rows are read for a model after the scan."""
+        return 0 if self.method.products else self.max_passes
+
+    @property
+    def reads_to_calibrate(self) -> int:
+        """How often they are read to train models without each fold, and for a sample that these are asked of."""
+        return 0 if self.calibration is None else self.most_reads + 1
+
+    def scan(self, options: RowOptions, memory_limit: int | None) -> ClassScan:
+        """Sums the rows of each class."""
+        scan = ClassScan((), options, memory_limit=memory_limit, together=self.pooled, labels=self.method.labels)
+        if self.method.products:
+            scan = replace(scan, how=Products(pooled="gram" in self.pooled))
+        return scan.with_moments(self.moments)
+
+    # ---- training ----------------------------------------------------------------------------------------------------
+
+    def weighted(self, stats: ClassStats) -> ClassStats:
+        """Statistics of rows that count as their classes do."""
+        factors = self._class_factors(stats)
+        return stats if factors is None else stats.reweighted(factors)
+
+    def data(
+        self, stats: ClassStats, rows: TrainingRows, options: RunOptions, outside: int | None = None
+    ) -> TrainingData:
+        """What a model is trained on, given the statistics of its rows, those `outside` a fold."""
+        weighted = self.weighted(stats)
+        row_checks.check_total_weight(weighted.total_weight)
+        seen = weighted.classes[weighted.weight > 0].tolist()
+        if len(seen) < 2 and not weighted.multilabel:
+            where = "" if outside is None else f" outside fold {outside}"
+            cure = "take fewer folds, another seed, or folds= that mix the classes"
+            what = f"{self.name} needs at least 2 classes" if outside is None else cure
+            raise ValueError(f"y holds one class only ({seen}){where}; {what}")
+        objective = self.method.objective(weighted)
+        self.check_memory(stats, 1, options)
+        scale = inverse_frequency(weighted) if self.idf and not self.idf_first else None
+        zeros = np.zeros((stats.n_features + 1, self.method.n_rows(stats)))
+        factors, ones = self._class_factors(stats), np.ones(len(zeros))
+        task = ReadTask(objective, stats.options, stats.classes, zeros, ones, 1.0, factors)
+        start = None
+        if isinstance(self.start, LinearModel):
+            start = start_weights(self.start, stats, task, scale, rows.options) / self.factor
+        sums = RowSums.of(weighted)
+        scale = scale_by_deviation(sums) if self.standardize else scale
+        data = TrainingData(task, sums, scale, start, scale_of_all=scale)
+        data = replace(data, solved=self.method.solved(data, weighted, rows.step, options.memory_limit))
+        return data if rows.features is None else data.of_features(rows.features)
+
+    def trainer(
+        self, data: TrainingData, point: dict[str, Any], max_passes: int, *, judges: bool = True, n_threads: int = 1
+    ) -> Trainer:
+        """What trains at a point, in so many reads at most."""
+        trainer = self.method.trainer(data, point, float(self.tol), max_passes)
+        trainer.judges, trainer.n_threads = judges, n_threads
+        return trainer
+
+    def fit(
+        self, stats: ClassStats, rows: TrainingRows, point: dict[str, Any], max_passes: int, options: RunOptions
+    ) -> FittedModel:
+        """The model of rows with these statistics; a checkpoint is a folder, with a file for each read."""
+        data = self.data(stats, rows, options)
+        trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
+        trained = train(trainer, rows.read, options, stats.n_rows)
+        fitted = FittedModel(self.model(stats, data, trained), trained.history, trained.converged, trained.report)
+        if not trained.converged:
+            fitted = replace(fitted, warning=self.method.unconverged(trained, self.tol, max_passes, self.max_passes))
+        return replace(fitted, attributes=trainer.attributes)
+
+    def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
+        """The model with weights that were trained."""
+        scheme = as_scheme(self.scheme, stats.classes, multilabel=stats.multilabel)
+        weights = self.factor * data.of_model(trained.weights, stats.n_features)
+        return LinearModel(stats.classes, weights[:-1], weights[-1], scheme, stats.options, scale=data.scale_of_all)
+
+    def check_memory(self, stats: ClassStats, n_models: int, options: RunOptions) -> None:
+        """Refuse so many models that would take too much."""
+        n_used, n_rows = len(features_used(stats)), self.method.n_rows(stats)
+        self.method.check_memory(stats.n_features, n_used, n_rows, n_models, options.memory_limit)
+
+    def _class_factors(self, stats: ClassStats) -> np.ndarray | None:
+        """What the weight of each class is multiplied by."""
+        if self.class_weight is None:
+            return None
+        if stats.multilabel:
+            raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give sample_weight")
+        checked = arguments.check_class_weight(self.class_weight, stats.classes)
+        return arguments.class_factors(checked, stats.classes, stats.weight)
+
+
+def train(trainer: Trainer, rows: Source, options: RunOptions, n_rows: int) -> Trained:
+    """Read what one model asks for, until it is there; a checkpoint is a folder, with a file for each read.
+
+    `n_rows` are those of the scan.
+    """
+    reads, report, sums, number = trainer.reads(), Report(), None, 0
+    while True:
+        try:
+            task, _ = reads.send(sums)  # None, to begin with
+        except StopIteration as end:
+            return replace(end.value, report=report)
+        if task is not None:
+            number += 1
+            sums, more = run(task, rows, options_of(options, f"read-{number:03}"))
+            check_rows(number, [sums.rows], [n_rows])
+            report = report + more
+
+
+def check_rows(number: int, found: Sequence[int], before: Sequence[int]) -> None:
+    """Refuse a stream that gives other rows in a read than in the scan: numbers of these, of each fold."""
+    if list(found) != list(before):
+        of_folds = [f", {list(numbers)} in the folds," if len(numbers) > 1 else "" for numbers in (found, before)]
+        raise ValueError(
+            f"X gave {sum(found)} rows in read {number}{of_folds[0]} and {sum(before)} in the scan{of_folds[1][:-1]}; "
+            "a callable should return a fresh iterator of the same rows, in the same order, each time"
+        )
+
+
+def options_of(options: RunOptions, name: str) -> RunOptions:
+    """The options of one pass of several, whose checkpoint is a file of that name in the folder of all."""
+    return options if options.checkpoint is None else replace(options, checkpoint=options.checkpoint / f"{name}.snb")
+
+
+def checkpoint_folder(given: Any) -> Path | None:
+    """The folder for the checkpoints of several passes, made if it is not there."""
+    if given is None:
+        return None
+    folder = persistence.check_path("checkpoint", given)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"checkpoint={str(folder)!r} is a file; several reads keep a folder: name another")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,33 @@
+"""Training by hand: what a model is trained on, and its trainer asked for all reads."""
+
+import numpy as np
+
+import streamnb as snb
+from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.training import objectives
+from streamnb.training.data import TrainingData
+from streamnb.training.learner import train
+from streamnb.training.objectives import RowSums
+from streamnb.training.reading import ReadTask
+
+OPTIONS = RunOptions(progress=False)
+
+
+def data_of(stats, objective, n_rows=None):
+    """What a model is trained on, of statistics with the moments of training."""
+    n_rows = n_rows or (1 if objectives.one_row(stats) else len(stats.classes))
+    zeros = np.zeros((stats.n_features + 1, n_rows))
+    task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
+    return TrainingData(task, RowSums.of(stats))
+
+
+def scanned(X, y, objective, **options):
+    """The same of rows."""
+    return data_of(snb.scan(X, y, moments=objectives.MOMENTS), objective, **options)
+
+
+def trained(trainer, X, y):
+    """What a trainer comes to, of all the reads that it asks for."""
+    return train(trainer, opened(X, y), OPTIONS, len(y))
