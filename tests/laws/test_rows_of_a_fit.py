@@ -53,3 +53,17 @@ def files_met(fit):
 def test_rows_pass_few_files(model, most):
     files = files_met(lambda: model.fit(X, Y))
     assert "training/learner.py" in files and len(files) <= most, sorted(files)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "most"),
+    [
+        (lambda: snb.LinearNBCV("gaussian", calibration="sigmoid").fit(X, Y), 6),
+        (lambda: snb.compare(X, Y, families=["gaussian"], penalties=["plain"], show=False), 3),
+        (lambda: snb.search(X, Y, families=["gaussian"], models=[], show=False), 8),
+    ],
+    ids=["LinearNBCV", "compare", "search"],
+)
+def test_rows_that_naive_bayes_is_chosen_by_pass_few_files(chosen, most):
+    files = files_met(chosen)
+    assert "selection/cross_validation.py" in files and len(files) <= most, sorted(files)
