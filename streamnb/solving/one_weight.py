@@ -82,12 +82,15 @@ class ScalarEquations:
 
     def weight(self, t: np.ndarray) -> np.ndarray:
         """W(t)."""
-        positive, negative = self.moved(t)
+        return self._weight(*self.moved(t), self.t_star - t)
+
+    def _weight(self, positive: Mean, negative: Mean, left: np.ndarray) -> np.ndarray:
+        """The weight of both means where the pull falls short of t* by `left`."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             w = (self.family.link(*positive) - self.family.link(*negative)) / self.phi
         if not self.close.any():
             return w
-        short, steep = self._steep(negative, (self.t_star - t) * (self.r_positive + self.r_negative))
+        short, steep = self._steep(negative, left * (self.r_positive + self.r_negative))
         return np.where(self.close & short, steep.sum(axis=0) / self.phi, w)
 
     def _steep(self, mean: Mean, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +102,7 @@ class ScalarEquations:
         slopes = [self.family.mean_slope(*moved_down(mean, -at * gap)) for at in NODES]
         with np.errstate(divide="ignore", invalid="ignore"):
             steep = np.stack([share * gap / slope for share, slope in zip(SHARES, slopes, strict=True)])
-            return np.abs(slopes[-1] - slopes[0]) < np.abs(slopes[0]) / HEAVY, steep
+            return np.ptp(slopes, axis=0) < np.abs(slopes[0]) / HEAVY, steep  # all three: m (1 - m) is symmetric
 
     def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pull where each stops, its weight, and what it adds to the intercept."""
@@ -117,8 +120,54 @@ class ScalarEquations:
             flatness = self.family.mean_slope(*(part[lost] for part in self._pooled())) * self.phi[lost]
             slope = (self.r_positive + self.r_negative)[lost] / flatness
             w[lost] = side[lost] * np.maximum(np.abs(self.t_star - t)[lost] * slope, np.finfo(float).tiny)
-        positive, negative = self.moved(t)
-        return t, w, cumulant_change(self.family, positive, negative) / self.phi
+        return t, w, self._shift(t, w, pull)
+
+    def _shift(self, t: np.ndarray, w: np.ndarray, pull: Pull) -> np.ndarray:
+        """What each adds to its intercept, c(theta_-) - c(theta_+) under the pull t: -w times a mean between both."""
+        left = self._left(t, w) if pull.smooth else self.t_star - t
+        positive, negative = self._stopped(t, left)
+        change = cumulant_change(self.family, positive, negative) / self.phi
+        if self.family.coupled:
+            return change
+        gap = left * (self.r_positive + self.r_negative)
+        short, steep = self._steep(negative, gap)
+        between, rise = negative[0] + NODES.reshape(3, *[1] * gap.ndim) * gap, steep.sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # of means so small that g' has no number
+            mean = np.divide((steep * between).sum(axis=0), rise, out=negative[0].copy(), where=rise != 0.0)
+        return np.where(short & (HEAVY * np.abs(gap) < self._least()), -w * mean, change)
+
+    def _least(self) -> np.ndarray:
+        """The pooled mean, or what it falls short of the highest by where that is less."""
+        size = np.abs(self.pooled)
+        return size if self.room is None else np.minimum(size, self._pooled()[1])
+
+    def _left(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """What t falls short of t* by, from the weights where the difference has lost digits that a mean needs.
+
+        That is where a light side has nearly all of its sum pulled away.
+        """
+        left = self.t_star - t
+        reach = np.abs(self.t_star) * (self.r_positive + self.r_negative)
+        lost = np.flatnonzero((np.abs(left) < np.abs(self.t_star) / HEAVY) & (reach > HEAVY * self._least()))
+        if not lost.size:
+            return left
+
+        def rise(left: np.ndarray, some: np.ndarray) -> np.ndarray:
+            here = self.only(some)
+            return here._weight(*here._stopped(here.t_star - left, left), left) - w[some]
+
+        return _halved(rise, np.copysign(1e-300, self.t_star), self.t_star / (HEAVY / 2.0), left, lost)
+
+    def _stopped(self, t: np.ndarray, left: np.ndarray) -> tuple[Mean, Mean]:
+        """Both means under the pull t = t* - left, from where they are at 0 or at t*: by sums, not by differences."""
+        falls, moved, pooled = self.t_star > 0.0, self.moved(t), self._pooled()
+        ends = moved_down(pooled, -left * self.r_positive), moved_down(pooled, left * self.r_negative)
+        from_pooled = (falls, ~falls), (~falls, falls)  # of the mean and of its room, on each side
+        positive, negative = (
+            tuple(np.where(those, end, start) for those, end, start in zip(where, at_end, at_start, strict=False))
+            for where, at_end, at_start in zip(from_pooled, ends, moved, strict=True)
+        )
+        return positive, negative
 
     def _check_finite(self, w: np.ndarray) -> None:
         if not np.isfinite(w).all():

@@ -112,6 +112,27 @@ def test_a_whole_grid_of_l2_and_of_both_is_right(family, scheme, n_classes, tau_
             assert exact_sides.error(w, exact_sides.smooth_weights(family, row, phi, w, tau_1, tau)) < 2e-12
 
 
+@pytest.mark.parametrize("heaviest_first", [True, False])
+@pytest.mark.parametrize(
+    ("family", "scheme", "n_classes"),
+    [*((family, "joint", 2) for family in SEPARABLE), ("laplace", "ovr", 3)],
+)
+def test_intercepts_are_right_where_a_light_side_is_pulled_away(family, scheme, n_classes, heaviest_first):
+    taus = np.array([3.0, 1e4])
+    x, y, weight = spread(family, n_classes, 1e16, heaviest_first)
+    x[y == y[np.argmax(weight)], :2] = 0.0, {"binomial": 4.0}.get(family, 1.0)  # never there, and always
+    rows = exactly(family, scheme, x, y, weight)
+    for penalty in (snb.L1(0.2) + snb.L2(taus), snb.Separable(lambda w: -w, taus)):
+        path, phi = solved(scanned(x, y, weight), family, scheme, penalty)
+        for model, tau in zip(path, taus, strict=True):
+            tau_1 = path.grid[0].get("l1", 0.0)
+            for r, row in enumerate(rows):
+                w = exact_sides.smooth_weights(family, row, phi, model.coef_[r], tau_1, tau)
+                right, largest = map(float, exact_sides.shift(family, row, phi, w, tau_1, tau))
+                found = model.intercept_[r] - path.intercepts[r]
+                assert abs(found - right) <= 1e-10 * largest + 1e-15 * abs(path.intercepts[r])
+
+
 RARE = {  # words that one class has next to never: where their shares are 0 the equations are all but straight up
     "three words": ([[0, 2, 3], [0, 2, 0]], [10.0, 1e7], 0.52, [-1.923018, 0.745649, -14.050940]),
     "five words": (
