@@ -120,11 +120,14 @@ class ScalarEquations:
             flatness = self.family.mean_slope(*(part[lost] for part in self._pooled())) * self.phi[lost]
             slope = (self.r_positive + self.r_negative)[lost] / flatness
             w[lost] = side[lost] * np.maximum(np.abs(self.t_star - t)[lost] * slope, np.finfo(float).tiny)
-        return t, w, self._shift(t, w, pull)
+        return t, w, self.shift(t, w, pull.smooth)
 
-    def _shift(self, t: np.ndarray, w: np.ndarray, pull: Pull) -> np.ndarray:
-        """What each adds to its intercept, c(theta_-) - c(theta_+) under the pull t: -w times a mean between both."""
-        left = self._left(t, w) if pull.smooth else self.t_star - t
+    def shift(self, t: np.ndarray, w: np.ndarray, smooth: bool) -> np.ndarray:
+        """What each adds to its intercept, c(theta_-) - c(theta_+) under the pull t: -w times a mean between both.
+
+        `smooth` is True where the pull depends on the weights, which then have more digits than t* - t.
+        """
+        left = self._left(t, w) if smooth else self.t_star - t
         positive, negative = self._stopped(t, left)
         change = cumulant_change(self.family, positive, negative) / self.phi
         if self.family.coupled:
@@ -156,7 +159,7 @@ class ScalarEquations:
             here = self.only(some)
             return here._weight(*here._stopped(here.t_star - left, left), left) - w[some]
 
-        return _halved(rise, np.copysign(1e-300, self.t_star), self.t_star / (HEAVY / 2.0), left, lost)
+        return _halved(rise, np.copysign(1e-300, w), np.copysign(self.t_star / (HEAVY / 2.0), w), left, lost)
 
     def _stopped(self, t: np.ndarray, left: np.ndarray) -> tuple[Mean, Mean]:
         """Both means under the pull t = t* - left, from where they are at 0 or at t*: by sums, not by differences."""
@@ -271,7 +274,9 @@ class ScalarEquations:
         return cls(parts[0].family, **arrays, room=np.concatenate(rooms) if rooms else None)
 
     def only(self, some: np.ndarray) -> "ScalarEquations":
-        if len(some) == len(self.t_star):
-            return self
+        return self if len(some) == len(self.t_star) else self.where(some)
+
+    def where(self, some: np.ndarray) -> "ScalarEquations":
+        """A list of those at some places, or where an array of the shape of all is True."""
         arrays = {name: getattr(self, name)[some] for name in self.__slots__[1:-1]}
         return ScalarEquations(self.family, **arrays, room=None if self.room is None else self.room[some])

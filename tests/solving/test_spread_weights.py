@@ -27,7 +27,6 @@ FAMILIES = {
     "laplace": snb.Laplace(),
     "multinomial": snb.Multinomial(),
 }
-SEPARABLE = [name for name in FAMILIES if name != "multinomial"]
 SCHEMES = [("joint", 2), ("joint", 3), ("ovr", 3), ("joint", 5), ("ovr", 5), ("ovo", 3), ("reference", 4)]
 RATIOS = [1.0, 1e6, 1e12, 1e16]
 STATISTICS = {"bernoulli": lambda v: float(v > 0.0), "laplace": abs}
@@ -115,7 +114,7 @@ def test_a_whole_grid_of_l2_and_of_both_is_right(family, scheme, n_classes, tau_
 @pytest.mark.parametrize("heaviest_first", [True, False])
 @pytest.mark.parametrize(
     ("family", "scheme", "n_classes"),
-    [*((family, "joint", 2) for family in SEPARABLE), ("laplace", "ovr", 3)],
+    [*((family, "joint", 2) for family in ("gaussian", "bernoulli", "gamma", "laplace")), ("laplace", "ovr", 3)],
 )
 def test_intercepts_are_right_where_a_light_side_is_pulled_away(family, scheme, n_classes, heaviest_first):
     taus = np.array([3.0, 1e4])
@@ -131,6 +130,30 @@ def test_intercepts_are_right_where_a_light_side_is_pulled_away(family, scheme, 
                 right, largest = map(float, exact_sides.shift(family, row, phi, w, tau_1, tau))
                 found = model.intercept_[r] - path.intercepts[r]
                 assert abs(found - right) <= 1e-10 * largest + 1e-15 * abs(path.intercepts[r])
+
+
+SHIFTS = {  # what the parameters theta and theta + phi w of two classes add to an intercept, m the mean of the first
+    "gaussian": lambda m, w, phi: -w * (m + phi * w / 2.0),
+    "poisson": lambda m, w, phi: -m * np.expm1(w),
+    "gamma": lambda m, w, phi: np.log1p(-phi * w * m) / phi,
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "scale", "tau_2"), [("gaussian", 1e-3, 1.0), ("poisson", 1.0, 1e4), ("gamma", 1.0, 1.0)]
+)
+def test_intercepts_of_classes_set_apart_from_a_heavy_one(family, scale, tau_2):
+    x, y, weight = spread(family, 4, 1e8, True)
+    x = x[:, :1] * np.where(y == 0, 1e-6 * scale, scale)[:, None]
+    tau = 1e-3 * tau_2
+    path, phi = solved(scanned(x, y, weight), family, "reference", snb.Decorrelation(tau) + snb.L2(tau_2))
+    model, (_, _, sums, count, _) = path[0], exactly(family, "reference", x, y, weight)[0]
+    w = model.coef_[:, 0]
+    means = (float(sums[0]) + tau_2 * w + tau * (w.sum() - w)) / float(count)  # of the heavy class, after the pulls
+    right = SHIFTS[family](means, w, phi[0])
+    np.testing.assert_allclose(model.intercept_ - path.intercepts, right, rtol=1e-9, atol=1e-14)
+    ended = solved(scanned(x, y, weight), family, "reference", snb.Decorrelation(1e4) + snb.L2(1.0))[0]
+    assert (ended.saturated == 1).all() and np.isfinite(ended[0].intercept_).all()
 
 
 RARE = {  # words that one class has next to never: where their shares are 0 the equations are all but straight up
