@@ -104,7 +104,7 @@ def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
         return np.full(equations.t_star.shape[1], pull.decorrelation)
     at = equations.by_feature(slice(None))
     with np.errstate(all="ignore"):
-        a = 1.0 / at.steepness(np.zeros_like(at.t_star))
+        a = 1.0 / at.steepness(np.zeros_like(at.t_star) if equations.start is None else -equations.start.T)
     usable = equations.alive.T & np.isfinite(a) & (a > 0.0)
     lowest = np.where(usable, a, np.inf).min(axis=1)
     return np.where(np.isfinite(lowest), pull.decorrelation * lowest, 0.0)

@@ -84,6 +84,16 @@ class ScalarEquations:
         """W(t)."""
         return self._weight(*self.moved(t), self.t_star - t)
 
+    def weight_inside(self, t: np.ndarray) -> np.ndarray:
+        """W(t), without bound where the pull has not yet brought both means back to their domain."""
+        (low, high), sides = self.family.mean_range, self.moved(t)
+        w = self._weight(*sides, self.t_star - t)
+        for mean, *room in sides:
+            beyond = (mean < low) | ((room[0] < 0.0) if room else mean > high)
+            if beyond.any():
+                w = np.where(beyond, np.copysign(np.inf, self.t_star), w)
+        return w
+
     def _weight(self, positive: Mean, negative: Mean, left: np.ndarray) -> np.ndarray:
         """The weight of both means where the pull falls short of t* by `left`."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -159,7 +169,8 @@ class ScalarEquations:
             here = self.only(some)
             return here._weight(*here._stopped(here.t_star - left, left), left) - w[some]
 
-        return _halved(rise, np.copysign(1e-300, w), np.copysign(self.t_star / (HEAVY / 2.0), w), left, lost)
+        most = np.abs(left) + 1e-9 * np.abs(self.t_star)  # far more than rounding has taken, within the domain of means
+        return _halved(rise, np.copysign(1e-300, w), np.copysign(most, w), left, lost)
 
     def _stopped(self, t: np.ndarray, left: np.ndarray) -> tuple[Mean, Mean]:
         """Both means under the pull t = t* - left, from where they are at 0 or at t*: by sums, not by differences."""
@@ -205,14 +216,14 @@ class ScalarEquations:
 
         It halves distances: a root far nearer to 0 than the end of the bracket is left to `_halved`.
         """
-        first = self.weight(start)
+        first = self.weight_inside(start)
         side = np.sign(self.t_star)
 
         def rise(w: np.ndarray, start: np.ndarray, i: np.ndarray) -> np.ndarray:
             here = self.only(i.astype(np.intp))
             t = start + pull.of_weights(w)  # beyond t* the weight would have changed sign; the means end there
             t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
-            return w - np.where(t == here.t_star, 0.0, here.weight(t))
+            return w - np.where(t == here.t_star, 0.0, here.weight_inside(t))
 
         near, every = side * 1e-300, np.arange(len(side), dtype=np.float64)
         far = np.where(np.isfinite(first), first, side * 1e3)
@@ -240,14 +251,14 @@ class ScalarEquations:
             w = np.zeros(self.t_star.shape)
             log_roots(self.m_positive, self.r_positive, self.m_negative, self.r_negative, start, tau, self.t_star, w)
             return w
-        first, far = self.weight(start), (self.t_star - start) / tau
+        first, far = self.weight_inside(start), (self.t_star - start) / tau
         far = np.where(np.abs(first) < np.abs(far), first, far)
         low, high, w = np.minimum(0.0, far), np.maximum(0.0, far), 0.5 * far
         todo = np.arange(len(w))
         for _ in range(200):
             here, at = self.only(todo), w[todo]
             t = start[todo] + tau * at
-            f = at - here.weight(t)
+            f = at - here.weight_inside(t)
             low[todo] = np.where(f < 0, at, low[todo])
             high[todo] = np.where(f > 0, at, high[todo])
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -258,7 +269,7 @@ class ScalarEquations:
             todo = todo[(f != 0) & (np.abs(step - at) > 2.0**-52 * np.abs(step))]
             if not todo.size:
                 break
-        return _halved(lambda w, i: w - self.only(i).weight(start[i] + tau * w), low, high, w, todo)
+        return _halved(lambda w, i: w - self.only(i).weight_inside(start[i] + tau * w), low, high, w, todo)
 
     def steepness(self, t: np.ndarray) -> np.ndarray:
         """-W'(t)."""

@@ -10,57 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.problem.schemes import as_scheme
-from streamnb.solving.posed import Problem
 from streamnb.stats.sparse_tables import SparseTable
 from tests.support import exact_sides
+from tests.support.spread_classes import FAMILIES, STATISTICS, exactly, scanned, solved, spread
 
-FAMILIES = {
-    "gaussian": snb.Gaussian(),
-    "poisson": snb.Poisson(),
-    "bernoulli": snb.Bernoulli(),
-    "binomial": snb.Binomial(4),
-    "geometric": snb.Geometric(),
-    "negative_binomial": snb.NegativeBinomial(3.0),
-    "gamma": snb.Gamma(),
-    "inverse_gaussian": snb.InverseGaussian(),
-    "laplace": snb.Laplace(),
-    "multinomial": snb.Multinomial(),
-}
 SCHEMES = [("joint", 2), ("joint", 3), ("ovr", 3), ("joint", 5), ("ovr", 5), ("ovo", 3), ("reference", 4)]
 RATIOS = [1.0, 1e6, 1e12, 1e16]
-STATISTICS = {"bernoulli": lambda v: float(v > 0.0), "laplace": abs}
-X_OF_CLASS = np.array([[1, 2, 1, 0], [0, 0, 2, 2], [1, 3, 0, 1], [0, 1, 0, 0], [2, 0, 3, 3], [0, 1, 0, 1.0]])
-
-
-def spread(family, n_classes, ratio, heaviest_first):
-    """Rows, labels and weights; from class to class weights grow, or fall, by powers of a number up to the ratio."""
-    rng = np.random.default_rng(n_classes)
-    x = np.vstack([X_OF_CLASS[:, rng.permutation(4)] * (1 + k % 2) for k in range(n_classes)])
-    x = np.minimum(x, 4.0) if family == "binomial" else x
-    y = np.repeat(np.arange(n_classes), len(X_OF_CLASS))
-    scale = ratio ** (np.arange(n_classes) / (n_classes - 1))
-    weight = (scale[::-1] if heaviest_first else scale)[y] * rng.uniform(0.5, 1.5, len(y))
-    return x, y, weight
-
-
-def exactly(family, scheme, x, y, weight, smoothing=1.0):
-    """The sides of each row of weights."""
-    members = [np.flatnonzero(y == k) for k in range(y.max() + 1)]
-    sums, counts = exact_sides.class_sums(x, members, weight, STATISTICS.get(family, float))
-    return exact_sides.sides(family, scheme, sums, counts, smoothing)
-
-
-def solved(stats, family, scheme, penalty=None, smoothing=1.0):
-    """The path, and the dispersions."""
-    reference = 0 if scheme == "reference" else None
-    path = snb.solve(stats, FAMILIES[family], penalty, scheme=scheme, smoothing=smoothing, reference=reference)
-    of_scheme = as_scheme("joint", stats.classes, None, stats.multilabel)
-    return path, Problem(stats, FAMILIES[family], of_scheme, smoothing).parts[0].phi()
-
-
-def scanned(x, y, weight):
-    return snb.scan(x, y, sample_weight=weight, moments=["sum", "sum_sq", "above", "deviation"])
 
 
 def largest_error(coef, family, rows, phi, tau=0.0):
@@ -130,30 +85,6 @@ def test_intercepts_are_right_where_a_light_side_is_pulled_away(family, scheme, 
                 right, largest = map(float, exact_sides.shift(family, row, phi, w, tau_1, tau))
                 found = model.intercept_[r] - path.intercepts[r]
                 assert abs(found - right) <= 1e-10 * largest + 1e-15 * abs(path.intercepts[r])
-
-
-SHIFTS = {  # what the parameters theta and theta + phi w of two classes add to an intercept, m the mean of the first
-    "gaussian": lambda m, w, phi: -w * (m + phi * w / 2.0),
-    "poisson": lambda m, w, phi: -m * np.expm1(w),
-    "gamma": lambda m, w, phi: np.log1p(-phi * w * m) / phi,
-}
-
-
-@pytest.mark.parametrize(
-    ("family", "scale", "tau_2"), [("gaussian", 1e-3, 1.0), ("poisson", 1.0, 1e4), ("gamma", 1.0, 1.0)]
-)
-def test_intercepts_of_classes_set_apart_from_a_heavy_one(family, scale, tau_2):
-    x, y, weight = spread(family, 4, 1e8, True)
-    x = x[:, :1] * np.where(y == 0, 1e-6 * scale, scale)[:, None]
-    tau = 1e-3 * tau_2
-    path, phi = solved(scanned(x, y, weight), family, "reference", snb.Decorrelation(tau) + snb.L2(tau_2))
-    model, (_, _, sums, count, _) = path[0], exactly(family, "reference", x, y, weight)[0]
-    w = model.coef_[:, 0]
-    means = (float(sums[0]) + tau_2 * w + tau * (w.sum() - w)) / float(count)  # of the heavy class, after the pulls
-    right = SHIFTS[family](means, w, phi[0])
-    np.testing.assert_allclose(model.intercept_ - path.intercepts, right, rtol=1e-9, atol=1e-14)
-    ended = solved(scanned(x, y, weight), family, "reference", snb.Decorrelation(1e4) + snb.L2(1.0))[0]
-    assert (ended.saturated == 1).all() and np.isfinite(ended[0].intercept_).all()
 
 
 RARE = {  # words that one class has next to never: where their shares are 0 the equations are all but straight up
