@@ -78,7 +78,8 @@ def test_gaussian_features_under_a_quadratic_are_a_linear_system():
 def test_it_adds_to_other_penalties(scheme):
     """-w is L2, whatever stands beside it: every scheme, L1, TopK and weights that are coupled over classes."""
     asked = {"scheme": scheme, "reference": 0 if scheme == "reference" else None}
-    others = [None, snb.L1(0.5), snb.TopK(2)] + ([snb.Decorrelation(0.3)] if scheme != "ovo" else [])
+    others = [None, snb.L1(0.5), snb.TopK(2)]
+    others += [snb.Decorrelation(0.3), snb.Decorrelation(0.3, scale="curvature")] if scheme != "ovo" else []
     for other in others:
         for family in ("poisson", snb.Mixed({"bernoulli": [0, 2], "gaussian": [1, 3]})):
             pair = snb.Custom(np.negative, 0.8), snb.L2(0.8)
