@@ -24,7 +24,7 @@ def _chosen(m: np.ndarray, room: np.ndarray | None, plain: Formula, roomy: Formu
     """A function of means: by their room where the highest mean less m has lost digits, else the plain one."""
     if room is None:
         return plain()
-    with np.errstate(divide="ignore"):  # where a mean is rounded to the highest
+    with np.errstate(divide="ignore", invalid="ignore"):  # where a mean is rounded to the highest, or beyond it
         return np.where(HEAVY * room < m, roomy(), plain())
 
 

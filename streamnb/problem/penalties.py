@@ -280,9 +280,9 @@ class Separable(Penalty):
 class Custom(Penalty):
     """Any smooth R = tau r(W) of all weights together, given by its gradient.
 
-    The pulls are t = -tau r'(W(t)), found by damped steps from tau = 0: at each, weights follow from the pulls in
-    closed form, and pulls from these weights. This comes to rest at local maxima of the penalised likelihood, for
-    concave r at the only one; the more strongly r binds weights to each other, the more steps it takes, 5,000 at most.
+    The pulls are t = -tau r'(W(t)), found by proximal gradient steps from tau = 0: at each, weights follow with r
+    replaced by its tangent, and Anderson's method combines the last ones. This comes to rest at local maxima of the
+    penalised likelihood, for concave r at the only one; after 5,000 steps it gives up.
     What is left of the equation is `WeightPath.residuals`. It adds to all other penalties, and is for families whose
     features are not coupled (not multinomial).
 

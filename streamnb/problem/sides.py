@@ -41,11 +41,6 @@ class Sides:
         """Sums and counts of both sides."""
         return [(self.positive, self.n_positive), (self.negative, self.n_negative)]
 
-    def pulled(self, t: np.ndarray) -> "Sides":
-        """The same where each feature has been pulled by t, (R, n_columns)."""
-        negative = self.negative if self.pooled else self.negative + t
-        return replace(self, positive=self.positive - t, negative=negative, apart=None, room=None)
-
     def with_room(self, some: np.ndarray, room: "Sides", short: list[np.ndarray]) -> "Sides":
         """The same with the room of some features; of the others it is what a difference leaves, `short`."""
         for whole, found in zip(short, (room.positive, room.negative), strict=True):

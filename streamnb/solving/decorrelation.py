@@ -18,7 +18,6 @@ from streamnb.problem.penalties import Decorrelation, Penalty
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import LabelReference, OneVsOne, Scheme
 from streamnb.solving.equations import Equations, ScalarEquations
-from streamnb.solving.one_weight import cumulant_change
 
 EXACT = 1e-10  # Newton's last step, in units of the feature's largest weight: what is left is its square
 NOISE = 1e-6  # steps below this that no longer shrink are rounding
@@ -105,7 +104,7 @@ def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
         return np.full(equations.t_star.shape[1], pull.decorrelation)
     at = equations.by_feature(slice(None))
     with np.errstate(all="ignore"):
-        a = 1.0 / at.steepness(np.zeros_like(at.t_star))
+        a = 1.0 / at.steepness(np.zeros_like(at.t_star) if equations.start is None else -equations.start.T)
     usable = equations.alive.T & np.isfinite(a) & (a > 0.0)
     lowest = np.where(usable, a, np.inf).min(axis=1)
     return np.where(np.isfinite(lowest), pull.decorrelation * lowest, 0.0)
@@ -209,9 +208,9 @@ class _Classes:
             w[some], ended[some] = self.only(some).closed_form(target[some], w[some], side[some])
         some = np.flatnonzero(ended)
         w[some], side[some], tau[some], ended[some] = self.only(some).followed(target[some], w[some], side[some])
-        positive, negative = self.at.moved(self.pulls(tau, w, side))
-        shift = cumulant_change(self.at.family, positive, negative) / self.at.phi
-        return w, np.where(w != 0.0, shift, 0.0), ended
+        some, shift = w != 0.0, np.zeros_like(w)
+        shift[some] = self.at.where(some).shift(self.pulls(tau, w, side)[some], w[some], smooth=True)
+        return w, shift, ended
 
     def closed_form(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights of Gaussian features at tau, and where they are not on the branch (the given w stand there)."""

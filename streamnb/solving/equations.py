@@ -5,7 +5,7 @@ weight at t = 0 to zero at t*, where both means are the pooled one. A penalty on
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,7 @@ class Equations:
     close: np.ndarray  # (R, 1) True where a class outweighs all others, so that its means are next to the pooled ones
     kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
     room: tuple[np.ndarray, np.ndarray] | None = None  # (R, n) what both means fall short of the highest by
+    start: np.ndarray | None = None  # (R, n) the pull that has moved the sums already
     _merits: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -71,6 +72,13 @@ class Equations:
             t_star[~(sides.alive & (np.abs(t_star) > (n_least + np.abs(total)) * rounding))] = 0.0
         both = sides.positive, n_pos, sides.negative, n_neg, sides.pooled
         return cls(family, phi, *both, t_star, pooled, variance, sides.alive, close, room=room)
+
+    def pulled(self, start: np.ndarray) -> "Equations":
+        """The same after a pull of each feature, (R, n), which may have taken means out of their domain."""
+        room = self.room and (self.room[0] + start * self.r_positive, self.room[1] - start * self.r_negative)
+        negative = self.negative if self.held else self.negative + start
+        t_star = np.where(self.alive, self.t_star - start, 0.0)
+        return replace(self, positive=self.positive - start, negative=negative, t_star=t_star, room=room, start=start)
 
     @property
     def m_positive(self) -> np.ndarray:

@@ -82,12 +82,25 @@ class ScalarEquations:
 
     def weight(self, t: np.ndarray) -> np.ndarray:
         """W(t)."""
-        positive, negative = self.moved(t)
+        return self._weight(*self.moved(t), self.t_star - t)
+
+    def weight_inside(self, t: np.ndarray) -> np.ndarray:
+        """W(t), without bound where the pull has not yet brought both means back to their domain."""
+        (low, high), sides = self.family.mean_range, self.moved(t)
+        w = self._weight(*sides, self.t_star - t)
+        for mean, *room in sides:
+            beyond = (mean < low) | ((room[0] < 0.0) if room else mean > high)
+            if beyond.any():
+                w = np.where(beyond, np.copysign(np.inf, self.t_star), w)
+        return w
+
+    def _weight(self, positive: Mean, negative: Mean, left: np.ndarray) -> np.ndarray:
+        """The weight of both means where the pull falls short of t* by `left`."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             w = (self.family.link(*positive) - self.family.link(*negative)) / self.phi
         if not self.close.any():
             return w
-        short, steep = self._steep(negative, (self.t_star - t) * (self.r_positive + self.r_negative))
+        short, steep = self._steep(negative, left * (self.r_positive + self.r_negative))
         return np.where(self.close & short, steep.sum(axis=0) / self.phi, w)
 
     def _steep(self, mean: Mean, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +112,7 @@ class ScalarEquations:
         slopes = [self.family.mean_slope(*moved_down(mean, -at * gap)) for at in NODES]
         with np.errstate(divide="ignore", invalid="ignore"):
             steep = np.stack([share * gap / slope for share, slope in zip(SHARES, slopes, strict=True)])
-            return np.abs(slopes[-1] - slopes[0]) < np.abs(slopes[0]) / HEAVY, steep
+            return np.ptp(slopes, axis=0) < np.abs(slopes[0]) / HEAVY, steep  # all three: m (1 - m) is symmetric
 
     def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pull where each stops, its weight, and what it adds to the intercept."""
@@ -117,8 +130,58 @@ class ScalarEquations:
             flatness = self.family.mean_slope(*(part[lost] for part in self._pooled())) * self.phi[lost]
             slope = (self.r_positive + self.r_negative)[lost] / flatness
             w[lost] = side[lost] * np.maximum(np.abs(self.t_star - t)[lost] * slope, np.finfo(float).tiny)
-        positive, negative = self.moved(t)
-        return t, w, cumulant_change(self.family, positive, negative) / self.phi
+        return t, w, self.shift(t, w, pull.smooth)
+
+    def shift(self, t: np.ndarray, w: np.ndarray, smooth: bool) -> np.ndarray:
+        """What each adds to its intercept, c(theta_-) - c(theta_+) under the pull t: -w times a mean between both.
+
+        `smooth` is True where the pull depends on the weights, which then have more digits than t* - t.
+        """
+        left = self._left(t, w) if smooth else self.t_star - t
+        positive, negative = self._stopped(t, left)
+        change = cumulant_change(self.family, positive, negative) / self.phi
+        if self.family.coupled:
+            return change
+        gap = left * (self.r_positive + self.r_negative)
+        short, steep = self._steep(negative, gap)
+        between, rise = negative[0] + NODES.reshape(3, *[1] * gap.ndim) * gap, steep.sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # of means so small that g' has no number
+            mean = np.divide((steep * between).sum(axis=0), rise, out=negative[0].copy(), where=rise != 0.0)
+        return np.where(short & (HEAVY * np.abs(gap) < self._least()), -w * mean, change)
+
+    def _least(self) -> np.ndarray:
+        """The pooled mean, or what it falls short of the highest by where that is less."""
+        size = np.abs(self.pooled)
+        return size if self.room is None else np.minimum(size, self._pooled()[1])
+
+    def _left(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """What t falls short of t* by, from the weights where the difference has lost digits that a mean needs.
+
+        That is where a light side has nearly all of its sum pulled away.
+        """
+        left = self.t_star - t
+        reach = np.abs(self.t_star) * (self.r_positive + self.r_negative)
+        lost = np.flatnonzero((np.abs(left) < np.abs(self.t_star) / HEAVY) & (reach > HEAVY * self._least()))
+        if not lost.size:
+            return left
+
+        def rise(left: np.ndarray, some: np.ndarray) -> np.ndarray:
+            here = self.only(some)
+            return here._weight(*here._stopped(here.t_star - left, left), left) - w[some]
+
+        most = np.abs(left) + 1e-9 * np.abs(self.t_star)  # far more than rounding has taken, within the domain of means
+        return _halved(rise, np.copysign(1e-300, w), np.copysign(most, w), left, lost)
+
+    def _stopped(self, t: np.ndarray, left: np.ndarray) -> tuple[Mean, Mean]:
+        """Both means under the pull t = t* - left, from where they are at 0 or at t*: by sums, not by differences."""
+        falls, moved, pooled = self.t_star > 0.0, self.moved(t), self._pooled()
+        ends = moved_down(pooled, -left * self.r_positive), moved_down(pooled, left * self.r_negative)
+        from_pooled = (falls, ~falls), (~falls, falls)  # of the mean and of its room, on each side
+        positive, negative = (
+            tuple(np.where(those, end, start) for those, end, start in zip(where, at_end, at_start, strict=False))
+            for where, at_end, at_start in zip(from_pooled, ends, moved, strict=True)
+        )
+        return positive, negative
 
     def _check_finite(self, w: np.ndarray) -> None:
         if not np.isfinite(w).all():
@@ -153,14 +216,14 @@ class ScalarEquations:
 
         It halves distances: a root far nearer to 0 than the end of the bracket is left to `_halved`.
         """
-        first = self.weight(start)
+        first = self.weight_inside(start)
         side = np.sign(self.t_star)
 
         def rise(w: np.ndarray, start: np.ndarray, i: np.ndarray) -> np.ndarray:
             here = self.only(i.astype(np.intp))
             t = start + pull.of_weights(w)  # beyond t* the weight would have changed sign; the means end there
             t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
-            return w - np.where(t == here.t_star, 0.0, here.weight(t))
+            return w - np.where(t == here.t_star, 0.0, here.weight_inside(t))
 
         near, every = side * 1e-300, np.arange(len(side), dtype=np.float64)
         far = np.where(np.isfinite(first), first, side * 1e3)
@@ -188,14 +251,14 @@ class ScalarEquations:
             w = np.zeros(self.t_star.shape)
             log_roots(self.m_positive, self.r_positive, self.m_negative, self.r_negative, start, tau, self.t_star, w)
             return w
-        first, far = self.weight(start), (self.t_star - start) / tau
+        first, far = self.weight_inside(start), (self.t_star - start) / tau
         far = np.where(np.abs(first) < np.abs(far), first, far)
         low, high, w = np.minimum(0.0, far), np.maximum(0.0, far), 0.5 * far
         todo = np.arange(len(w))
         for _ in range(200):
             here, at = self.only(todo), w[todo]
             t = start[todo] + tau * at
-            f = at - here.weight(t)
+            f = at - here.weight_inside(t)
             low[todo] = np.where(f < 0, at, low[todo])
             high[todo] = np.where(f > 0, at, high[todo])
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -206,7 +269,7 @@ class ScalarEquations:
             todo = todo[(f != 0) & (np.abs(step - at) > 2.0**-52 * np.abs(step))]
             if not todo.size:
                 break
-        return _halved(lambda w, i: w - self.only(i).weight(start[i] + tau * w), low, high, w, todo)
+        return _halved(lambda w, i: w - self.only(i).weight_inside(start[i] + tau * w), low, high, w, todo)
 
     def steepness(self, t: np.ndarray) -> np.ndarray:
         """-W'(t)."""
@@ -222,7 +285,9 @@ class ScalarEquations:
         return cls(parts[0].family, **arrays, room=np.concatenate(rooms) if rooms else None)
 
     def only(self, some: np.ndarray) -> "ScalarEquations":
-        if len(some) == len(self.t_star):
-            return self
+        return self if len(some) == len(self.t_star) else self.where(some)
+
+    def where(self, some: np.ndarray) -> "ScalarEquations":
+        """A list of those at some places, or where an array of the shape of all is True."""
         arrays = {name: getattr(self, name)[some] for name in self.__slots__[1:-1]}
         return ScalarEquations(self.family, **arrays, room=None if self.room is None else self.room[some])

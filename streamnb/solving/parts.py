@@ -374,18 +374,14 @@ class FeatureBlock:
         """Their numbers among all features."""
         return self.part.globally(self.local)
 
-    def equations(self, total: np.ndarray | None = None, pulled: np.ndarray | None = None) -> Any:
+    def equations(self, total: np.ndarray | None = None) -> Any:
         """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs.
-
-        What they are `pulled` by beforehand, (R, n_features) of all, moves their sums.
 
         Of parameters that are fitted together the fit, in its place.
         """
         if isinstance(self.part.family, Together):
             return self.part.fitted.take(self.local, self.rows)
         sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
-        if pulled is not None:
-            sides = sides.pulled(pulled[self.rows][:, self.columns])
         return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
 
 

@@ -29,7 +29,7 @@ from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.solving.entering import Entering
 from streamnb.solving.equations import Equations
-from streamnb.solving.general import check_general, standing_pulls
+from streamnb.solving.general import Standing, check_general, standing_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.own_variances import QuadraticPath, is_own
@@ -122,7 +122,7 @@ class WeightPath:
             problem.numbers_kept(k)
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
-        self._general: dict[int, tuple[np.ndarray, float]] = {}
+        self._general: dict[int, Standing] = {}
         self._l1 = L1Grid.of(self.penalty, problem.feature_weight)
         self._found_totals: Totals | None = None
 
@@ -277,13 +277,12 @@ class WeightPath:
         step = max(TOGETHER // max(at_rest.n_weights, 1), 1)
         for first in range(0, len(at), step):
             some = at[first : first + step]
-            pulled = ((self._equations(i, block, at_rest), self._pull(i)) for i in some)
-            found = (self._weighed(block, solution) for solution in decorrelated_each(pulled))
-            yield from zip(some, found, strict=True)
+            found = decorrelated_each(self._equations(i, block, at_rest) for i in some)
+            yield from zip(some, (self._weighed(block, solution) for solution in found), strict=True)
 
     def _solved(self, i: int, block: FeatureBlock) -> Solution:
         """Weights of a block at point i, what they add to the intercepts (R,), and where branches ended."""
-        return self._weighed(block, decorrelated(self._equations(i, block), self._pull(i)))
+        return self._weighed(block, decorrelated(*self._equations(i, block)))
 
     def _weighed(self, block: FeatureBlock, solution: Solution) -> Solution:
         """A solution times the weights of the features, and what all together add to the intercepts, (R,)."""
@@ -307,7 +306,7 @@ class WeightPath:
 
     @cached_property
     def residuals(self) -> np.ndarray:
-        return np.array([self._standing(i)[1] for i in range(len(self))])
+        return np.array([found.residual if (found := self._standing(i)) else 0.0 for i in range(len(self))])
 
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -329,8 +328,8 @@ class WeightPath:
         at_rest, points = block.equations(), range(len(self))
         coupled = [i for i in points if self._pull(i).decorrelation > 0.0]
         for i in sorted(set(points) - set(coupled)):  # these tell without being solved
-            active = self._equations(i, block, at_rest).active(self._pull(i))
-            weight = self._problem.feature_weight
+            equations, pull = self._equations(i, block, at_rest)
+            active, weight = equations.active(pull), self._problem.feature_weight
             yield i, active if weight is None else active & (weight[block.columns] > 0.0), 0
         for i, (weights, _, saturated) in self._solutions(block, at_rest, coupled):
             yield i, weights != 0.0, int(np.count_nonzero(saturated))
@@ -347,14 +346,15 @@ class WeightPath:
     def _pull(self, i: int) -> Pull:
         return pull_at(self.penalty, self.grid[i])
 
-    def _equations(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
-        """(6.2) at point i; `at_rest` is the same without any pull, where it is at hand."""
-        pull, marked = self._pull(i), self._marked(i, block, at_rest)
-        if pull.general:
-            return replace(block.equations(pulled=self._standing(i)[0]), kept=marked.kept)
+    def _equations(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> tuple[Equations, Pull]:
+        """(6.2) at point i and its pull; `at_rest` is the same without any pull, where it is at hand."""
+        pull, marked, standing = self._pull(i), self._marked(i, block, at_rest), self._standing(i)
+        if standing:
+            start = standing.start[block.rows][:, block.columns]
+            return marked.pulled(start), replace(pull, l2=pull.l2 + standing.ridge)
         if not block.part.family.coupled or pull.none:
-            return marked
-        return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept)
+            return marked, pull
+        return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept), pull
 
     def _marked(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
         """(6.2) without any pull, and the features that are kept."""
@@ -375,20 +375,20 @@ class WeightPath:
             self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
         return self._totals[i]
 
-    def _standing(self, i: int) -> tuple[np.ndarray, float]:
-        """The pulls of `Custom` at point i, (R, n_features), and what is left of their equation; nothing without it."""
+    def _standing(self, i: int) -> Standing | None:
+        """The pulls of `Custom` at point i; None without it."""
         pull = self._pull(i)
         if not pull.general:
-            return np.zeros((0, 0)), 0.0
+            return None
         if i not in self._general:
             ((tau, gradient),), problem = pull.general, self._problem
             weights = np.zeros((problem.n_rows, problem.n_features))
-            kept = [self._marked(i, block).kept for block in problem.blocks]
+            marked = [(block.columns, self._marked(i, block)) for block in problem.blocks]
 
-            def weights_at(t: np.ndarray) -> np.ndarray:
-                for block, of_block in zip(problem.blocks, kept, strict=True):
-                    equations = replace(block.equations(pulled=t), kept=of_block)
-                    weights[:, block.columns] = decorrelated(equations, pull)[0]
+            def weights_at(start: np.ndarray, ridge: float) -> np.ndarray:
+                bent = replace(pull, l2=pull.l2 + ridge)
+                for columns, equations in marked:
+                    weights[:, columns] = decorrelated(equations.pulled(start[:, columns]), bent)[0]
                 return weights
 
             self._general[i] = standing_pulls(weights_at, tau, gradient, weights.shape)

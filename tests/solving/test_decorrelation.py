@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 
 import streamnb as snb
+from tests.support import spread_classes
 from tests.support.problems import WaitingTime
 from tests.support.reference_decorrelation import (
     FAMILIES,
@@ -369,3 +370,31 @@ def test_the_grid_and_the_penalty_show_themselves():
     assert len(path) == len(path.saturated) == 4
     assert repr(penalty).endswith("Decorrelation([0.1, 0.2], scale='curvature')")
     assert solved(x, y, "poisson", snb.L1([1.0, 2.0])).saturated.tolist() == [0, 0]
+
+
+SHIFTS = {  # what the parameters theta and theta + phi w of two classes add to an intercept, m the mean of the first
+    "gaussian": lambda m, w, phi: -w * (m + phi * w / 2.0),
+    "poisson": lambda m, w, phi: -m * np.expm1(w),
+    "gamma": lambda m, w, phi: np.log1p(-phi * w * m) / phi,
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "scale", "tau_2"), [("gaussian", 1e-3, 1.0), ("poisson", 1.0, 1e4), ("gamma", 1.0, 1.0)]
+)
+def test_intercepts_of_classes_set_apart_from_a_heavy_one(family, scale, tau_2):
+    x, y, weight = spread_classes.spread(family, 4, 1e8, True)
+    x = x[:, :1] * np.where(y == 0, 1e-6 * scale, scale)[:, None]
+    tau = 1e-3 * tau_2
+    path, phi = spread_classes.solved(
+        spread_classes.scanned(x, y, weight), family, "reference", snb.Decorrelation(tau) + snb.L2(tau_2)
+    )
+    model, (_, _, sums, count, _) = path[0], spread_classes.exactly(family, "reference", x, y, weight)[0]
+    w = model.coef_[:, 0]
+    means = (float(sums[0]) + tau_2 * w + tau * (w.sum() - w)) / float(count)  # of the heavy class, after the pulls
+    right = SHIFTS[family](means, w, phi[0])
+    np.testing.assert_allclose(model.intercept_ - path.intercepts, right, rtol=1e-9, atol=1e-14)
+    ended = spread_classes.solved(
+        spread_classes.scanned(x, y, weight), family, "reference", snb.Decorrelation(1e4) + snb.L2(1.0)
+    )[0]
+    assert (ended.saturated == 1).all() and np.isfinite(ended[0].intercept_).all()

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import streamnb as snb
+from tests.support.spread_classes import exactly, scanned, solved, spread
 
 RNG = np.random.default_rng(8)
 Y = np.r_[np.arange(3), RNG.integers(0, 3, 40)]
@@ -77,7 +78,8 @@ def test_gaussian_features_under_a_quadratic_are_a_linear_system():
 def test_it_adds_to_other_penalties(scheme):
     """-w is L2, whatever stands beside it: every scheme, L1, TopK and weights that are coupled over classes."""
     asked = {"scheme": scheme, "reference": 0 if scheme == "reference" else None}
-    others = [None, snb.L1(0.5), snb.TopK(2)] + ([snb.Decorrelation(0.3)] if scheme != "ovo" else [])
+    others = [None, snb.L1(0.5), snb.TopK(2)]
+    others += [snb.Decorrelation(0.3), snb.Decorrelation(0.3, scale="curvature")] if scheme != "ovo" else []
     for other in others:
         for family in ("poisson", snb.Mixed({"bernoulli": [0, 2], "gaussian": [1, 3]})):
             pair = snb.Custom(np.negative, 0.8), snb.L2(0.8)
@@ -118,6 +120,36 @@ def test_gradients_that_will_not_do(gradient, words):
         snb.Custom(3)
     with pytest.raises(ValueError, match="is not defined for family='multinomial'"):
         snb.solve(STATS, "multinomial", snb.Custom(gradient))
+
+
+@pytest.mark.parametrize("tau", [3.0, 1e4])
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "bernoulli", "gamma", "laplace"])
+def test_weights_and_intercepts_under_any_regulariser(family, tau):
+    x, y, weight = spread(family, 3, 1e8, True)
+    x[y == 0, :2] = 0.0, 1.0  # never there, and always
+    stats = scanned(x, y, weight)
+    for scheme in ("joint", "ovr"):
+        one, two = (solved(stats, family, scheme, p)[0][0] for p in (snb.Custom(np.negative, tau), snb.L2(tau)))
+        np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-10)
+        np.testing.assert_allclose(one.intercept_, two.intercept_, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("family", "tau"), [("gaussian", 1e5), ("laplace", 1876.0)])
+def test_weights_that_a_regulariser_binds_strongly(family, tau):
+    def smooth(w):
+        rise = np.diff(w, axis=1, prepend=w[:, :1], append=w[:, -1:])
+        return np.diff(rise, axis=1)
+
+    x, y, weight = spread(family, 3, 1e4, True)
+    x, y, weight = x[y > 0], y[y > 0] - 1, weight[y > 0]
+    path, phi = solved(scanned(x, y, weight), family, "joint", snb.Custom(smooth, tau))
+    model, ((plus, n_plus, minus, n_minus, _),) = path[0], exactly(family, "joint", x, y, weight)
+    t = -tau * smooth(model.coef_)[0]
+    plus, minus = (np.array(plus, float) - t) / float(n_plus), (np.array(minus, float) + t) / float(n_minus)
+    link, cumulant = (np.positive, lambda m: m * m / 2.0) if family == "gaussian" else (lambda m: -1.0 / m, np.log)
+    np.testing.assert_allclose(model.coef_[0], (link(plus) - link(minus)) / phi, rtol=1e-8)
+    shift = ((cumulant(minus) - cumulant(plus)) / phi).sum()
+    np.testing.assert_allclose(model.intercept_ - path.intercepts, shift, rtol=1e-8)
 
 
 # ------------------------------------------------------------------------------------------ weights of features

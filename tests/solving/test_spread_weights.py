@@ -10,58 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.problem.schemes import as_scheme
-from streamnb.solving.posed import Problem
 from streamnb.stats.sparse_tables import SparseTable
 from tests.support import exact_sides
+from tests.support.spread_classes import FAMILIES, STATISTICS, exactly, scanned, solved, spread
 
-FAMILIES = {
-    "gaussian": snb.Gaussian(),
-    "poisson": snb.Poisson(),
-    "bernoulli": snb.Bernoulli(),
-    "binomial": snb.Binomial(4),
-    "geometric": snb.Geometric(),
-    "negative_binomial": snb.NegativeBinomial(3.0),
-    "gamma": snb.Gamma(),
-    "inverse_gaussian": snb.InverseGaussian(),
-    "laplace": snb.Laplace(),
-    "multinomial": snb.Multinomial(),
-}
-SEPARABLE = [name for name in FAMILIES if name != "multinomial"]
 SCHEMES = [("joint", 2), ("joint", 3), ("ovr", 3), ("joint", 5), ("ovr", 5), ("ovo", 3), ("reference", 4)]
 RATIOS = [1.0, 1e6, 1e12, 1e16]
-STATISTICS = {"bernoulli": lambda v: float(v > 0.0), "laplace": abs}
-X_OF_CLASS = np.array([[1, 2, 1, 0], [0, 0, 2, 2], [1, 3, 0, 1], [0, 1, 0, 0], [2, 0, 3, 3], [0, 1, 0, 1.0]])
-
-
-def spread(family, n_classes, ratio, heaviest_first):
-    """Rows, labels and weights; from class to class weights grow, or fall, by powers of a number up to the ratio."""
-    rng = np.random.default_rng(n_classes)
-    x = np.vstack([X_OF_CLASS[:, rng.permutation(4)] * (1 + k % 2) for k in range(n_classes)])
-    x = np.minimum(x, 4.0) if family == "binomial" else x
-    y = np.repeat(np.arange(n_classes), len(X_OF_CLASS))
-    scale = ratio ** (np.arange(n_classes) / (n_classes - 1))
-    weight = (scale[::-1] if heaviest_first else scale)[y] * rng.uniform(0.5, 1.5, len(y))
-    return x, y, weight
-
-
-def exactly(family, scheme, x, y, weight, smoothing=1.0):
-    """The sides of each row of weights."""
-    members = [np.flatnonzero(y == k) for k in range(y.max() + 1)]
-    sums, counts = exact_sides.class_sums(x, members, weight, STATISTICS.get(family, float))
-    return exact_sides.sides(family, scheme, sums, counts, smoothing)
-
-
-def solved(stats, family, scheme, penalty=None, smoothing=1.0):
-    """The path, and the dispersions."""
-    reference = 0 if scheme == "reference" else None
-    path = snb.solve(stats, FAMILIES[family], penalty, scheme=scheme, smoothing=smoothing, reference=reference)
-    of_scheme = as_scheme("joint", stats.classes, None, stats.multilabel)
-    return path, Problem(stats, FAMILIES[family], of_scheme, smoothing).parts[0].phi()
-
-
-def scanned(x, y, weight):
-    return snb.scan(x, y, sample_weight=weight, moments=["sum", "sum_sq", "above", "deviation"])
 
 
 def largest_error(coef, family, rows, phi, tau=0.0):
@@ -110,6 +64,27 @@ def test_a_whole_grid_of_l2_and_of_both_is_right(family, scheme, n_classes, tau_
     for model, tau in zip(path, taus, strict=True):
         for w, row in zip(model.coef_, rows, strict=True):
             assert exact_sides.error(w, exact_sides.smooth_weights(family, row, phi, w, tau_1, tau)) < 2e-12
+
+
+@pytest.mark.parametrize("heaviest_first", [True, False])
+@pytest.mark.parametrize(
+    ("family", "scheme", "n_classes"),
+    [*((family, "joint", 2) for family in ("gaussian", "bernoulli", "gamma", "laplace")), ("laplace", "ovr", 3)],
+)
+def test_intercepts_are_right_where_a_light_side_is_pulled_away(family, scheme, n_classes, heaviest_first):
+    taus = np.array([3.0, 1e4])
+    x, y, weight = spread(family, n_classes, 1e16, heaviest_first)
+    x[y == y[np.argmax(weight)], :2] = 0.0, {"binomial": 4.0}.get(family, 1.0)  # never there, and always
+    rows = exactly(family, scheme, x, y, weight)
+    for penalty in (snb.L1(0.2) + snb.L2(taus), snb.Separable(lambda w: -w, taus)):
+        path, phi = solved(scanned(x, y, weight), family, scheme, penalty)
+        for model, tau in zip(path, taus, strict=True):
+            tau_1 = path.grid[0].get("l1", 0.0)
+            for r, row in enumerate(rows):
+                w = exact_sides.smooth_weights(family, row, phi, model.coef_[r], tau_1, tau)
+                right, largest = map(float, exact_sides.shift(family, row, phi, w, tau_1, tau))
+                found = model.intercept_[r] - path.intercepts[r]
+                assert abs(found - right) <= 1e-10 * largest + 1e-15 * abs(path.intercepts[r])
 
 
 RARE = {  # words that one class has next to never: where their shares are 0 the equations are all but straight up

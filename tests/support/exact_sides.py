@@ -30,6 +30,20 @@ LINKS = {
 }
 
 
+CUMULANTS = {  # c as a function of the mean
+    "gaussian": lambda m: m * m / 2,
+    "poisson": lambda m: m,
+    "bernoulli": lambda m: -(1 - m).ln(),
+    "binomial": lambda m: -4 * (1 - m / 4).ln(),
+    "geometric": lambda m: (1 + m).ln(),
+    "negative_binomial": lambda m: 3 * (1 + m / 3).ln(),
+    "gamma": Decimal.ln,
+    "inverse_gaussian": lambda m: -1 / m,
+    "laplace": Decimal.ln,
+    "multinomial": lambda m: Decimal(0),
+}
+
+
 def class_sums(x, members, weight, statistic):
     """Sums (K, n) and weights (K,) of sets of rows, as fractions."""
     of_rows = [[Fraction(statistic(float(v))) for v in row] for row in x]
@@ -96,6 +110,20 @@ def weight(family, row, phi, j, t):
     return (LINKS[family](decimal(a)) - LINKS[family](decimal(b))) / Decimal(float(phi[j]))
 
 
+def shift(family, row, phi, w, tau_1, tau_2):
+    """What the features of a row add to its intercept, and the largest part; `w` are their weights to sixty digits."""
+    plus, n_plus, minus, n_minus, held = row
+    parts = [Decimal(0)]
+    with localcontext(prec=DIGITS):
+        for j, one in enumerate(w):
+            if one:
+                t = Fraction(float(tau_1)) * (1 if one > 0 else -1) + Fraction(float(tau_2)) * Fraction(one)
+                a, b = (plus[j] - t) / n_plus, (minus[j] + (0 if held else t)) / n_minus
+                change = CUMULANTS[family](decimal(b)) - CUMULANTS[family](decimal(a))
+                parts.append(change / Decimal(float(phi[j])))
+        return sum(parts), max(map(abs, parts))
+
+
 def weights(family, row, phi, tau=0.0):
     """Weights (n,) of a row under L1."""
     tau = Fraction(float(tau))
@@ -147,10 +175,10 @@ def _smooth_weight(family, row, phi, j, t_star, found, tau_1, tau_2):
     with localcontext(prec=60):
         low = next((low for low in (high * (1 - part) for part in NEARBY) if not beyond(low)), Decimal(0))
         high = next((high for high in (high * (1 + part) for part in NEARBY) if beyond(high)), Decimal("1e30"))
-        for _ in range(60):
+        for _ in range(160):
             middle = (low + high) / 2
             low, high = (low, middle) if beyond(middle) else (middle, high)
-    return side * low
+        return side * low
 
 
 def _coupled_weights(row, found, tau_1, tau_2):
