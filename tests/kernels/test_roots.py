@@ -86,17 +86,18 @@ def test_sums_side_by_side():
     assert roots.sums_of(np.array([1.0, 2.0]), np.array([0.5, 0.25]), np.array([-3.0, 3.0])) == (3.0, 0.75, 0.0)
 
 
-@given(features)
-def test_pulls_are_roots_and_the_first_taus_clip(arrays):
-    totals = np.full(len(TAUS), np.nan)
+@given(st.builds(feature, st.integers(0, 2**32 - 1), st.integers(2, 40), st.just(1 << 14)))  # of every share some
+def test_pulls_are_roots_whatever_the_other_taus_are_and_the_first_taus_clip(arrays):
+    totals, alone = np.full(len(TAUS), np.nan), np.full(1, np.nan)
     n_clipped = roots.total_pulls(*arrays, TAUS, totals)
     excess, share, unit = arrays
     for g, (tau, total) in enumerate(zip(TAUS, totals)):
-        assert abs(naive.surplus_of(excess, share, tau * unit)(total)) <= 1e-12 * (
-            np.abs(excess).sum() + tau * len(unit)
-        )
+        surplus = naive.surplus_of(excess, share, tau * unit)(total)
+        assert abs(surplus) <= 1e-13 * (np.abs(excess).sum() + tau * unit.sum())
         low, high = roots.flat_range(*arrays, tau)
         assert (g < n_clipped) == (low > high)
+        roots.total_pulls(*arrays, TAUS[g : g + 1], alone)
+        np.testing.assert_allclose(total, alone[0], rtol=1e-13, atol=1e-13)
 
 
 def test_features_that_no_total_moves_have_none():
