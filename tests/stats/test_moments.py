@@ -68,13 +68,6 @@ def test_a_row_of_the_table_is_what_the_scan_sums(binarize, centre):
         assert moment.whole_up_to(0.5, False) == (1.0 if moment.counts else np.inf)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_moment_is_the_class_sum_of_its_function(name):
-    x, y, w = shares()
-    np.testing.assert_allclose(getattr(scan(x, y, w), name), sums_of(FUNCTIONS[name], x, y, w), rtol=1e-13)
-    np.testing.assert_allclose(getattr(scan(x, y), name), sums_of(FUNCTIONS[name], x, y, np.ones(40)), rtol=1e-13)
-
-
 @pytest.mark.parametrize("name", SPARSE)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_absent_values_count_as_zeros(name, dtype):
@@ -108,11 +101,6 @@ def test_moments_do_not_depend_on_chunks_or_threads(data):
     assert same(scan(chunks, None, n_threads=data.draw(st.integers(1, 3))), whole)
     merged = reduce(add, [scan(*part) for part in parts if len(part[0])])
     assert same(merged, whole)
-
-
-def test_forgotten_rows_leave_no_trace():
-    (x, y, w), (x2, y2, w2) = shares(3), shares(4)
-    assert same(scan(x, y, w) + scan(x2, y2, w2) - scan(x2, y2, w2), scan(x, y, w))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
