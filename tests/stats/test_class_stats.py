@@ -120,12 +120,13 @@ def test_subtracting_rows_of_a_class_never_seen_is_an_error():
         (lambda rows: snb.scan(rows.x, rows.y, binarize=1.0), "binarize"),
         (lambda rows: snb.scan(rows.x, rows.y, transform="log1p"), "transform"),
         (lambda rows: snb.scan(rows.x, rows.y, normalize="l2"), "normalize"),
+        (lambda rows: snb.scan(rows.x, rows.y, folds=4), "folds"),
     ],
 )
 def test_statistics_of_different_kinds_do_not_mix(operation, other, words):
     rows = example()
     with pytest.raises(ValueError, match=words):
-        operation(scan(rows), other(rows))
+        operation(scan(rows, folds=3 if words == "folds" else None), other(rows))
 
 
 def test_labels_of_different_kinds_do_not_mix():
