@@ -57,13 +57,13 @@ def test_dense_rows_side_by_side(share, weight):
 def test_tables_of_any_width_are_summed_and_put_where_they_belong(width, index):
     x, rng = rows(width), np.random.default_rng(width)
     table, some = rng.normal(size=(6, width)), rng.integers(0, 5, 7)  # rows in any order, some of them twice
-    spots = rng.permutation(width + 2)[: width - 1]  # the last column of the table goes nowhere
-    arrays = *stored(x, 4, index), some
-    expected = np.ones((4, width + 2))
-    expected[:, spots] += added(x[4:], table, some[2:6])[:, :-1]
-    out = np.ones_like(expected)
-    scores.add_table(*arrays, 2, 6, frozen(table), frozen(spots), np.empty((1, width)), out)
-    assert (out == expected).all()
+    arrays, sums = (*stored(x, 4, index), some), added(x[4:], table, some[2:6])
+    for spots in (rng.permutation(width + 2)[: width - 1], np.arange(1, width)):  # the last column goes nowhere
+        expected = np.ones((4, width + 2))
+        expected[:, spots] += sums[:, :-1]
+        out = np.ones_like(expected)
+        scores.add_table(*arrays, 2, 6, frozen(table), frozen(spots), np.empty((1, width)), out)
+        assert (out == expected).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2]), st.sampled_from([np.float32, np.float64]))
