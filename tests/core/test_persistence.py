@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import io
 import json
+import pickle
 import sys
 import tracemalloc
 import zipfile
@@ -193,6 +194,7 @@ BOMBS = {
     "an array twice": stored({"list": [ZERO, ZERO]}, EIGHT),
     "an array a million times": stored({"list": [ZERO] * 10_000}, npy("<f8", (100_000,), bytes(800_000))),
     "an array without a place": stored(None, EIGHT),
+    "an array that is not there": stored(ZERO),
     "a member of another name": [*stored(None), ("../evil", "")],
     "two members of one name": [*stored(ZERO, EIGHT), ("0.npy", EIGHT)],
     "lists in lists": [("streamnb.json", '{"format": "streamnb", "version": 2, "content": ' + "[" * 200_000)],
@@ -254,6 +256,33 @@ def test_a_seal_cannot_be_left_out(whole):
             new.writestr(name, old.read(name))
     with refused(snb.DataError, "unsealed.snb", "checksum"):
         snb.load(path)
+
+
+@pytest.mark.parametrize("seal", [None, bytes(SEAL)], ids=["sealed", "sealed otherwise"])
+def test_files_of_a_newer_version_ask_for_it(whole, seal):
+    path = forged(whole, header(lambda tree: tree.update(version=1002)))
+    if seal:
+        path.write_bytes(path.read_bytes()[:-SEAL] + seal)
+    with refused(snb.DataError, "forged.snb", "version 1002", "upgrade streamnb"):
+        snb.load(path)
+
+
+def test_pickles_and_files_that_are_not_there_are_not_loaded(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was executed",)
+
+    (tmp_path / "bomb.snb").write_bytes(pickle.dumps(Bomb()))
+    for load in (snb.load, snb.ClassStats.load):
+        with refused(snb.DataError, "bomb.snb"):
+            load(tmp_path / "bomb.snb")
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            load(tmp_path / "nowhere.snb")
+
+
+def test_a_model_cannot_be_saved_into_nothing(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        snb.LinearNB().fit(X, Y).save(tmp_path / "nowhere" / "model.snb")
 
 
 def test_a_file_is_replaced_by_a_whole_one_or_not_at_all(tmp_path):
