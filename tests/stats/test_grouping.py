@@ -8,20 +8,12 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from tests.support.contracts import same
 
 rng = np.random.default_rng(1)
 X = rng.poisson(0.7, (150, 6)).astype(float)
 Y = (rng.random((150, 5)) < [0.5, 0.2, 0.05, 0.9, 0.0]).astype(int)
 weight = rng.random(150)
-
-
-def same(a, b):
-    assert a.classes.tolist() == b.classes.tolist()
-    for moment in ("sum", "sum_sq", "nonzero", "above"):
-        assert (getattr(a, moment) == getattr(b, moment)).all()
-        assert (getattr(a.every, moment) == getattr(b.every, moment)).all()
-    assert (a.weight == b.weight).all()
-    assert a.total_weight == b.total_weight
 
 
 @pytest.mark.parametrize("weights", [None, weight], ids=["plain", "weighted"])
