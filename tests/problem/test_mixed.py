@@ -229,21 +229,6 @@ def test_each_family_has_its_own_domain(make):
             use()
 
 
-def test_statistics_tell_what_they_can_of_the_domain():
-    x, y = rows(15)
-    x[y == 2, 3] = -1.0
-    with pytest.raises(ValueError, match=r"Negative values.*'poisson': feature 3 has a sum below 0 in class 2"):
-        snb.solve(snb.scan(x, y), MIXED)
-    x[:, 3] = np.where(y == 2, 0.0, 1.0)
-    with pytest.raises(ValueError, match=r"feature 3 has others in class 2, so its log_sum is NaN"):
-        snb.solve(snb.scan(x, y, moments=["sum", "sum_sq", "log_sum"]), snb.Mixed({"chi_squared": 3, "gaussian": ...}))
-    x[:, 3] = 9.0
-    with pytest.raises(ValueError, match=r"at most 3, but feature 3 has a mean of 9"):
-        snb.solve(snb.scan(x, y), snb.Mixed({snb.Binomial(3): [3], "gaussian": ...}))
-    with pytest.raises(ValueError, match=r"lack the moment 'above'"):
-        snb.solve(snb.scan(x, y, moments=["sum", "sum_sq"]), snb.Mixed({"bernoulli": [3], "gaussian": ...}))
-
-
 WRONG = {
     "no dict": ("gaussian", TypeError, r"should be a dict from families.*or a list of pairs"),
     "no pairs": ([("gaussian", [0], [1])], TypeError, r"should be a dict from families.*or a list of pairs"),
