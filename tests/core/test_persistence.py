@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.core.persistence import save
+from tests.support.contracts import same
 from tests.support.refusals import cases, refused
 from tests.support.saved_kinds import HERE, KINDS, X, Y, answers
 from tests.support.strategies import same_stats
@@ -55,6 +56,31 @@ def test_files_of_every_version_are_read(name, tmp_path):
 def test_there_are_files_of_every_version():
     assert sorted(VERSIONS) == ["v1", "v2"]
     assert set(VERSIONS["v2"]) == set(KINDS)
+
+
+def public(value):
+    """What a value keeps for its users, but for what stays behind: what is of the run, or is made when it is needed."""
+    parts = {name: part for name, part in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
+    beside = {name for name, part in parts.items() if hasattr(part, "get_params")} | {
+        "report_",
+        "planes_",
+        "asked",
+        "sparse_weights",
+    }
+    return {name: part for name, part in parts.items() if name not in beside}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_comes_back_as_it_was_and_is_as_good_as_new(name, tmp_path):
+    value = KINDS[name]()
+    save(tmp_path / "value.snb", value)
+    again = snb.load(tmp_path / "value.snb")
+    same(public(again), public(value), whole=True)
+    assert type(again) is type(value) and answers(again) == answers(value)
+    if hasattr(value, "refit"):
+        assert answers(again.refit()) == answers(value.refit())
+    if hasattr(value, "__add__"):
+        same(again + value, value + value, whole=True)
 
 
 # ------------------------------------------------------------------------------- what befalls files by chance

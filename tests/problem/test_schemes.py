@@ -99,16 +99,6 @@ def test_two_classes_are_one_problem(scheme):
     assert (model.coef_ == snb.solve(stats, "poisson", snb.L1(0.5))[0].coef_).all()
 
 
-def test_models_keep_their_scheme_when_saved(tmp_path):
-    x, y = rows(6)
-    for options in ({"scheme": "ovo"}, {"scheme": "reference", "reference": "flu"}):
-        model = snb.LinearNB("poisson", **options).fit(x, y)
-        model.save(tmp_path / "estimator")
-        snb.solve(model.stats_, "poisson", **options)[0].save(tmp_path / "model")
-        for name in ("estimator", "model"):
-            assert (snb.load(tmp_path / name).decision_function(x) == model.decision_function(x)).all()
-
-
 def test_wrong_references_are_named():
     stats = snb.scan(*rows())
     with pytest.raises(ValueError, match=r"reference='plague'.*'ague'"):

@@ -310,16 +310,6 @@ def test_fewer_moments_take_less_memory():
     assert 0 < snb.scan(rows.x, rows.y, moments=["sum"]).nbytes < snb.scan(rows.x, rows.y).nbytes
 
 
-@pytest.mark.parametrize("kind", ["int", "str", "bool"])
-def test_saved_statistics_come_back(kind, tmp_path):
-    rows = example(kind)
-    stats = scan(rows, classes=None)
-    stats.save(tmp_path / "stats.snb")
-    loaded = snb.ClassStats.load(tmp_path / "stats.snb")
-    assert same_stats(loaded, stats) and loaded.classes.dtype == stats.classes.dtype
-    assert same_stats(loaded + stats - stats, stats)
-
-
 def test_saved_statistics_keep_every_bit_and_option(tmp_path):
     a, b = (Rows(np.abs(r.x), r.y, r.w) for r in (real_rows(3, np.float64), real_rows(4, np.float64)))
     options = {

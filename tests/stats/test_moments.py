@@ -128,13 +128,10 @@ def test_the_plain_moments_are_what_is_summed_unless_told():
         snb.scan(x, y, moments=["logsum"])
 
 
-def test_the_centre_belongs_to_the_statistics(tmp_path):
+def test_the_centre_belongs_to_the_statistics():
     x, y, _ = shares()
     stats = scan(x, y)
     with pytest.raises(ValueError, match=r"centre=0\.25, the others with 0\.0"):
         stats + snb.scan(x, y, moments=list(FUNCTIONS))
     with pytest.raises(ValueError, match="centre=nan"):
         snb.scan(x, y, centre=np.nan)
-    stats.save(tmp_path / "stats.snb")
-    loaded = snb.ClassStats.load(tmp_path / "stats.snb")
-    assert loaded.options == stats.options and same(loaded, stats)

@@ -73,12 +73,7 @@ def test_labels_that_come_later():
     assert np.array_equal(model.stats_.overlaps.counts.toarray(), expected)
 
 
-def test_saved_and_read(tmp_path):
-    stats = snb.scan(X, Y, folds=2)
-    stats.save(tmp_path / "stats.snb")
-    again = snb.load(tmp_path / "stats.snb")
-    assert np.array_equal(again.overlaps.counts.toarray(), counted(Y))
-    assert np.array_equal(again.unlabelled.sum, stats.unlabelled.sum)
+def test_what_is_no_table_of_a_file_is_refused():
     one = np.array([1])
     with pytest.raises(ValueError, match="indices"):
         Overlaps._from_state({"counts": one, "labels": np.array([2]), "ends": np.array([0, 1, 1])})
