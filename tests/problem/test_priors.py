@@ -253,23 +253,6 @@ def test_a_number_is_the_default_prior_of_the_family(estimate, penalty, scheme):
         )
 
 
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@pytest.mark.parametrize("family", ["bernoulli", "multinomial", "poisson"])
-@pytest.mark.parametrize("penalty", [None, snb.L1(0.4), snb.L2(0.3), snb.TopK(2), snb.L1(0.3, scale="score")])
-def test_arrays_of_equal_parameters_are_the_number(penalty, family, scheme):
-    """Also where features are solved for block by block: priors go with their columns."""
-    stats, _, _ = scanned(3)
-    number, array = {
-        "bernoulli": (snb.BetaPrior(2.0, 3.0), snb.BetaPrior(np.full(4, 2.0), np.full(4, 3.0))),
-        "multinomial": (snb.DirichletPrior(2.0), snb.DirichletPrior(np.full(4, 2.0))),
-        "poisson": (snb.GammaPrior(2.0, 3.0), snb.GammaPrior(np.full(4, 2.0), np.full(4, 3.0))),
-    }[family]
-    path, again = (snb.solve(stats, family, penalty, scheme=scheme, smoothing=p) for p in (number, array))
-    same(path[0], again[0])
-    for j in range(4):
-        np.testing.assert_allclose(again.weights(0, slice(j, j + 1)), path[0].coef_[:, j : j + 1], rtol=1e-12)
-
-
 def test_without_smoothing_every_estimate_is_maximum_likelihood():
     stats, _, _ = scanned(3)
     for family in ("bernoulli", "poisson", "multinomial", "gaussian"):
