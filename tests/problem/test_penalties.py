@@ -165,3 +165,9 @@ def test_top_k_that_will_not_do():
         snb.TopK(2, by="luck")
     with pytest.raises(ValueError, match="grid of 2"):
         snb.LinearNB("poisson", snb.TopK([1, 2])).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [snb.L1, snb.L2, snb.TopK, snb.Decorrelation])
+def test_each_kind_of_penalty_stands_once_in_a_sum(kind):
+    with pytest.raises(ValueError, match=r"penalty has '.*' twice; put its taus into one grid"):
+        kind(1) + snb.L1(0.5) + kind(2)
