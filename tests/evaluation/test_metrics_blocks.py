@@ -1,7 +1,6 @@
 """Evaluation over blocks of rows: the same bits however they are cut and merged, and the bounds of histograms."""
 
 import math
-import pickle
 from fractions import Fraction
 from itertools import pairwise
 
@@ -76,12 +75,6 @@ def test_scores_are_copied():
     told = e.roc_auc()
     codes[:], ranking[:] = 0, 1.0
     assert e.roc_auc() == told
-
-
-def test_an_evaluation_survives_pickling():
-    for exact_rows in (0, 100):
-        e = random_rows(3, 50, 0).evaluation(exact_rows=exact_rows)
-        assert_same_bits(pickle.loads(pickle.dumps(e)), e)
 
 
 # ---- histograms instead of scores ------------------------------------------------------------------------------------

@@ -134,13 +134,14 @@ def test_answers_come_in_kind(family, kind, tmp_path):
         np.testing.assert_array_equal(again, answer)
 
 
-def test_parameters_set_later_wait_for_refit():
+def test_parameters_set_later_wait_for_refit_in_a_loaded_model_too(tmp_path):
     rows = example("int")
     model = snb.LinearNB("poisson").fit(rows.x, rows.y)
-    model.set_params(smoothing=9.0, family="multinomial")
-    expected = snb.LinearNB("poisson").fit(rows.x, rows.y).predict_proba(rows.x, predictive=True)
-    np.testing.assert_array_equal(model.predict_proba(rows.x, predictive=True), expected)
-    assert not np.array_equal(model.refit().predict_proba(rows.x, predictive=True), expected)
+    expected = model.predict_proba(rows.x, predictive=True)
+    model.set_params(smoothing=9.0, family="multinomial").save(tmp_path / "model.snb")
+    for one in (model, snb.load(tmp_path / "model.snb")):
+        np.testing.assert_array_equal(one.predict_proba(rows.x, predictive=True), expected)
+        assert not np.array_equal(one.refit().predict_proba(rows.x, predictive=True), expected)
 
 
 @pytest.mark.parametrize(

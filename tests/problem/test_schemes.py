@@ -90,13 +90,19 @@ def test_a_class_without_rows_never_wins(scheme):
     assert np.isin(path[0].predict(x), LABELS).all()
 
 
-@pytest.mark.parametrize("scheme", ["ovo", "reference"])
-def test_two_classes_are_one_problem(scheme):
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("scheme", ["ovr", "ovo", "reference"])
+def test_two_classes_are_one_problem(scheme, family, penalty):
     x, y = rows(5)
-    stats = snb.scan(x, y == "flu")
-    reference = True if scheme == "reference" else None
-    model = snb.solve(stats, "poisson", snb.L1(0.5), scheme=scheme, reference=reference)[0]
-    assert (model.coef_ == snb.solve(stats, "poisson", snb.L1(0.5))[0].coef_).all()
+    stats, reference = snb.scan(x, y == "flu"), False if scheme == "reference" else None
+    model, joint = (
+        snb.solve(stats, family, PENALTIES[penalty], **options)[0]
+        for options in ({"scheme": scheme, "reference": reference}, {})
+    )
+    assert model.coef_.shape == (1, 5) and model.intercept_.shape == (1,)
+    np.testing.assert_array_equal(model.coef_, joint.coef_)
+    np.testing.assert_array_equal(model.intercept_, joint.intercept_)
 
 
 def test_wrong_references_are_named():

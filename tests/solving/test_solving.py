@@ -45,16 +45,6 @@ def test_plain_weights_of_small_problems(family, scheme, data):
     assert_same_model(solved(problem, scheme)[0], *ref.plain(problem, scheme))
 
 
-@pytest.mark.parametrize("scheme, n_classes", SCHEMES)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_plain_weights(family, scheme, n_classes):
-    for seed in range(5):
-        problem = random_problem(family, n_classes, seed)
-        path = solved(problem, scheme)
-        assert len(path) == 1
-        assert_same_model(path[0], *ref.plain(problem, scheme))
-
-
 @pytest.mark.parametrize("var_smoothing", [0.0, 1e-9, 0.1])
 def test_var_smoothing_is_added_to_the_pooled_variance(var_smoothing):
     problem = random_problem("gaussian", 3, 0, var_smoothing=var_smoothing)
@@ -208,17 +198,6 @@ def test_the_grid_from_the_data_goes_from_all_features_to_one(family, scheme, n_
     assert path.n_features[0] == (np.abs(ref.plain(problem, scheme)[0]) > 0).any(axis=0).sum()
     # A multinomial weight is never alone: frequencies that differ in one feature do not both sum to one.
     assert path.n_features[-1] == 1 or (family == "multinomial" and path.n_features[-1] in (2, 3))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_two_classes_are_one_problem_in_every_scheme(family):
-    problem = random_problem(family, 2, 0)
-    for penalty in [None, snb.L1(0.7), snb.L1(0.7, "score") + snb.L2(0.1)]:
-        joint, ovr = (solved(problem, scheme, penalty)[0] for scheme in ("joint", "ovr"))
-        assert joint.coef_.shape == (1, problem.n)
-        assert joint.intercept_.shape == (1,)
-        np.testing.assert_array_equal(joint.coef_, ovr.coef_)
-        np.testing.assert_array_equal(joint.intercept_, ovr.intercept_)
 
 
 # ------------------------------------------------------------------------------------------ classes, priors

@@ -102,15 +102,6 @@ def test_breakpoints_are_where_weights_end(family):
         assert weight_path(STATS, family, snb.L1(tau, "score")).n_features.tolist() == [3]
 
 
-def test_what_was_saved_makes_the_same_models(family, tmp_path):
-    path = path_of(family, "l1 + l2", scheme="ovr", smoothing=0.5)
-    path.save(tmp_path / "path.snb")
-    again = snb.load(tmp_path / "path.snb")
-    assert again.grid == path.grid and repr(again) == repr(path)
-    np.testing.assert_array_equal(again[2].coef_, path[2].coef_)
-    np.testing.assert_array_equal(again[2].intercept_, path[2].intercept_)
-
-
 def test_the_shell_has_no_weights_but_all_that_is_done_to_rows():
     shell = weight_path(snb.scan(X, Y, transform="log1p"), "poisson", None, idf=True).shell()
     assert shell.coef_.shape == (0, 10) and shell.options.transform == "log1p" and shell.scale.shape == (10,)
