@@ -49,12 +49,6 @@ def test_ranges_of_every_form_add_up_to_the_whole(name, tmp_path):
     assert same_stats(in_parts(opened(**given), cuts), folded(opened(**given)))
 
 
-@pytest.mark.parametrize("name", ["numpy f8", "zarr v3", "zarr csr messy", "zarr csr sharded"])
-def test_ranges_of_each_row_add_up_to_the_whole(name, tmp_path):
-    given = build(name, example(), tmp_path)
-    assert same_stats(in_parts(opened(**given), range(1, 41)), folded(opened(**given)))
-
-
 def indicator_group(rows):
     return write_arrays(zarr.create_group(MemoryStore()), rows, x=sp.csr_array(rows.x > 1), chunk=5)
 

@@ -1,8 +1,6 @@
 """Moments of a function of the feature: exact sums, whatever the chunks; NaN outside the domain."""
 
 from fractions import Fraction
-from functools import reduce
-from operator import add
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats.moments import MOMENTS, PLAIN_MOMENTS, TABLE
-from tests.support.strategies import chunkings
 
 FUNCTIONS = {
     "log_sum": np.log,
@@ -39,10 +36,6 @@ def sums_of(function, x, y, w):
 
 def scan(x, y, w=None, **options):
     return snb.scan(x, y, sample_weight=w, moments=list(FUNCTIONS), centre=0.25, **options)
-
-
-def same(a, b):
-    return all(np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True) for name in FUNCTIONS)
 
 
 @given(st.sampled_from([-0.5, 0.0, 2.0]), st.sampled_from([-1.5, 0.0, 0.25]))
@@ -89,18 +82,6 @@ def test_deviations_are_exact_before_they_are_rounded(centre):
         for j in range(3):
             terms = (Fraction(w[i]) * abs(Fraction(x[i, j]) - Fraction(centre)) for i in np.flatnonzero(y == k))
             assert abs(ours[k, j] - float(sum(terms))) <= 2e-16 * abs(ours[k, j])
-
-
-@given(st.data())
-def test_moments_do_not_depend_on_chunks_or_threads(data):
-    x, y, w = shares(data.draw(st.integers(0, 30)))
-    whole, stops = scan(x, y, w), np.cumsum(data.draw(chunkings(len(y))))[:-1]
-    make = data.draw(st.sampled_from([np.asarray, sp.csr_array]))
-    parts = [tuple(part) for part in zip(*(np.split(values, stops) for values in (x, y, w)))]
-    chunks = ((make(rows), *others) for rows, *others in parts)
-    assert same(scan(chunks, None, n_threads=data.draw(st.integers(1, 3))), whole)
-    merged = reduce(add, [scan(*part) for part in parts if len(part[0])])
-    assert same(merged, whole)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
