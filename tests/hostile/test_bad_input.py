@@ -234,10 +234,7 @@ FAMILY_NAMES = ("gaussian", "poisson", "bernoulli", "multinomial")
 OPTIONS = {
     "family": (lambda f: f("poison"), "family", "poison", *FAMILY_NAMES),
     "family class": (lambda f: f(snb.Poisson), "family"),
-    "family kind": (lambda f: f(3), "family", "3"),
-    "penalty name": (lambda f: f("poisson", "l1"), "penalty", "L1", "L2"),
     "penalty number": (lambda f: f("poisson", 0.1), "penalty", "L1", "L2"),
-    "penalty class": (lambda f: f("poisson", snb.L1), "penalty"),
     "scheme": (lambda f: f(scheme="ovo2"), "scheme", "ovo2", "joint", "ovr"),
     "L1 negative": (lambda f: f("poisson", snb.L1(-0.5)), "tau", r"-0\.5"),
     "L1 scale": (lambda f: f("poisson", snb.L1(0.5, scale="size")), "scale", "size", "score"),
