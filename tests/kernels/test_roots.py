@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnb.kernels import roots
@@ -94,6 +94,7 @@ def test_sums_side_by_side():
 
 
 @given(st.builds(counted, st.integers(0, 2**32 - 1), st.integers(2, 40)), st.sampled_from([0.04, 1.0, 16.0]))
+@example(counted(1, 3), 1.0)  # where steps end between two neighbouring numbers
 def test_pulls_are_roots_whatever_the_other_taus_are_and_the_first_taus_clip(arrays, scale):
     taus = scale * TAUS
     totals, alone = np.full(len(TAUS), np.nan), np.full(1, np.nan)
