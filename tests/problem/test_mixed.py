@@ -185,25 +185,6 @@ def test_idf_and_estimates_act_in_each_part():
         snb.solve(stats, snb.Mixed({"geometric": [0], "poisson": ...}), estimate="map")
 
 
-def test_indicators_of_labels():
-    x, y = rows(6)
-    labels = np.eye(4, dtype=int)[y] | np.eye(4, dtype=int)[np.roll(y, 3)]
-    model = snb.LinearNB(MIXED, snb.L1(0.5)).fit(x, labels)
-    for family, columns in COLUMNS.items():
-        own = snb.LinearNB(family, snb.L1(0.5)).fit(x[:, columns], labels)
-        assert np.array_equal(model.coef_[:, columns], own.coef_)
-    assert model.predict(x).shape == labels.shape
-
-
-def test_folds_leave_statistics_of_every_column():
-    x, y = rows(7)
-    stats = snb.scan(x, y, folds=3)
-    part = snb.solve(stats.without_fold(1), MIXED, snb.L1(0.5))[0]
-    numbers = snb.fold_numbers(len(y), 3)
-    whole = snb.solve(snb.scan(x[numbers != 1], y[numbers != 1]), MIXED, snb.L1(0.5))[0]
-    assert np.array_equal(part.coef_, whole.coef_)
-
-
 # ----------------------------------------------------------------------------------------------- errors
 
 
