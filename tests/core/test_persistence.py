@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import io
 import json
+import pickle
 import sys
 import tracemalloc
 import zipfile
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.core.persistence import save
+from tests.support.contracts import same
 from tests.support.refusals import cases, refused
 from tests.support.saved_kinds import HERE, KINDS, X, Y, answers
 from tests.support.strategies import same_stats
@@ -54,6 +56,31 @@ def test_files_of_every_version_are_read(name, tmp_path):
 def test_there_are_files_of_every_version():
     assert sorted(VERSIONS) == ["v1", "v2"]
     assert set(VERSIONS["v2"]) == set(KINDS)
+
+
+def public(value):
+    """What a value keeps for its users, but for what stays behind: what is of the run, or is made when it is needed."""
+    parts = {name: part for name, part in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
+    beside = {name for name, part in parts.items() if hasattr(part, "get_params")} | {
+        "report_",
+        "planes_",
+        "asked",
+        "sparse_weights",
+    }
+    return {name: part for name, part in parts.items() if name not in beside}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_comes_back_as_it_was_and_is_as_good_as_new(name, tmp_path):
+    value = KINDS[name]()
+    save(tmp_path / "value.snb", value)
+    again = snb.load(tmp_path / "value.snb")
+    same(public(again), public(value), whole=True)
+    assert type(again) is type(value) and answers(again) == answers(value)
+    if hasattr(value, "refit"):
+        assert answers(again.refit()) == answers(value.refit())
+    if hasattr(value, "__add__"):
+        same(again + value, value + value, whole=True)
 
 
 # ------------------------------------------------------------------------------- what befalls files by chance
@@ -193,6 +220,7 @@ BOMBS = {
     "an array twice": stored({"list": [ZERO, ZERO]}, EIGHT),
     "an array a million times": stored({"list": [ZERO] * 10_000}, npy("<f8", (100_000,), bytes(800_000))),
     "an array without a place": stored(None, EIGHT),
+    "an array that is not there": stored(ZERO),
     "a member of another name": [*stored(None), ("../evil", "")],
     "two members of one name": [*stored(ZERO, EIGHT), ("0.npy", EIGHT)],
     "lists in lists": [("streamnb.json", '{"format": "streamnb", "version": 2, "content": ' + "[" * 200_000)],
@@ -254,6 +282,33 @@ def test_a_seal_cannot_be_left_out(whole):
             new.writestr(name, old.read(name))
     with refused(snb.DataError, "unsealed.snb", "checksum"):
         snb.load(path)
+
+
+@pytest.mark.parametrize("seal", [None, bytes(SEAL)], ids=["sealed", "sealed otherwise"])
+def test_files_of_a_newer_version_ask_for_it(whole, seal):
+    path = forged(whole, header(lambda tree: tree.update(version=1002)))
+    if seal:
+        path.write_bytes(path.read_bytes()[:-SEAL] + seal)
+    with refused(snb.DataError, "forged.snb", "version 1002", "upgrade streamnb"):
+        snb.load(path)
+
+
+def test_pickles_and_files_that_are_not_there_are_not_loaded(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was executed",)
+
+    (tmp_path / "bomb.snb").write_bytes(pickle.dumps(Bomb()))
+    for load in (snb.load, snb.ClassStats.load):
+        with refused(snb.DataError, "bomb.snb"):
+            load(tmp_path / "bomb.snb")
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            load(tmp_path / "nowhere.snb")
+
+
+def test_a_model_cannot_be_saved_into_nothing(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        snb.LinearNB().fit(X, Y).save(tmp_path / "nowhere" / "model.snb")
 
 
 def test_a_file_is_replaced_by_a_whole_one_or_not_at_all(tmp_path):

@@ -48,3 +48,10 @@ def test_only_as_many_ahead_as_there_are_threads(n_threads):
 def test_threads_work_at_the_same_time():
     meeting = threading.Barrier(3, timeout=60)
     assert len([*threads.in_order(lambda _: meeting.wait(), range(6), 3)]) == 6
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_an_error_comes_through_and_no_thread_stays(n_threads):
+    with pytest.raises(ZeroDivisionError):
+        list(threads.in_order(lambda i: 1 // (i - 2), range(20), n_threads))
+    assert left() == []

@@ -35,7 +35,7 @@ def test_decisions_are_those_of_scikit_learn(rows):
     )
     for average in AVERAGES:
         labels = classes if average is None else None
-        for beta in (0.0, 0.5, 1.0):
+        for beta in (0.0, 0.5, 1.0, 2.0):
             expected = sk.precision_recall_fscore_support(
                 true, found, beta=beta, average=average, labels=labels, sample_weight=w, zero_division=0
             )

@@ -1,12 +1,8 @@
 """Evaluation over blocks of rows: the same bits however they are cut and merged, and the bounds of histograms."""
 
 import math
-import pickle
-import struct
 from fractions import Fraction
-from functools import reduce
 from itertools import pairwise
-from operator import add
 
 import numpy as np
 import pytest
@@ -15,45 +11,11 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import streamnb as snb
-from streamnb.evaluation.score_order import Histogram
 from tests.support.judged import EVERYTHING, TIED, judged_rows, random_rows
 
 # ---- one table of bits, whatever the blocks --------------------------------------------------------------------------
 
 WIDE = st.one_of(st.sampled_from(TIED), st.floats(allow_nan=False), st.floats(-4, 4), st.floats(1e-17, 1e-15))
-
-
-def key(x):
-    """The whole number of a score: 1 + |x| in float64, its bits less those of 1, with the sign of x."""
-    bits = struct.unpack("<q", struct.pack("<d", 1.0 + abs(x)))[0] - struct.unpack("<q", struct.pack("<d", 1.0))[0]
-    return -bits if x < 0 else bits
-
-
-def naive_histogram(scores, weight, n_bins):
-    """{number of the bin: weight} and the width of bins, by the definition."""
-    finite = [key(x) for x in scores if math.isfinite(x)]
-    shift = 0
-    while finite and max(finite) // 2**shift - min(finite) // 2**shift >= n_bins:
-        shift += 1
-    bins = {}
-    for x, w in zip(scores, weight):
-        b = key(x) // 2**shift if math.isfinite(x) else x
-        bins[b] = bins.get(b, 0) + w
-    return bins, shift
-
-
-@given(st.lists(st.tuples(WIDE, st.integers(1, 3)), min_size=1, max_size=30), st.sampled_from([2, 3, 16]))
-def test_histogram_is_that_of_its_definition(rows, n_bins):
-    scores, weight = np.array([x for x, _ in rows]), np.array([float(w) for _, w in rows])
-    histogram = Histogram(1, 1, n_bins)
-    for start in range(0, len(rows), 7):
-        part = slice(start, start + 7)
-        histogram.add(scores[part, None, None], np.zeros((len(scores[part]), 1), np.uint8), weight[part])
-    bins, shift = naive_histogram(scores.tolist(), weight.tolist(), n_bins)
-    assert histogram.shift[0] == shift
-    numbers = [-math.inf, *(int(histogram.first[0]) + b for b in range(n_bins)), math.inf]
-    found = {number: w for number, w in zip(numbers, histogram.table[0, :, 0].tolist()) if w}
-    assert found == bins
 
 
 @st.composite
@@ -104,32 +66,6 @@ def test_values_do_not_depend_on_blocks_or_merging(problem, exact_rows, random):
     assert_same_bits(merged[0], whole)
 
 
-def test_means_over_rows_do_not_depend_on_blocks():
-    """Losses are summed without error, so that weights of any kind leave the same bits."""
-    rows = random_rows(4, 3000, 0, integer_weights=False)
-    whole, rng = rows.evaluation(), np.random.default_rng(1)
-    for _ in range(10):
-        cuts = np.sort(rng.integers(0, 3000, 6))
-        parts = [rows.evaluation(block) for block in np.split(rng.permutation(3000), cuts)]
-        merged = reduce(add, parts)
-        assert merged.log_loss() == whole.log_loss()
-        assert merged.brier() == whole.brier()
-        assert merged.accuracy() == whole.accuracy()
-        assert merged.weight == whole.weight
-
-
-def test_merging_leaves_both_as_they_were():
-    rows = random_rows(3, 60, 0)
-    one, two = rows.evaluation(slice(0, 20), exact_rows=30), rows.evaluation(slice(20, 40), exact_rows=30)
-    before = repr(one), repr(two)
-    total = one + two
-    told = repr(total)
-    one.add(rows.codes[40:], **rows.said(slice(40, 60)))
-    assert repr(two) == before[1]
-    assert repr(total) == told != before[0]
-    assert total.n_rows == 40
-
-
 def test_scores_are_copied():
     """The caller may fill the same buffers again."""
     rows = random_rows(2, 40, 0)
@@ -139,12 +75,6 @@ def test_scores_are_copied():
     told = e.roc_auc()
     codes[:], ranking[:] = 0, 1.0
     assert e.roc_auc() == told
-
-
-def test_an_evaluation_survives_pickling():
-    for exact_rows in (0, 100):
-        e = random_rows(3, 50, 0).evaluation(exact_rows=exact_rows)
-        assert_same_bits(pickle.loads(pickle.dumps(e)), e)
 
 
 # ---- histograms instead of scores ------------------------------------------------------------------------------------

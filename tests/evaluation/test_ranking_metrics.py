@@ -5,16 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from streamnb.evaluation import ranking_metrics as rm
 from streamnb.evaluation.tallied import Tallied
-
-SCORED = st.lists(
-    st.tuples(st.booleans(), st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.sampled_from([0.25, 1.0, 2.0])), min_size=1
-)
 
 
 def ranked(codes, scores, weight=None, n_classes=2, needs=("ranking", "pairs"), **options):
@@ -29,37 +23,6 @@ def area(own, scores, weight):
     right = (scores[own, None] > scores[~own]) + 0.5 * (scores[own, None] == scores[~own])
     pairs = weight[own, None] * weight[~own]
     return (right * pairs).sum() / pairs.sum() if pairs.size else math.nan
-
-
-@given(SCORED)
-def test_areas_are_shares_of_pairs(rows):
-    own, scores, weight = map(np.array, zip(*rows))
-    judged = ranked(own.astype(int), scores, weight)
-    wanted = area(own, scores, weight)
-    assert rm.roc_auc(judged) == pytest.approx(wanted, nan_ok=True)
-    np.testing.assert_allclose(rm.roc_auc(judged, None), [wanted, wanted])  # of class 0 by minus the score
-    assert rm.roc_auc(judged, multi_class="ovo") == pytest.approx(wanted, nan_ok=True)
-    if own.any() and not own.all():
-        precision = sk.average_precision_score(own, scores, sample_weight=weight)
-        assert rm.average_precision(judged) == pytest.approx(precision)
-        assert rm.roc_auc_error(judged) == rm.average_precision_error(judged) == 0.0
-    else:
-        assert math.isnan(rm.average_precision(judged)) and math.isnan(rm.roc_auc_error(judged))
-
-
-@given(SCORED)
-def test_values_read_off_histograms_are_within_their_bounds(rows):
-    own, scores, weight = map(np.array, zip(*rows))
-    exact, coarse = (ranked(own.astype(int), scores, weight, exact_rows=n, n_bins=2) for n in (1000, 0))
-    for value, bound in ((rm.roc_auc, rm.roc_auc_error), (rm.average_precision, rm.average_precision_error)):
-        off, most = abs(value(exact) - value(coarse)), bound(coarse)
-        assert off <= most + 1e-12 or (math.isnan(off) and math.isnan(most))
-
-
-def test_coarse_bins_have_an_error_and_scores_one_by_one_have_none():
-    codes, scores = np.arange(200) % 2, np.linspace(-1.0, 1.0, 200)
-    assert rm.roc_auc_error(ranked(codes, scores, exact_rows=0, n_bins=4)) > 0.05
-    assert rm.roc_auc_error(ranked(codes, scores)) == 0.0
 
 
 def test_averages_over_classes_and_over_pairs():
@@ -100,18 +63,6 @@ def test_micro_averages_are_those_of_scikit_learn(multilabel):
         assert (max(bounds) < 1e-11) == (options == {})
     two = ranked(np.arange(40) % 2, np.linspace(-1.0, 1.0, 40))
     assert rm.roc_auc(two, "micro") == rm.roc_auc(two)
-
-
-@pytest.mark.parametrize("drop", [True, False])
-def test_curves_are_those_of_scikit_learn(drop):
-    codes, scores = np.array([0, 1, 1, 0, 1, 0]), np.array([-1.0, 2.0, 0.5, 0.5, 0.5, -3.0])
-    judged = ranked(codes, scores, classes=["no", "yes"])
-    expected = sk.roc_curve(codes, scores, drop_intermediate=drop)
-    for label in (None, "yes"):
-        for own, wanted in zip(rm.roc_curve(judged, label, drop_intermediate=drop), expected):
-            np.testing.assert_allclose(own, wanted)
-    false, true, _ = rm.roc_curve(judged, "no", drop_intermediate=drop)
-    assert sk.auc(false, true) == pytest.approx(rm.roc_auc(judged))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics as sk
 
 import streamnb as snb
-from tests.support.judged import EVERYTHING, random_rows, set_evaluation
+from tests.support.judged import EVERYTHING, random_rows
 
 # ---- rows that have no class, or no weight ---------------------------------------------------------------------------
 
@@ -49,21 +49,6 @@ def test_a_single_class_has_no_ranking():
 
 
 # ---- what is kept, and what is refused -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "needs, value, missing",
-    [
-        ({"hits"}, lambda e: e.confusion_matrix(), "confusion"),
-        ({"ranking"}, lambda e: e.accuracy(), "hits"),
-        ({"hits"}, lambda e: e.roc_auc(), "ranking"),
-        ({"ranking"}, lambda e: e.roc_auc("macro", "ovo"), "pairs"),
-        ({"hits"}, lambda e: e.log_loss(), "probabilities"),
-    ],
-)
-def test_a_value_that_was_not_kept_says_what_it_needs(needs, value, missing):
-    with pytest.raises(ValueError, match=f"needs '{missing}'"):
-        value(snb.Evaluation(3, needs))
 
 
 def test_hits_tell_everything_but_the_confusion_matrix():
@@ -114,55 +99,3 @@ def test_rows_that_do_not_fit_are_refused_and_nothing_is_added(given, message):
 def test_indicators_that_are_none_are_refused(codes, message):
     with pytest.raises(ValueError, match=message):
         snb.Evaluation(2, {"multilabel"}, multilabel=True).add(codes, predicted=[[0, 1]])
-
-
-@pytest.mark.parametrize(
-    "value, message",
-    [
-        (lambda e: e.precision("median"), "average='median'"),
-        (lambda e: e.precision(), "average='binary' is for two classes"),
-        (lambda e: e.roc_auc("median"), "average='median'"),
-        (lambda e: e.roc_auc(multi_class="both"), "multi_class='both'"),
-        (lambda e: e.roc_auc(None, "ovo"), "no value of a class"),
-        (lambda e: e.roc_curve(7), "label=7"),
-        (lambda e: e.precision("samples"), "multi-label"),
-        (lambda e: e.jaccard(), "multi-label"),
-        (lambda e: e.ranking_loss(), "multi-label"),
-        (lambda e: e.f_score("macro", beta=-1.0), "beta=-1"),
-        (lambda e: e + snb.Evaluation(3), "n_bins"),
-    ],
-)
-def test_values_that_make_no_sense_are_refused(value, message):
-    with pytest.raises(ValueError, match=message):
-        value(random_rows(3, 20, 0).evaluation())
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (dict(n_classes=0), "n_classes=0"),
-        (dict(n_classes=2, needs={"auc"}), "needs='auc'"),
-        (dict(n_classes=2, n_bins=1), "n_bins=1"),
-        (dict(n_classes=2, exact_rows=-1), "exact_rows=-1"),
-        (dict(n_classes=2, classes=["a"]), "classes has shape"),
-    ],
-)
-def test_evaluations_that_cannot_be_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        snb.Evaluation(**options)
-
-
-def test_only_evaluations_can_be_added():
-    with pytest.raises(TypeError, match="unsupported operand"):
-        snb.Evaluation(2) + 1
-
-
-def test_sets_have_no_confusion_matrix_and_no_pairs():
-    e = set_evaluation(np.eye(3), np.eye(3), np.eye(3), np.ones(3))
-    for value in (e.confusion_matrix, lambda: e.roc_auc("macro", "ovo")):
-        with pytest.raises(ValueError, match="one label each"):
-            value()
-    with pytest.raises(ValueError, match="beta"):
-        e.f_score("samples", beta=2.0)
-    with pytest.raises(ValueError, match="needs 'multilabel'"):
-        set_evaluation(np.eye(3), None, np.eye(3), np.ones(3), needs={"ranking"}).ranking_loss()

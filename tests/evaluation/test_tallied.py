@@ -36,25 +36,6 @@ def test_arguments_that_cannot_be(wrong, message):
         wrong()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"predicted": [0]}, "ranking is missing; this evaluation needs 'ranking'"),
-        ({"ranking": np.zeros((1, 3))}, "predicted is missing; this evaluation needs 'confusion'"),
-        ({"predicted": [3], "ranking": np.zeros((1, 3))}, "predicted"),
-        ({"predicted": [0], "ranking": np.full((1, 3), np.nan)}, "NaN"),
-        ({"predicted": [0, 1], "ranking": np.zeros((1, 3))}, "predicted"),
-        ({"predicted": [0], "ranking": np.zeros((1, 3)), "weight": [-1.0]}, "weight"),
-    ],
-)
-def test_nothing_is_added_of_rows_that_are_refused(given, message):
-    judged = some()
-    before = repr(judged._to_state())
-    with pytest.raises(ValueError, match=message):
-        judged.add([0], **given)
-    assert repr(judged._to_state()) == before
-
-
 def test_what_was_not_kept_says_how_to_keep_it():
     judged = some("hits")
     assert tallied.has(judged, "decisions") and not tallied.has(judged, "ranking")

@@ -46,16 +46,6 @@ def test_decisions_are_counted_row_by_row(drawn):
     np.testing.assert_array_equal(tally.means.mean("right"), right / weight if weight else np.nan)
 
 
-@given(CUT, CUT)
-def test_tallies_of_parts_add_up_to_that_of_all(one, two):
-    parts = [tallied(Decisions, rows_of(drawn), K, True) for drawn in (one, two)]
-    whole = tallied(Decisions, rows_of(one + two), K, True)
-    for own, wanted in zip((parts[0] + parts[1])._to_state()[:4], whole._to_state()):
-        np.testing.assert_array_equal(own, wanted)
-    np.testing.assert_array_equal((parts[0] + parts[1]).means._to_state(), whole.means._to_state())
-    np.testing.assert_array_equal(parts[0].true, tallied(Decisions, rows_of(one), K, True).true)  # none is changed
-
-
 def test_a_table_is_merged_where_both_have_one():
     with_table, without = (tallied(Decisions, rows_of([(0, 1, 1.0)]), K, table) for table in (True, False))
     assert (with_table + without).table is None and (with_table + with_table).table[0, 1] == 2.0
@@ -99,16 +89,6 @@ def test_known_rows_have_a_class_and_a_weight():
     known = rows.known()
     assert known.labels.tolist() == [0, 1] and known.predicted.tolist() == [2, 1] and known.weight.tolist() == [1, 2]
     assert known.ranking is None and known.known() is known
-
-
-def test_what_was_counted_is_restored_and_nothing_of_another_shape():
-    tally = tallied(Decisions, rows_of([(0, 0, 1.0), (1, 2, 0.5)]), K, True)
-    again = Decisions(K, True)
-    again.restore(tally._to_state())
-    np.testing.assert_array_equal(again.table, tally.table)
-    assert again.means.mean("right") == 1.0 / 1.5
-    with pytest.raises(ValueError, match=r"counts is float64 \(3,\).*shape \(2,\)"):
-        Decisions(2, True).restore(tally._to_state())
 
 
 def test_ratios_without_denominator():

@@ -91,9 +91,6 @@ REFUSED = {
     "stream read once": (lambda: choose_from(stream()), "0 rows in the second .* fresh iterator"),
     "tau of rows": (lambda: snb.tau_for(X, n_features=3), "stats is of type ndarray; it should be ClassStats"),
     "ranking of rows": (lambda: snb.rank_features(X, y), "stats is of type ndarray; it should be ClassStats"),
-    "weights of a model": (lambda: snb.solve(fit()), "stats is of type LinearNB; .* stats_"),
-    "metric without scores": (judged.roc_auc, "needs 'ranking', .* give snb.evaluate scores= or proba="),
-    "metric without proba": (judged.log_loss, "needs 'probabilities', .* give snb.evaluate proba="),
     "proba unfinished": (lambda: snb.evaluate(y, proba=np.eye(10)[y] / 2), "proba sums to 0.5 at row 0; .* sum to 1"),
     "evaluations of others": (lambda: judged + snb.evaluate(y + 1, y + 1), r"classes differ: \[0 .* and \[ ?1 "),
     "curve of labels": (lambda: snb.RocDisplay.from_evaluation(y), "evaluation is of type ndarray; .* snb.evaluate"),
@@ -108,7 +105,6 @@ REFUSED = {
     "loaded from a number": (lambda: snb.load(7), "path=7 should be the path of a file"),
     "checkpoint without a name": (lambda: snb.scan(X, y, checkpoint=""), "checkpoint='' should be the path of a file"),
     "moments at once": (lambda: stats.to_scipy(["sum"]), r"lack the moment \['sum'\]"),
-    "points at once": (lambda: snb.solve(stats, "poisson")[0:1], "points of a path are taken one at a time"),
     "other columns": (
         lambda: stats + snb.scan(X[:, :3], y),
         "have 64 features, the others 3; scan the same columns of both",

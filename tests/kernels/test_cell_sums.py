@@ -5,12 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from streamnb.kernels import cell_sums, scores
+from streamnb.kernels import cell_sums
 from streamnb.kernels.class_sums import NONZERO, SUM, SUM_SQ
 from streamnb.kernels.exact import DEEP_RESIDUE
-from tests.support.chunk_arrays import all_frozen, stored
+from tests.support.chunk_arrays import all_frozen
 
 NONE = np.zeros((0, 0))
 
@@ -86,14 +85,3 @@ def test_sums_of_cells(moment):
     assert not cell_sums.sum_cells(values, weight, starts, moment, 0.0, hi, lo)
     of = {SUM: values, SUM_SQ: values**2, NONZERO: values != 0}[moment]
     assert hi.tolist() == [(weight * of)[a:b].sum() for a, b in pairwise(starts)]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scores_of_sparse_weights_are_added(dtype):
-    rng = np.random.default_rng(0)
-    x, weights = (sp.random_array(shape, density=0.4, format="csr", rng=rng) for shape in ((9, 7), (7, 12)))
-    x.data, weights.data = rng.integers(1, 4, x.nnz).astype(dtype), rng.integers(-3, 4, weights.nnz).astype(float)
-    out = np.ones((9, 12))
-    of_weights = weights.data, weights.indices.astype(np.int64), weights.indptr.astype(np.int64)
-    scores.score_cells(*stored(x), np.arange(x.shape[0]), *of_weights, 0, out)
-    assert (out == 1.0 + x.toarray() @ weights.toarray()).all()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnb.kernels import roots
@@ -18,6 +18,13 @@ def feature(seed, n=6, digits=64):
     excess = rng.integers(-20, 21, n) / 4.0
     excess[0] -= excess.sum()
     return excess, share, rng.choice([0.5, 1.0, 2.0], n)
+
+
+def counted(seed, n):
+    """A feature as counts leave it, whose sums are rounded."""
+    rng = np.random.default_rng(seed)
+    share, counts = rng.dirichlet(np.ones(n)), rng.integers(0, 20, n) + 0.5
+    return counts - counts.sum() * share, share, rng.choice([0.5, 1.0], n)
 
 
 features = st.builds(feature, st.integers(0, 2**32 - 1), st.integers(2, 9))
@@ -86,17 +93,20 @@ def test_sums_side_by_side():
     assert roots.sums_of(np.array([1.0, 2.0]), np.array([0.5, 0.25]), np.array([-3.0, 3.0])) == (3.0, 0.75, 0.0)
 
 
-@given(features)
-def test_pulls_are_roots_and_the_first_taus_clip(arrays):
-    totals = np.full(len(TAUS), np.nan)
-    n_clipped = roots.total_pulls(*arrays, TAUS, totals)
+@given(st.builds(counted, st.integers(0, 2**32 - 1), st.integers(2, 40)), st.sampled_from([0.04, 1.0, 16.0]))
+@example(counted(1, 3), 1.0)  # where steps end between two neighbouring numbers
+def test_pulls_are_roots_whatever_the_other_taus_are_and_the_first_taus_clip(arrays, scale):
+    taus = scale * TAUS
+    totals, alone = np.full(len(TAUS), np.nan), np.full(1, np.nan)
+    n_clipped = roots.total_pulls(*arrays, taus, totals)
     excess, share, unit = arrays
-    for g, (tau, total) in enumerate(zip(TAUS, totals)):
-        assert abs(naive.surplus_of(excess, share, tau * unit)(total)) <= 1e-12 * (
-            np.abs(excess).sum() + tau * len(unit)
-        )
+    for g, (tau, total) in enumerate(zip(taus, totals)):
+        surplus = naive.surplus_of(excess, share, tau * unit)(total)
+        assert abs(surplus) <= 1e-13 * (np.abs(excess).sum() + tau * unit.sum())
         low, high = roots.flat_range(*arrays, tau)
         assert (g < n_clipped) == (low > high)
+        roots.total_pulls(*arrays, taus[g : g + 1], alone)
+        np.testing.assert_allclose(total, alone[0], rtol=1e-13, atol=1e-13)
 
 
 def test_features_that_no_total_moves_have_none():

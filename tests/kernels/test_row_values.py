@@ -51,3 +51,17 @@ def test_indices(index, of_rows, start):
     outside = [i for i, row in enumerate(of_rows) if any(not 0 <= j < 6 for j in row)]
     canonical = not outside and all(sorted(set(row)) == row for row in of_rows)
     assert row_values.check_indices(frozen(indices), frozen(indptr), 6) == (outside[0] if outside else -1, canonical)
+
+
+@pytest.mark.parametrize(("transform", "of"), [("BINARY", np.sign), ("LOG1P", np.log1p), ("SQRT", np.sqrt)])
+def test_transforms(transform, of):
+    values, out = np.array([0.0, 1.0, 4.0]), np.empty(3)
+    row_values.transform_values(values, getattr(row_values, transform), out)
+    np.testing.assert_allclose(out, of(values), rtol=1e-15)
+
+
+@pytest.mark.parametrize(("norm", "length"), [("NORM_L1", 7.0), ("NORM_L2", 5.0)])
+def test_rows_are_divided_by_their_lengths(norm, length):
+    values = np.array([3.0, -4.0, 0.0, 0.0])
+    row_values.normalize_rows(values, np.array([2, 4, 4, 6]), getattr(row_values, norm))
+    np.testing.assert_allclose(values, np.array([3.0, -4.0, 0.0, 0.0]) / length, rtol=1e-15)

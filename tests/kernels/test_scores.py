@@ -28,7 +28,7 @@ def added(x, weights, some, start=0.0):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("width", [1, 2, 3, 7])
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 8, 20])
 def test_few_columns(width, dtype):
     x, weights = rows(width, dtype=dtype), np.random.default_rng(0).normal(size=(6, width))
     for first in (0, 4):
@@ -57,20 +57,20 @@ def test_dense_rows_side_by_side(share, weight):
 def test_tables_of_any_width_are_summed_and_put_where_they_belong(width, index):
     x, rng = rows(width), np.random.default_rng(width)
     table, some = rng.normal(size=(6, width)), rng.integers(0, 5, 7)  # rows in any order, some of them twice
-    spots = rng.permutation(width + 2)[: width - 1]  # the last column of the table goes nowhere
-    arrays = *stored(x, 4, index), some
-    expected = np.ones((4, width + 2))
-    expected[:, spots] += added(x[4:], table, some[2:6])[:, :-1]
-    out = np.ones_like(expected)
-    scores.add_table(*arrays, 2, 6, frozen(table), frozen(spots), np.empty((1, width)), out)
-    assert (out == expected).all()
+    arrays, sums = (*stored(x, 4, index), some), added(x[4:], table, some[2:6])
+    for spots in (rng.permutation(width + 2)[: width - 1], np.arange(1, width)):  # the last column goes nowhere
+        expected = np.ones((4, width + 2))
+        expected[:, spots] += sums[:, :-1]
+        out = np.ones_like(expected)
+        scores.add_table(*arrays, 2, 6, frozen(table), frozen(spots), np.empty((1, width)), out)
+        assert (out == expected).all()
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2]))
-def test_sparse_weights_of_features_from_some_number_on(seed, first):
-    rng, x = np.random.default_rng(seed), rows(seed)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2]), st.sampled_from([np.float32, np.float64]))
+def test_sparse_weights_of_features_from_some_number_on(seed, first, dtype):
+    rng, x = np.random.default_rng(seed), rows(seed, dtype=dtype)
     weights = rng.normal(size=(3, 5)) * (rng.random((3, 5)) < 0.5)
     flat, some = sp.csr_array(weights), rng.integers(0, 9, 4)
-    out = np.zeros((4, 5))
+    out = np.full((4, 5), 0.5)
     scores.score_cells(*stored(x, index=np.uint16), some, flat.data, flat.indices, flat.indptr, first, out)
-    assert (out == added(x[:, first : first + 3], weights, some)).all()
+    assert (out == added(x[:, first : first + 3], weights, some, 0.5)).all()

@@ -27,11 +27,18 @@ def test_each_number_and_its_neighbours_are_told_apart(numbers):
         assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
 
 
-@given(st.lists(st.integers(0, 40).map(float), min_size=1, max_size=30), st.integers(-1, 41))
-def test_equal_numbers_are_not_below(numbers, number):
+few = st.integers(0, 40).map(float)  # equal ones among them
+any_size = st.floats(0.0, 1e300) | st.sampled_from([0.0, 1.0, 1.0 + 2**-52, 2.0**600])
+others = few | st.floats(allow_nan=False) | st.sampled_from([-0.0, -1e308, 1e-320, np.inf])
+
+
+@given(st.lists(few, min_size=1, max_size=30) | st.lists(any_size, min_size=1, max_size=20), others)
+def test_numbers_below_are_counted_and_equal_ones_are_not_below(numbers, other):
     ascending = np.array(sorted(numbers))
     index = steps.index_of(ascending)
-    assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
+    assert len(index[2]) <= steps.ENTRIES + 2
+    for number in (other, *numbers):
+        assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
 
 
 @pytest.mark.parametrize("numbers", LISTS.values(), ids=LISTS)

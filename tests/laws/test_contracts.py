@@ -149,7 +149,7 @@ def test_rows_that_are_none_change_nothing(example):
 def test_tasks_are_sent_elsewhere_and_are_the_same_there(example):
     example, whole = made(example)
     there = replace(example, task=pickle.loads(pickle.dumps(example.task)))
-    same(total_of(there, [0, example.rows.n_rows]), whole)
+    same(pickle.loads(pickle.dumps(total_of(there, [0, example.rows.n_rows]))), whole)
     assert there.task.about() == example.task.about() and there.task.name == example.task.name
 
 

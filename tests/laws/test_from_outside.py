@@ -13,6 +13,7 @@ from streamnb.rows import opening
 from streamnb.rows.block import Block
 from streamnb.rows.columns import open_columns
 from streamnb.rows.source import Source
+from tests.support.of_users import Highest
 
 
 def rows(n=400, seed=0):
@@ -133,40 +134,15 @@ def test_a_source(dice):
 # ---- a statistic -----------------------------------------------------------------------------------------------------
 
 
-class Largest:
-    """The largest value of each feature."""
-
-    def __init__(self, value=-np.inf):
-        self.value, self.nbytes = value, 8 * np.size(value)
-
-    def __add__(self, other):
-        return Largest(np.maximum(self.value, other.value))
-
-    def arrays(self):
-        return {"value": self.value}
-
-    def finish(self):
-        return self
-
-
-class FindLargest(snb.PassTask):
-    def partial(self):
-        return Largest()
-
-    def add(self, partial, block):
-        X = block.X.toarray() if sp.issparse(block.X) else block.X
-        partial.value = np.maximum(partial.value, X.max(axis=0))
-
-
 def test_a_statistic(tmp_path):
     x, y = rows()
     store = tmp_path / "rows.zarr"
     snb.write_csr(store, [(sp.csr_array(x[:150]), y[:150]), (sp.csr_array(x[150:]), y[150:])], n_features=6)
     for X in (x, x.tolist(), sp.csr_array(x), iter([x[:100], x[100:]]), store):
-        assert np.array_equal(snb.accumulate(X, task=FindLargest()).value, x.max(axis=0))
+        assert np.array_equal(snb.accumulate(X, task=Highest()).value, x.max(axis=0))
     kept = tmp_path / "pass.snb"
-    first = snb.accumulate(store, task=FindLargest(), checkpoint=kept)
-    again = snb.accumulate(store, task=FindLargest(), checkpoint=kept)  # reads nothing
+    first = snb.accumulate(store, task=Highest(), checkpoint=kept)
+    again = snb.accumulate(store, task=Highest(), checkpoint=kept)  # reads nothing
     assert np.array_equal(first.value, again.value) and np.array_equal(snb.load(kept).stats["value"], first.value)
     with pytest.raises(ValueError, match="is of another scan"):
         snb.accumulate(store, "y", task=Gradient(np.zeros(6), 0.0), checkpoint=kept)

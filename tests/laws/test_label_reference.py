@@ -1,15 +1,13 @@
 """Overlapping labels against a reference group: each row of weights is the two-class fit on the rows of its groups."""
 
 import dask.array as da
-import distributed
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
-import zarr
 
 import streamnb as snb
 from streamnb.stats.sparse_tables import SparseTable
+from tests.support.problems import rows_by_family
 from tests.support.strategies import messy_csr
 
 rng = np.random.default_rng(16)
@@ -21,28 +19,10 @@ Y = np.insert(SICK, HEALTHY, NONE & (rng.random(N_ROWS) < 0.7), axis=1)  # and s
 COUNTS = rng.poisson(0.8, (N_ROWS, N_FEATURES)).astype(float)
 COUNTS[:, :3] += SICK * rng.poisson(1.2, (N_ROWS, 3))
 COUNTS[:, 6] = 0.0
-POSITIVE = COUNTS + rng.random((N_ROWS, N_FEATURES)) + 0.5
+FAMILIES = rows_by_family(COUNTS, COUNTS + rng.random((N_ROWS, N_FEATURES)) + 0.5)
 WEIGHT = rng.choice([0.0, 0.5, 1.0, 2.0], N_ROWS)
 LABELS = [0, 1, 3]
 
-FAMILIES = {
-    "gaussian": POSITIVE - 2.0,
-    "poisson": COUNTS,
-    "bernoulli": COUNTS,
-    "multinomial": COUNTS,
-    "geometric": COUNTS,
-    "gamma": POSITIVE,
-    "inverse_gaussian": POSITIVE,
-    snb.NegativeBinomial(2.0): COUNTS,
-    snb.Binomial(30): COUNTS,
-    snb.Gamma(dispersion="ml"): POSITIVE,
-    snb.InverseGaussian(dispersion="ml"): POSITIVE,
-    snb.Laplace(1.0): POSITIVE,
-    snb.ChiSquared(): POSITIVE,
-    snb.Dirichlet(): POSITIVE / POSITIVE.sum(axis=1, keepdims=True),
-    snb.Beta(): POSITIVE / POSITIVE.sum(axis=1, keepdims=True),
-    snb.Mixed({"gaussian": [0, 3], "poisson": ...}): COUNTS,
-}
 PENALTIES = [
     None,
     snb.L1(1.5),
@@ -149,34 +129,15 @@ def test_decorrelation_couples_the_rows_of_weights(family, reference):
         np.testing.assert_allclose(w[row], (plus - minus) / variance, rtol=1e-9)
 
 
-def forms(folder):
-    group = snb.write_csr(folder / "x.zarr", [(sp.csr_array(COUNTS), Y)], n_features=N_FEATURES)
-    yield COUNTS, sp.csr_matrix(Y)
-    yield COUNTS.tolist(), Y.tolist()
-    yield COUNTS, pd.DataFrame(Y)
-    yield COUNTS, Y.astype(bool)
-    yield group, "y"
-    yield da.from_array(COUNTS, chunks=(50, N_FEATURES)), da.from_array(Y, chunks=(60, L))
-    yield zarr.array(COUNTS, chunks=(33, N_FEATURES)), zarr.array(Y, chunks=(40, L))
-    yield (lambda: ((COUNTS[a : a + 7], Y[a : a + 7]) for a in range(0, N_ROWS, 7))), None
-
-
 @pytest.mark.parametrize("reference", [HEALTHY, snb.UNLABELLED], ids=str)
-def test_any_form_of_rows_and_labels_gives_the_same(tmp_path, reference):
+def test_parts_of_rows_and_files_give_the_same(tmp_path, reference):
     asked = {"scheme": "reference", "reference": reference}
-    expected = snb.LinearNB("poisson", snb.L1(1.0), **asked).fit(COUNTS, Y)
-    for x, y in forms(tmp_path):
-        model = snb.LinearNB("poisson", snb.L1(1.0), **asked).fit(x, y)
-        assert np.array_equal(model.coef_, expected.coef_) and np.array_equal(model.intercept_, expected.intercept_)
-    parts = snb.LinearNB("poisson", snb.L1(1.0), **asked)
+    expected, rest, parts = (snb.LinearNB("poisson", snb.L1(1.0), **asked) for _ in range(3))
+    expected.fit(COUNTS, Y)
     for a in range(0, N_ROWS, 60):
         parts.partial_fit(COUNTS[a : a + 60], Y[a : a + 60])
-    assert np.array_equal(parts.coef_, expected.coef_)
-    kept = snb.LinearNB("poisson", snb.L1(1.0), **asked).fit(COUNTS, Y, checkpoint=tmp_path / "scan.snb")
-    again = snb.LinearNB("poisson", snb.L1(1.0), **asked).fit(COUNTS, Y, checkpoint=tmp_path / "scan.snb")
-    assert np.array_equal(kept.coef_, expected.coef_) and np.array_equal(again.coef_, expected.coef_)
-    rest = snb.LinearNB("poisson", snb.L1(1.0), **asked).fit(COUNTS[100:], Y[100:])
-    assert np.array_equal(parts.forget(COUNTS[:100], Y[:100]).coef_, rest.coef_)
+    assert np.array_equal(parts.coef_, expected.coef_) and np.array_equal(parts.intercept_, expected.intercept_)
+    assert np.array_equal(parts.forget(COUNTS[:100], Y[:100]).coef_, rest.fit(COUNTS[100:], Y[100:]).coef_)
     expected.save(tmp_path / "model.snb")
     loaded = snb.load(tmp_path / "model.snb")
     assert np.array_equal(loaded.predict_proba(COUNTS), expected.predict_proba(COUNTS))
@@ -184,20 +145,6 @@ def test_any_form_of_rows_and_labels_gives_the_same(tmp_path, reference):
     path = snb.solve(expected.stats_, "poisson", snb.L1([0.5, 1.0]), **asked)
     path.save(tmp_path / "path.snb")
     assert np.array_equal(snb.load(tmp_path / "path.snb")[1].coef_, path[1].coef_)
-
-
-def test_workers_of_a_cluster_read_the_same(tmp_path):
-    group = snb.write_csr(tmp_path / "x.zarr", [(sp.csr_array(COUNTS), Y)], n_features=N_FEATURES)
-    asked = {"scheme": "reference", "reference": snb.UNLABELLED}
-    here = snb.LinearNB("poisson", **asked).fit(COUNTS, Y)
-    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, cluster.get_client() as client:
-        there = snb.LinearNB("poisson", **asked).fit(group, "y", client=client)
-        grid = snb.LinearNBCV("poisson", snb.TopK([1, 3]), folds=2, **asked).fit(group, "y", client=client)
-    assert np.array_equal(there.coef_, here.coef_) and np.array_equal(there.intercept_, here.intercept_)
-    assert np.array_equal(there.stats_.overlaps.counts.toarray(), here.stats_.overlaps.counts.toarray())
-    alone = snb.LinearNBCV("poisson", snb.TopK([1, 3]), folds=2, **asked).fit(COUNTS, Y)
-    assert grid.best_score_ == alone.best_score_
 
 
 @pytest.mark.parametrize("y", [Y, np.where(NONE, 3, SICK.argmax(axis=1))], ids=["labels", "classes"])

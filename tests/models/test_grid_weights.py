@@ -79,6 +79,23 @@ def test_scores_are_those_of_dense_weights_and_are_added(seed, shape, scale):
         assert (added[:, :, :n_points] == 1.0 + expected[kept]).all() and (added[:, :, n_points:] == 1.0).all()
 
 
+@pytest.mark.compiled
+def test_scores_do_not_depend_on_how_rows_are_stored():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 900)) * (rng.random((40, 900)) < 0.9)  # more units than are listed at once
+    weights = rng.normal(size=(900, 300)) * (rng.random((900, 300)) < rng.random((900, 1)) / 20.0)
+    laid_out, rows = GridWeights.of([sp.csr_array(weights)], 3), np.arange(40)
+    stored = sp.csr_array(x)
+    zeros = sp.csr_array((x.reshape(-1), np.tile(np.arange(900), 40), np.arange(41) * 900))  # stored, too
+    dense, sparse, explicit = np.zeros((3, 40, 3 * DOUBLE.padded(100)))
+    for given_rows, out in ((x, dense), (stored, sparse), (zeros, explicit)):
+        laid_out.add_scores(as_chunk(given_rows)[0], rows, out)
+    assert (dense == sparse).all() and (dense == explicit).all()
+    one = np.zeros_like(dense[:1])
+    laid_out.add_scores(as_chunk(stored)[0], rows[7:8], one)
+    assert (one == dense[7]).all()
+
+
 @LAYOUTS
 def test_room_and_places_of_points(layout):
     lanes = layout.lanes

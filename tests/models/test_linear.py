@@ -113,33 +113,6 @@ def test_far_away_rows_have_probabilities_all_the_same(scheme, n_classes):
     np.testing.assert_array_equal(model.classes_[model.predict_proba(x).argmax(axis=1)], model.predict(x))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_joint_and_two_class_probabilities_are_those_of_naive_bayes(family):
-    """Bayes' formula with the class densities, written out."""
-    for n_classes in (2, 4):
-        problem = random_problem(family, n_classes, 5)
-        problem = replace(problem, rows=np.array(problem.rows)[:, 1:])
-        model = solved(problem)[0]
-        posterior = np.array([bayes(problem, row) for row in problem.rows])
-        np.testing.assert_allclose(model.predict_proba(problem.rows), posterior, rtol=1e-8, atol=1e-12)
-
-
-def bayes(problem, row):
-    phi = problem.phi
-    scores = []
-    for k in range(len(problem.classes)):
-        side = ref.smoothed(problem, [k])
-        density = {
-            "gaussian": lambda x, m, p: -((x - m) ** 2) / (2 * p),
-            "poisson": lambda x, m, p: x * math.log(m) - m,
-            "bernoulli": lambda x, m, p: math.log(m if x > 0 else 1 - m),
-            "multinomial": lambda x, m, p: x * math.log(m),
-        }[problem.family]
-        means = side.frequency if problem.family == "multinomial" else side.mean
-        scores.append(math.log(problem.prior(k)) + sum(map(density, row, means, phi)))
-    return softmax(scores)
-
-
 def test_indicators_of_fewer_labels_are_refused():
     X, Y = np.eye(4), np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]])
     model = snb.LinearNB().fit(X, Y)

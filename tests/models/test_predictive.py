@@ -8,7 +8,7 @@ from scipy import stats as dist
 from scipy.special import log_softmax
 
 import streamnb as snb
-from tests.support.strategies import example, messy_csr
+from tests.support.strategies import example
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
@@ -18,15 +18,6 @@ def data(n_classes=3, seed=0, n_rows=60, n=5):
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_rows - n_classes)])
     x = rng.poisson(rng.gamma(1.0, 2.0, (n_classes, n))[y]).astype(float)
     return x, y, rng.choice([0.5, 1.0, 3.0], n_rows)
-
-
-def parameter(value, per_feature, n=5):
-    return value * np.linspace(0.5, 2.0, n) if per_feature else value
-
-
-def negative_binomial(x, stats, a, b):
-    size, rate = stats.sum + a, stats.weight[:, None] + b
-    return dist.nbinom.logpmf(x[:, None, :], size, rate / (rate + 1)).sum(axis=2)
 
 
 def dirichlet_multinomial(x, stats, alpha):
@@ -44,16 +35,6 @@ def student(x, stats, mean, n0, a, b):
     return dist.t.logpdf(x[:, None, :], 2 * shape, loc, scale).sum(axis=2)
 
 
-def cases(per_feature):
-    """Family, prior, and the log density of a row in each class (n_rows, K)."""
-    p = [parameter(v, per_feature) for v in (0.8, 1.5, 2.0, 3.0)]
-    return {
-        "poisson": (snb.GammaPrior(p[0], p[1]), lambda x, s: negative_binomial(x, s, p[0], p[1])),
-        "multinomial": (snb.DirichletPrior(p[1]), lambda x, s: dirichlet_multinomial(x, s, p[1])),
-        "gaussian": (snb.NormalInverseGamma(*p), lambda x, s: student(x, s, *p)),
-    }
-
-
 def assert_scores(model, x, expected):
     """Decisions, probabilities and labels follow from ln P(y) + ln p(x | y), (n_rows, K)."""
     decision = model.decision_function(x, predictive=True)
@@ -63,22 +44,6 @@ def assert_scores(model, x, expected):
     np.testing.assert_allclose(model.predict_log_proba(x, predictive=True), logs, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(model.predict_proba(x, predictive=True), np.exp(logs), rtol=1e-9, atol=1e-12)
     assert model.predict(x, predictive=True).tolist() == model.classes_[expected.argmax(axis=1)].tolist()
-
-
-@pytest.mark.parametrize("per_feature", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("family", ["poisson", "multinomial", "gaussian"])
-def test_scores_are_sums_of_log_densities(family, n_classes, per_feature):
-    x, y, weight = data(n_classes)
-    prior, log_density = cases(per_feature)[family]
-    classes = snb.DirichletPrior(2.0)
-    model = snb.LinearNB(family, smoothing=prior, priors=classes).fit(x, y, sample_weight=weight)
-    new = data(n_classes, seed=1)[0]
-    shares = (model.stats_.weight + 2.0) / (model.stats_.weight.sum() + 2.0 * n_classes)
-    expected = log_density(new, model.stats_) + np.log(shares)
-    assert_scores(model, new, expected)
-    assert_scores(model, messy_csr(new), expected)
-    assert_scores(model, new.astype(np.float32), expected)
 
 
 def test_the_default_prior_of_counts_is_pseudo_rows():
@@ -169,13 +134,14 @@ def test_answers_come_in_kind(family, kind, tmp_path):
         np.testing.assert_array_equal(again, answer)
 
 
-def test_parameters_set_later_wait_for_refit():
+def test_parameters_set_later_wait_for_refit_in_a_loaded_model_too(tmp_path):
     rows = example("int")
     model = snb.LinearNB("poisson").fit(rows.x, rows.y)
-    model.set_params(smoothing=9.0, family="multinomial")
-    expected = snb.LinearNB("poisson").fit(rows.x, rows.y).predict_proba(rows.x, predictive=True)
-    np.testing.assert_array_equal(model.predict_proba(rows.x, predictive=True), expected)
-    assert not np.array_equal(model.refit().predict_proba(rows.x, predictive=True), expected)
+    expected = model.predict_proba(rows.x, predictive=True)
+    model.set_params(smoothing=9.0, family="multinomial").save(tmp_path / "model.snb")
+    for one in (model, snb.load(tmp_path / "model.snb")):
+        np.testing.assert_array_equal(one.predict_proba(rows.x, predictive=True), expected)
+        assert not np.array_equal(one.refit().predict_proba(rows.x, predictive=True), expected)
 
 
 @pytest.mark.parametrize(

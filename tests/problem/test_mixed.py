@@ -185,25 +185,6 @@ def test_idf_and_estimates_act_in_each_part():
         snb.solve(stats, snb.Mixed({"geometric": [0], "poisson": ...}), estimate="map")
 
 
-def test_indicators_of_labels():
-    x, y = rows(6)
-    labels = np.eye(4, dtype=int)[y] | np.eye(4, dtype=int)[np.roll(y, 3)]
-    model = snb.LinearNB(MIXED, snb.L1(0.5)).fit(x, labels)
-    for family, columns in COLUMNS.items():
-        own = snb.LinearNB(family, snb.L1(0.5)).fit(x[:, columns], labels)
-        assert np.array_equal(model.coef_[:, columns], own.coef_)
-    assert model.predict(x).shape == labels.shape
-
-
-def test_folds_leave_statistics_of_every_column():
-    x, y = rows(7)
-    stats = snb.scan(x, y, folds=3)
-    part = snb.solve(stats.without_fold(1), MIXED, snb.L1(0.5))[0]
-    numbers = snb.fold_numbers(len(y), 3)
-    whole = snb.solve(snb.scan(x[numbers != 1], y[numbers != 1]), MIXED, snb.L1(0.5))[0]
-    assert np.array_equal(part.coef_, whole.coef_)
-
-
 # ----------------------------------------------------------------------------------------------- errors
 
 
@@ -227,21 +208,6 @@ def test_each_family_has_its_own_domain(make):
     for use in (lambda: snb.LinearNB(chi).fit(make(x), y), lambda: model.predict(make(x))):
         with pytest.raises(ValueError, match=r"0\.0 at row 40, column 3.*above 0"):
             use()
-
-
-def test_statistics_tell_what_they_can_of_the_domain():
-    x, y = rows(15)
-    x[y == 2, 3] = -1.0
-    with pytest.raises(ValueError, match=r"Negative values.*'poisson': feature 3 has a sum below 0 in class 2"):
-        snb.solve(snb.scan(x, y), MIXED)
-    x[:, 3] = np.where(y == 2, 0.0, 1.0)
-    with pytest.raises(ValueError, match=r"feature 3 has others in class 2, so its log_sum is NaN"):
-        snb.solve(snb.scan(x, y, moments=["sum", "sum_sq", "log_sum"]), snb.Mixed({"chi_squared": 3, "gaussian": ...}))
-    x[:, 3] = 9.0
-    with pytest.raises(ValueError, match=r"at most 3, but feature 3 has a mean of 9"):
-        snb.solve(snb.scan(x, y), snb.Mixed({snb.Binomial(3): [3], "gaussian": ...}))
-    with pytest.raises(ValueError, match=r"lack the moment 'above'"):
-        snb.solve(snb.scan(x, y, moments=["sum", "sum_sq"]), snb.Mixed({"bernoulli": [3], "gaussian": ...}))
 
 
 WRONG = {

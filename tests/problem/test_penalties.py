@@ -167,28 +167,7 @@ def test_top_k_that_will_not_do():
         snb.LinearNB("poisson", snb.TopK([1, 2])).fit(X, Y)
 
 
-@pytest.mark.parametrize("scale", [None, "score"])
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
-def test_tau_for_leaves_at_most_k_and_no_smaller_tau_does(family, scheme, scale):
-    for k in (0, 1, 4, 9, 12):
-        tau = snb.tau_for(STATS, family, n_features=k, scheme=scheme, scale=scale)
-        taus = [tau * (1 - 1e-9), tau] if tau > 0 else [tau]
-        counts = snb.solve(STATS, family, snb.L1(taus, scale), scheme=scheme).n_features
-        assert counts[-1] <= k
-        assert tau == 0 or counts[0] > k
-
-
-def test_tau_for_one_class_and_ties():
-    for label in range(4):
-        tau = snb.tau_for(STATS, "poisson", n_features=5, class_=label)
-        assert np.count_nonzero(snb.solve(STATS, "poisson", snb.L1(tau))[0].coef_[label]) == 5
-    twins = snb.scan(np.repeat(X[:, :3], 2, axis=1), Y)
-    with pytest.warns(snb.StreamnbWarning, match="together"):
-        tau = snb.tau_for(twins, "poisson", n_features=3)
-    assert snb.solve(twins, "poisson", snb.L1(tau)).n_features[0] == 2
-    with pytest.raises(ValueError, match="class_=7"):
-        snb.tau_for(STATS, "poisson", n_features=3, class_=7)
-    with pytest.raises(ValueError, match="n_features=-1"):
-        snb.tau_for(STATS, "poisson", n_features=-1)
+@pytest.mark.parametrize("kind", [snb.L1, snb.L2, snb.TopK, snb.Decorrelation])
+def test_each_kind_of_penalty_stands_once_in_a_sum(kind):
+    with pytest.raises(ValueError, match=r"penalty has '.*' twice; put its taus into one grid"):
+        kind(1) + snb.L1(0.5) + kind(2)

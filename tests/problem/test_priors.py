@@ -57,53 +57,46 @@ def each(scalar, rng, n):
 # --------------------------------------------------------------------------------- formulas of math, section 6
 
 
+def shares(raised):
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+MEANS = {  # of sums s and counts n: the prior, and each estimate
+    snb.Bernoulli(): (
+        snb.BetaPrior,
+        (2.5, 4.0),
+        lambda s, n, a, b: [(s + a) / (n + a + b), (s + a - 1) / (n + a + b - 2), s / n],
+    ),
+    snb.Poisson(): (snb.GammaPrior, (2.5, 0.5), lambda s, n, a, b: [(s + a) / (n + b), (s + a - 1) / (n + b), s / n]),
+    snb.Multinomial(): (
+        snb.DirichletPrior,
+        (1.7,),
+        lambda s, n, alpha: [shares(s + alpha), shares(s + alpha - 1), shares(s)],
+    ),
+    snb.Binomial(5): (
+        snb.BetaPrior,
+        (2.0, 3.0),
+        lambda s, n, a, b: [5 * (s + a) / (5 * n + a + b), 5 * (s + a - 1) / (5 * n + a + b - 2), s / n],
+    ),
+}
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("per_feature", [False, True])
-def test_bernoulli_with_beta(n_classes, per_feature):
-    stats, x, _ = scanned(n_classes)
+@pytest.mark.parametrize("family", MEANS, ids=repr)
+def test_class_means_are_those_of_the_posterior(family, n_classes, per_feature):
+    stats, x, y = scanned(n_classes)
+    if family.name == "binomial":
+        x = np.minimum(x, 5)
+        stats = snb.scan(x, y)
+    prior, numbers, means_of = MEANS[family]
     rng = np.random.default_rng(0)
-    a, b = each(2.5, rng, 4)[per_feature], each(4.0, rng, 4)[per_feature]
-    s, n = stats.above, stats.weight[:, None]
-    prior = snb.BetaPrior(a, b)
-    assert_has_means(stats, x, (s + a) / (n + a + b), "bernoulli", smoothing=prior)
-    assert_has_means(stats, x, (s + a - 1) / (n + a + b - 2), "bernoulli", smoothing=prior, estimate="map")
-    assert_has_means(stats, x, s / n, "bernoulli", smoothing=prior, estimate="mle")
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("per_feature", [False, True])
-def test_poisson_with_gamma(n_classes, per_feature):
-    stats, x, _ = scanned(n_classes)
-    rng = np.random.default_rng(1)
-    a, b = each(2.5, rng, 4)[per_feature], each(0.5, rng, 4)[per_feature]
-    s, n = stats.sum, stats.weight[:, None]
-    prior = snb.GammaPrior(a, b)
-    assert_has_means(stats, x, (s + a) / (n + b), "poisson", smoothing=prior)
-    assert_has_means(stats, x, (s + a - 1) / (n + b), "poisson", smoothing=prior, estimate="map")
-    assert_has_means(stats, x, s / n, "poisson", smoothing=prior, estimate="mle")
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("per_feature", [False, True])
-def test_multinomial_with_dirichlet(n_classes, per_feature):
-    stats, x, _ = scanned(n_classes)
-    alpha = each(1.7, np.random.default_rng(2), 4)[per_feature]
-    s = stats.sum
-    prior = snb.DirichletPrior(alpha)
-    for estimate, raised in [("posterior_mean", s + alpha), ("map", s + alpha - 1), ("mle", s)]:
-        means = raised / raised.sum(axis=1, keepdims=True)
-        assert_has_means(stats, x, means, "multinomial", smoothing=prior, estimate=estimate)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_binomial_with_beta(n_classes):
-    stats, x, _ = scanned(n_classes)
-    x = np.minimum(x, 5)
-    stats = snb.scan(x, np.resize(np.arange(n_classes), len(x)))
-    s, n, a, b = stats.sum, stats.weight[:, None], 2.0, np.array([1.0, 2.0, 3.0, 4.0])
-    options = {"model_family": snb.Binomial(5), "smoothing": snb.BetaPrior(a, b)}
-    assert_has_means(stats, x, 5 * (s + a) / (5 * n + a + b), "binomial", **options)
-    assert_has_means(stats, x, 5 * (s + a - 1) / (5 * n + a + b - 2), "binomial", estimate="map", **options)
+    parameters = [each(number, rng, 4)[per_feature] for number in numbers]
+    sums = stats.above if family.name == "bernoulli" else stats.sum
+    estimates = means_of(sums, stats.weight[:, None], *parameters)
+    for estimate, means in zip(("posterior_mean", "map", "mle"), estimates, strict=True):
+        options = {"model_family": family, "smoothing": prior(*parameters), "estimate": estimate}
+        assert_has_means(stats, x, means, family.name, **options)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -260,23 +253,6 @@ def test_a_number_is_the_default_prior_of_the_family(estimate, penalty, scheme):
         )
 
 
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@pytest.mark.parametrize("family", ["bernoulli", "multinomial", "poisson"])
-@pytest.mark.parametrize("penalty", [None, snb.L1(0.4), snb.L2(0.3), snb.TopK(2), snb.L1(0.3, scale="score")])
-def test_arrays_of_equal_parameters_are_the_number(penalty, family, scheme):
-    """Also where features are solved for block by block: priors go with their columns."""
-    stats, _, _ = scanned(3)
-    number, array = {
-        "bernoulli": (snb.BetaPrior(2.0, 3.0), snb.BetaPrior(np.full(4, 2.0), np.full(4, 3.0))),
-        "multinomial": (snb.DirichletPrior(2.0), snb.DirichletPrior(np.full(4, 2.0))),
-        "poisson": (snb.GammaPrior(2.0, 3.0), snb.GammaPrior(np.full(4, 2.0), np.full(4, 3.0))),
-    }[family]
-    path, again = (snb.solve(stats, family, penalty, scheme=scheme, smoothing=p) for p in (number, array))
-    same(path[0], again[0])
-    for j in range(4):
-        np.testing.assert_allclose(again.weights(0, slice(j, j + 1)), path[0].coef_[:, j : j + 1], rtol=1e-12)
-
-
 def test_without_smoothing_every_estimate_is_maximum_likelihood():
     stats, _, _ = scanned(3)
     for family in ("bernoulli", "poisson", "multinomial", "gaussian"):
@@ -292,25 +268,6 @@ def test_tau_for_knows_the_prior():
     options = {"smoothing": snb.GammaPrior(np.array([1.0, 5.0, 2.0, 9.0]), 2.0), "estimate": "map"}
     tau = snb.tau_for(stats, "poisson", n_features=2, **options)
     assert snb.solve(stats, "poisson", snb.L1(tau), **options).n_features[0] == 2
-
-
-@pytest.mark.parametrize("estimate", ["posterior_mean", "map", "mle"])
-def test_labels_of_an_indicator_are_smoothed_as_two_classes_each(estimate):
-    _, x, y = scanned(3)
-    indicator = np.column_stack([y != 0, y == 1, (y == 2) | (x[:, 0] > 2)])
-    priors = {
-        "bernoulli": snb.BetaPrior(1.5, np.array([2.0, 3.0, 4.0, 5.0])),
-        "multinomial": snb.DirichletPrior(1.5),
-        "poisson": snb.GammaPrior(np.array([2.0, 3.0, 4.0, 5.0]), 0.5),
-        "gaussian": snb.NormalInverseGamma(1.0, 2.0, 3.0, 4.0),
-    }
-    for family, prior in priors.items():
-        options = {"smoothing": prior, "estimate": estimate, "penalty": snb.L1(0.2)}
-        model = snb.solve(snb.scan(x, indicator), family, **options)[0]
-        for label in range(3):
-            alone = snb.solve(snb.scan(x, indicator[:, label]), family, **options)[0]
-            np.testing.assert_allclose(model.coef_[label], alone.coef_[0], rtol=1e-10, atol=1e-12)
-            np.testing.assert_allclose(model.intercept_[label], alone.intercept_[0], rtol=1e-10)
 
 
 def test_what_labels_of_an_indicator_cannot_have():

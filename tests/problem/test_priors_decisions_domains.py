@@ -52,18 +52,6 @@ def test_priors_of_classes_without_rows_alone_are_refused(rows, scheme):
         snb.solve(snb.scan(*rows, classes=[0, 1, 2, 3]), priors=[0, 0, 0, 1], scheme=scheme)
 
 
-def test_saved_models_keep_the_parameters_they_were_solved_with(rows, tmp_path):
-    """Parameters that are set wait for refit, in a loaded model too."""
-    x, y = rows
-    model = snb.LinearNB("poisson").fit(x, y).set_params(smoothing=snb.GammaPrior(5.0, 0.1))
-    right = model.predict_proba(x, predictive=True)
-    model.save(tmp_path / "model")
-    loaded = snb.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict_proba(x, predictive=True), right)
-    changed = loaded.refit().predict_proba(x, predictive=True)
-    assert np.abs(changed - right).max() > 1e-3
-
-
 # ---------------------------------------------------------------------------------------------- decisions
 
 

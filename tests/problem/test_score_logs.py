@@ -7,7 +7,8 @@ from scipy.special import logsumexp
 
 from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_class
 
-SCORES = np.random.default_rng(0).normal(0.0, 30.0, (50, 4))
+NORMAL = np.random.default_rng(0).normal(size=(50, 4))
+NORMAL[::5, 1] = -np.inf
 
 
 def test_the_first_of_the_highest():
@@ -15,10 +16,13 @@ def test_the_first_of_the_highest():
     assert top_class(np.array([[[1.0, 5.0], [3.0, 4.0]]])).tolist() == [[1, 0]]
 
 
-def test_probabilities_and_odds():
-    np.testing.assert_allclose(log_softmax(SCORES), reference(SCORES, axis=1), rtol=1e-13, atol=1e-13)
-    others = np.stack([logsumexp(np.delete(SCORES, k, axis=1), axis=1) for k in range(4)], axis=1)
-    np.testing.assert_allclose(log_odds(SCORES), SCORES - others, rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize("scale", [1.0, 30.0, 3000.0])
+def test_probabilities_and_odds(scale):
+    """Odds are s - ln sum exp of the others', without cancellation, also where exp would underflow."""
+    scores = NORMAL * scale
+    np.testing.assert_allclose(log_softmax(scores), reference(scores, axis=1), rtol=1e-13, atol=1e-13)
+    others = np.stack([logsumexp(np.delete(scores, k, axis=1), axis=1) for k in range(4)], axis=1)
+    np.testing.assert_allclose(log_odds(scores), scores - others, rtol=1e-13, atol=1e-14 * scale)
 
 
 def test_a_side_without_rows():

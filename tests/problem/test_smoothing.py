@@ -44,28 +44,39 @@ def test_each_class_has_its_prior_and_the_rest_the_mean_of_the_others(family):
         np.testing.assert_allclose(ovr.coef_, link(means) - link(rest), atol=1e-9)
 
 
+ALIKE = {  # a number for all features, one for each, and a row of these for each class
+    "bernoulli": [snb.BetaPrior(2.0, 3.0), snb.BetaPrior(np.full(4, 2.0), 3.0), snb.BetaPrior(np.full((3, 4), 2.0), 3)],
+    "multinomial": [snb.DirichletPrior(a) for a in (2.0, np.full(4, 2.0), np.full((3, 4), 2.0))],
+    "poisson": [snb.GammaPrior(2.0, b) for b in (3.0, np.full(4, 3.0), np.full((3, 4), 3.0))],
+}
+VECTOR = np.array([1.5, 2.0, 3.0, 1.2])
+TABLES = {
+    "bernoulli": [snb.BetaPrior(a, 2.0) for a in (VECTOR, np.tile(VECTOR, (3, 1)))],
+    "multinomial": [snb.DirichletPrior(a) for a in (VECTOR, np.tile(VECTOR, (3, 1)))],
+    "poisson": [snb.GammaPrior(2.0, b) for b in (VECTOR, np.tile(VECTOR, (3, 1)))],
+    "gaussian": [snb.NormalInverseGamma(mean, 2.0, 3.0, 4.0) for mean in (VECTOR, np.tile(VECTOR, (3, 1)))],
+}
+HEAVY = snb.scan(np.vstack([X, X[[0, 0]]]), np.r_[Y, Y[[0, 0]]]) + snb.scan(X[:1], Y[:1], sample_weight=[1e6])
+OF_LABELS = snb.scan(X, np.column_stack([Y > 0, Y == 1, X[:, 0] > 1]))
+
+
 @pytest.mark.parametrize("scheme", ["joint", "ovr", "ovo"])
 @pytest.mark.parametrize("estimate", ["posterior_mean", "map"])
-def test_rows_that_are_alike_are_the_prior_of_all_classes(scheme, estimate):
-    vector, ones = np.array([1.5, 2.0, 3.0, 1.2]), np.ones((3, 1))
-    kinds = {
-        "bernoulli": (snb.BetaPrior(vector, 2.0), snb.BetaPrior(ones * vector, 2.0)),
-        "multinomial": (snb.DirichletPrior(vector), snb.DirichletPrior(ones * vector)),
-        "poisson": (snb.GammaPrior(2.0, vector), snb.GammaPrior(2.0, ones * vector)),
-        "gaussian": (snb.NormalInverseGamma(vector, 2.0, 3.0, 4.0), snb.NormalInverseGamma(ones * vector, 2.0, 3, 4)),
-    }
-    heavy = snb.scan(
-        np.vstack([X, np.repeat(X[:1], 2, axis=0)]), np.r_[Y, Y[:1], Y[:1]], sample_weight=None
-    ) + snb.scan(X[:1], Y[:1], sample_weight=[1e6])
-    labels = snb.scan(X, np.column_stack([Y > 0, Y == 1, X[:, 0] > 1]))
-    for family, (common, table) in kinds.items():
-        for stats in (STATS, heavy) if scheme == "ovo" else (STATS, heavy, labels):
-            for penalty in (snb.L1([0.0, 0.3, 2.0]), snb.L2(0.5)):
-                options = {"scheme": scheme, "estimate": estimate}
-                one, other = (weight_path(stats, family, penalty, smoothing=p, **options) for p in (common, table))
-                for i in range(len(one)):
-                    np.testing.assert_allclose(other[i].coef_, one[i].coef_, rtol=1e-9, atol=1e-9)
-                    np.testing.assert_allclose(other[i].intercept_, one[i].intercept_, rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize(("family", "priors"), [*ALIKE.items(), *TABLES.items()])
+def test_priors_that_are_alike_are_the_prior_of_all_classes_and_features(scheme, estimate, family, priors):
+    """Also where features are solved for block by block: priors go with their columns."""
+    for stats in (STATS, HEAVY) if scheme == "ovo" else (STATS, HEAVY, OF_LABELS):
+        for penalty in (snb.L1([0.0, 0.3, 2.0]), snb.L1(0.3, scale="score"), snb.L2(0.5), snb.TopK(2)):
+            options = {"scheme": scheme, "estimate": estimate}
+            one, *others = (weight_path(stats, family, penalty, smoothing=prior, **options) for prior in priors)
+            for other in others:
+                for i, model in enumerate(one):
+                    np.testing.assert_allclose(other[i].coef_, model.coef_, rtol=1e-9, atol=1e-9)
+                    np.testing.assert_allclose(other[i].intercept_, model.intercept_, rtol=1e-9, atol=1e-9)
+                for j in range(4):
+                    np.testing.assert_allclose(
+                        other.weights(0, slice(j, j + 1)), other[0].coef_[:, j : j + 1], rtol=1e-12, atol=1e-12
+                    )
 
 
 def test_a_table_goes_through_cross_validation_files_and_predictive_distributions(tmp_path):

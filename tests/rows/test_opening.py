@@ -193,12 +193,6 @@ def test_longer_labels_in_later_chunks_are_not_cut():
     assert snb.scan(iter(chunks), None).classes.tolist() == ["a", "b", "bee", "beech"]
 
 
-def test_listed_classes_without_rows_are_kept():
-    rows = example("int")
-    stats = snb.scan(rows.x, rows.y, classes=[7, 5, -1, 0])
-    assert same_sums(stats, sums_of(rows, weighted=False, classes=[-1, 0, 5, 7]))
-
-
 def test_names_of_features_are_kept():
     rows = example()
     names = [f"gene {j}" for j in range(9)]

@@ -1,6 +1,5 @@
 """Ranges of rows: any partition gives the same bits, and a range reads little beyond its own chunks."""
 
-import pickle
 from collections import Counter
 from functools import reduce
 from itertools import pairwise
@@ -50,12 +49,6 @@ def test_ranges_of_every_form_add_up_to_the_whole(name, tmp_path):
     assert same_stats(in_parts(opened(**given), cuts), folded(opened(**given)))
 
 
-@pytest.mark.parametrize("name", ["numpy f8", "zarr v3", "zarr csr messy", "zarr csr sharded"])
-def test_ranges_of_each_row_add_up_to_the_whole(name, tmp_path):
-    given = build(name, example(), tmp_path)
-    assert same_stats(in_parts(opened(**given), range(1, 41)), folded(opened(**given)))
-
-
 def indicator_group(rows):
     return write_arrays(zarr.create_group(MemoryStore()), rows, x=sp.csr_array(rows.x > 1), chunk=5)
 
@@ -95,12 +88,6 @@ def test_any_partition_gives_the_same_statistics(data, rows, chunk, dense):
     by_rows, by_groups = PLAN, ClassScan(PLAIN_MOMENTS, RowOptions(), folding=Folding(2, by="groups"))
     for plan in (by_rows, by_groups):
         assert same_stats(in_parts(source, cuts, plan), folded(source, plan=plan))
-
-
-def test_a_range_of_a_pickled_source_is_the_same(tmp_path):
-    given = build("anndata root v3, kind column", example(), tmp_path)
-    source = opened(**given)
-    assert same_stats(folded(pickle.loads(pickle.dumps(source)), 5, 31), folded(source, 5, 31))
 
 
 def test_two_ranges_may_be_read_in_turn(tmp_path):

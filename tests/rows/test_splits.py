@@ -123,19 +123,6 @@ def test_folds_do_not_depend_on_what_holds_the_rows(by, tmp_path):
             same(stats.fold(fold), expected.fold(fold))
 
 
-def test_folds_are_saved_merged_and_subtracted(tmp_path):
-    stats = snb.scan(X, y, folds=3)
-    stats.save(tmp_path / "s.snb")
-    loaded = snb.ClassStats.load(tmp_path / "s.snb")
-    same(loaded.fold(2), stats.fold(2))
-    twice = stats + loaded
-    same(twice.without_fold(1), stats.without_fold(1) + stats.without_fold(1))
-    same((twice - stats).fold(0), stats.fold(0))
-    same((stats * 2.0).fold(0), stats.fold(0) * 2.0)
-    with pytest.raises(ValueError, match="folds"):
-        stats + snb.scan(X, y, folds=4)
-
-
 def test_a_class_missing_in_the_rest_stays_listed():
     labels = np.where(np.arange(203) == 5, 9, y)
     stats = snb.scan(X, labels, folds=3)

@@ -1,12 +1,9 @@
 """All points of an L1 grid at once are the points one by one."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.core.threads import in_order
 from streamnb.solving import l1_grid, weight_paths
 from tests.support.cross_validated import problem
 
@@ -49,17 +46,6 @@ def test_weights_of_features_count_in_all_points_as_in_each(family):
         assert path.n_features[i] == np.count_nonzero(model.coef_.any(axis=0))
 
 
-@pytest.mark.parametrize("penalty", [GRIDS["score"], snb.L2([0.5, 2.0]), snb.TopK([1, 3])], ids=str)
-@pytest.mark.parametrize("family", ["poisson", FAMILIES[-1]], ids=str)
-def test_blocks_of_columns_hold_the_weights_of_all_points(family, penalty):
-    x, y, _ = problem(8, 3)
-    path = snb.solve(snb.scan(x, y), family, penalty)
-    weights = np.zeros((x.shape[1], len(path), path.n_rows))
-    for columns, block in path.by_columns():
-        weights[columns] = block.toarray().reshape(-1, len(path), path.n_rows)
-    assert (weights.transpose(1, 2, 0) == np.stack([model.coef_ for model in path])).all()
-
-
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("family", [*FAMILIES, "gamma"], ids=str)
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
@@ -84,54 +70,3 @@ def test_weights_are_the_same_in_pieces_and_blocks_of_any_size_and_by_any_number
             np.testing.assert_allclose(path.intercepts + shifts[i], model.intercept_, rtol=1e-12, atol=1e-12)
     first, *others = whole.values()
     assert all((first == other).all() for other in others)
-
-
-@pytest.mark.parametrize("penalty", [None, snb.L2(0.5), snb.L1(0.5) + snb.TopK(3)], ids=str)
-@pytest.mark.parametrize("family", ["poisson", "multinomial"])
-def test_a_model_is_the_same_by_any_number_of_threads(family, penalty, monkeypatch):
-    monkeypatch.setattr("streamnb.solving.parts.BLOCK", 6)
-    x, y, _ = problem(8, 3)
-    stats = snb.scan(x, y)
-    one, three = (snb.solve(stats, family, penalty, n_threads=n)[0] for n in (1, 3))
-    assert (one.coef_ == three.coef_).all()
-    assert (one.intercept_ == three.intercept_).all()
-
-
-def of_solving():
-    return [thread for thread in threading.enumerate() if thread.name.startswith("streamnb-solve")]
-
-
-def test_blocks_come_in_order_and_no_thread_outlives_them():
-    x, y, _ = problem(8, 3)
-    blocks = snb.solve(snb.scan(x, y), "poisson", snb.L1([0.1]), n_threads=2).by_columns()
-    next(blocks)
-    blocks.close()
-    assert not of_solving()
-
-    several = in_order(lambda i: i * i, range(20), 3)
-    assert next(several) == 0
-    assert of_solving()
-    several.close()
-    assert not of_solving()
-    assert list(in_order(lambda i: i * i, range(20), 3)) == [i * i for i in range(20)]
-
-
-def test_what_a_thread_raises_is_raised_and_no_thread_outlives_it():
-    with pytest.raises(ZeroDivisionError):
-        list(in_order(lambda i: 1 / (i - 4), range(20), 3))
-    assert not of_solving()
-
-
-def test_work_is_at_most_one_more_than_there_are_threads_ahead():
-    begun = []
-    results = in_order(begun.append, range(50), 2)
-    for taken in range(1, 10):
-        next(results)
-        assert len(begun) <= taken + 2
-
-
-@pytest.mark.parametrize(("n_threads", "error"), [(0, ValueError), (1.5, TypeError)])
-def test_a_wrong_number_of_threads_is_refused(n_threads, error):
-    x, y, _ = problem(8, 3)
-    with pytest.raises(error, match="n_threads"):
-        snb.solve(snb.scan(x, y), n_threads=n_threads)

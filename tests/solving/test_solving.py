@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,15 +37,6 @@ def assert_same_model(model, coef, intercept, *, rtol=1e-10, atol=1e-10):
 # ----------------------------------------------------------------------------------------- without a penalty
 
 
-@pytest.mark.parametrize("transform", [None, "binary", "log1p", "sqrt"])
-@pytest.mark.parametrize("normalize", [None, "l1", "l2"])
-def test_sums(transform, normalize):
-    problem = replace(random_problem("poisson", 3, 0), transform=transform, normalize=normalize, binarize=0.3)
-    stats = scanned(problem)
-    for name, expected in problem.sums.items():
-        np.testing.assert_allclose(getattr(stats, name), expected, rtol=4 * EPS)
-
-
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
@@ -55,38 +45,12 @@ def test_plain_weights_of_small_problems(family, scheme, data):
     assert_same_model(solved(problem, scheme)[0], *ref.plain(problem, scheme))
 
 
-@pytest.mark.parametrize("scheme, n_classes", SCHEMES)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_plain_weights(family, scheme, n_classes):
-    for seed in range(5):
-        problem = random_problem(family, n_classes, seed)
-        path = solved(problem, scheme)
-        assert len(path) == 1
-        assert_same_model(path[0], *ref.plain(problem, scheme))
-
-
-@pytest.mark.parametrize("transform", [None, "binary", "log1p", "sqrt"])
-@pytest.mark.parametrize("normalize", [None, "l1", "l2"])
-def test_plain_weights_of_transformed_rows(transform, normalize):
-    for family in FAMILIES:
-        problem = random_problem(family, 3, 7)
-        problem = replace(problem, rows=np.abs(problem.rows), transform=transform, normalize=normalize)
-        assert_same_model(solved(problem)[0], *ref.plain(problem, "joint"))
-
-
 @pytest.mark.parametrize("var_smoothing", [0.0, 1e-9, 0.1])
 def test_var_smoothing_is_added_to_the_pooled_variance(var_smoothing):
     problem = random_problem("gaussian", 3, 0, var_smoothing=var_smoothing)
     problem = replace(problem, rows=np.array(problem.rows)[:, 1:])
     model = snb.solve(scanned(problem), snb.Gaussian(var_smoothing=var_smoothing))[0]
     assert_same_model(model, *ref.plain(problem, "joint"))
-
-
-def test_families_by_object_or_by_name():
-    objects = [snb.Gaussian(), snb.Poisson(), snb.Bernoulli(), snb.Multinomial()]
-    for name, family in zip(FAMILIES, objects, strict=True):
-        stats = scanned(random_problem(name, 3, 0))
-        np.testing.assert_array_equal(snb.solve(stats, family)[0].coef_, snb.solve(stats, name)[0].coef_)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -157,25 +121,6 @@ def test_gaussian_decisions_do_not_depend_on_the_origin(n_classes, offset):
         np.testing.assert_allclose(far.decision_function(x + offset), near.decision_function(x), atol=1e-13 * offset)
 
 
-@pytest.mark.slow
-def test_many_features_are_solved_like_a_few():
-    """Features are taken in blocks; where a block ends must not show."""
-    rng = np.random.default_rng(0)
-    n, y = 300_000, np.arange(24) % 3
-    x = sp.random_array((24, n), density=0.001, format="csr", rng=rng)
-    x.data = np.ceil(4 * x.data)
-    seen = np.unique(x.indices)
-    penalty = snb.L1([0.1, 0.5])
-    for family in ["poisson", "multinomial"]:
-        options = {"smoothing": 1e-9}  # so that the multinomial features never seen hardly matter
-        wide, narrow = (snb.solve(snb.scan(rows, y), family, penalty, **options) for rows in (x, x[:, seen]))
-        np.testing.assert_array_equal(wide.n_features, narrow.n_features)
-        np.testing.assert_allclose(wide[1].coef_[:, seen], narrow[1].coef_, rtol=1e-3, atol=1e-3)
-        unseen = np.ones(n, dtype=bool)
-        unseen[seen] = False
-        assert not wide[1].coef_[:, unseen].any()
-
-
 def residual_and_its_limit(row, j, w, l1, l2):
     """How far w is from W(-R'(w)), and how far it may be: 1e-12 of w_0, or what a last bit makes of W."""
     t = l1 * np.sign(w) + l2 * w
@@ -241,28 +186,6 @@ def test_weights_shrink_along_the_path_and_never_change_sign(family, scheme, n_c
 # --------------------------------------------------------------------------------------- grids and counts
 
 
-@pytest.mark.parametrize("scheme, n_classes", SCHEMES)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_counts_are_those_of_the_weights(family, scheme, n_classes):
-    for penalty in [None, snb.L1([0.1, 1.0, 3.0, 9.0]), snb.L1([0.5, 2.0], "score") + snb.L2([0.1, 1.0])]:
-        path = solved(random_problem(family, n_classes, 50), scheme, penalty)
-        coefs = [path[i].coef_ for i in range(len(path))]
-        np.testing.assert_array_equal(path.n_features, [(w != 0).any(axis=0).sum() for w in coefs])
-        np.testing.assert_array_equal(path.n_features_per_class, [(w != 0).sum(axis=1) for w in coefs])
-
-
-def test_grids_are_products_in_ascending_order_l1_slowest():
-    problem = random_problem("poisson", 3, 0)
-    for penalty in [snb.L1([2.0, 0.5]) + snb.L2([3.0, 0.1, 1.0]), snb.L2([3.0, 0.1, 1.0]) + snb.L1([2.0, 0.5])]:
-        path = solved(problem, "joint", penalty)
-        assert [dict(point) for point in path.grid] == [{"l1": a, "l2": b} for a in (0.5, 2.0) for b in (0.1, 1.0, 3.0)]
-        one = solved(problem, "joint", snb.L1(2.0) + snb.L2(0.1))[0]
-        np.testing.assert_array_equal(path[3].coef_, one.coef_)
-        np.testing.assert_array_equal(path[3].intercept_, one.intercept_)
-    assert [dict(point) for point in solved(problem, "joint", snb.L2([2, 1])).grid] == [{"l2": 1.0}, {"l2": 2.0}]
-    assert [dict(point) for point in solved(problem).grid] == [{}]
-
-
 @pytest.mark.parametrize("scale", [None, "score"])
 @pytest.mark.parametrize("scheme, n_classes", SCHEMES)
 @pytest.mark.parametrize("family", FAMILIES)
@@ -275,23 +198,6 @@ def test_the_grid_from_the_data_goes_from_all_features_to_one(family, scheme, n_
     assert path.n_features[0] == (np.abs(ref.plain(problem, scheme)[0]) > 0).any(axis=0).sum()
     # A multinomial weight is never alone: frequencies that differ in one feature do not both sum to one.
     assert path.n_features[-1] == 1 or (family == "multinomial" and path.n_features[-1] in (2, 3))
-
-
-@pytest.mark.parametrize("twice", [snb.L1, snb.L2])
-def test_two_penalties_of_a_kind_are_refused(twice):
-    with pytest.raises(ValueError):
-        solved(random_problem("poisson", 2, 0), "joint", twice(0.1) + twice(0.2))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_two_classes_are_one_problem_in_every_scheme(family):
-    problem = random_problem(family, 2, 0)
-    for penalty in [None, snb.L1(0.7), snb.L1(0.7, "score") + snb.L2(0.1)]:
-        joint, ovr = (solved(problem, scheme, penalty)[0] for scheme in ("joint", "ovr"))
-        assert joint.coef_.shape == (1, problem.n)
-        assert joint.intercept_.shape == (1,)
-        np.testing.assert_array_equal(joint.coef_, ovr.coef_)
-        np.testing.assert_array_equal(joint.intercept_, ovr.intercept_)
 
 
 # ------------------------------------------------------------------------------------------ classes, priors
@@ -377,13 +283,6 @@ def test_a_bernoulli_feature_always_seen_with_a_penalty_alone():
     for options in [{"l1": 0.3}, {"l2": 0.3}]:
         coef, intercept = ref.penalised(problem, "joint", **options)
         assert_same_model(solved(problem, "joint", penalty_of(**options))[0], coef, intercept, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("tau", [-1.0, np.nan, np.inf, [0.5, -0.5]])
-@pytest.mark.parametrize("penalty", [snb.L1, snb.L2])
-def test_a_tau_is_finite_and_not_negative(penalty, tau):
-    with pytest.raises(ValueError, match="tau"):
-        solved(random_problem("poisson", 2, 0), "joint", penalty(tau))
 
 
 def test_the_reference_itself():

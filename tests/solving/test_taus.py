@@ -15,19 +15,21 @@ X = rng.poisson(rng.gamma(1.0, 1.0, (3, 12))[Y]).astype(float)
 STATS = snb.scan(X, Y)
 
 
-def left(tau, scale=None, family="poisson", class_=None):
+def left(tau, scale=None, family="poisson", class_=None, scheme="joint"):
     """How many features have a weight at this tau."""
-    coef = snb.solve(STATS, family, snb.L1(tau, scale))[0].coef_
+    coef = snb.solve(STATS, family, snb.L1(tau, scale), scheme=scheme)[0].coef_
     return np.count_nonzero(coef.any(axis=0) if class_ is None else coef[class_])
 
 
 @pytest.mark.parametrize("class_", [None, 1])
 @pytest.mark.parametrize("scale", [None, "score"])
-@pytest.mark.parametrize("family", ["poisson", "multinomial"])
-def test_no_smaller_tau_leaves_as_few(family, scale, class_):
+@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+@pytest.mark.parametrize("family", ["poisson", "bernoulli", "gaussian", "multinomial"])
+def test_no_smaller_tau_leaves_as_few(family, scheme, scale, class_):
     for k in (0, 2, 5, 11):  # shares of one class sum to 1: the last two leave together
-        tau = tau_for(STATS, family, n_features=k, scale=scale, class_=class_)
-        assert left(tau, scale, family, class_) <= k < left(tau * (1.0 - 1e-9), scale, family, class_)
+        tau = tau_for(STATS, family, n_features=k, scale=scale, class_=class_, scheme=scheme)
+        counts = [left(t, scale, family, class_, scheme) for t in (tau, tau * (1.0 - 1e-9))]
+        assert counts[0] <= k < counts[1]
 
 
 def test_all_features_are_left_at_zero():

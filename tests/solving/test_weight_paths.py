@@ -1,5 +1,7 @@
 """All models of a grid, asked for one by one, by columns, by rows, and from a file: the same weights."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -75,12 +77,20 @@ def test_a_row_of_weights_that_others_pull_at():
     np.testing.assert_array_equal(path.weights(1, np.array([3, 8]), row=2), path[1].coef_[2, [3, 8]])
 
 
-def test_threads_change_no_bit(monkeypatch):
+def test_threads_change_no_bit(family, monkeypatch):
     monkeypatch.setattr("streamnb.solving.parts.BLOCK", 6)
-    for penalty in PENALTIES.values():
-        one, two = (weight_path(STATS, "poisson", penalty, n_threads=n)[-1] for n in (1, 2))
+    for penalty in PENALTIES if family == "poisson" else ("none", "l1", "l1 + l2", "top k"):
+        one, two = (path_of(family, penalty, n_threads=n)[-1] for n in (1, 2))
         np.testing.assert_array_equal(one.coef_, two.coef_)
         np.testing.assert_array_equal(one.intercept_, two.intercept_)
+
+
+def test_blocks_that_nobody_takes_leave_no_thread(monkeypatch):
+    monkeypatch.setattr(weight_paths, "GRID_BLOCK", 12)
+    blocks = path_of("poisson", "l1", n_threads=2).by_columns()
+    next(blocks)
+    blocks.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("streamnb-solve")]
 
 
 def test_breakpoints_are_where_weights_end(family):
@@ -90,15 +100,6 @@ def test_breakpoints_are_where_weights_end(family):
     if family != "multinomial":
         tau = np.sort(breaks)[6]
         assert weight_path(STATS, family, snb.L1(tau, "score")).n_features.tolist() == [3]
-
-
-def test_what_was_saved_makes_the_same_models(family, tmp_path):
-    path = path_of(family, "l1 + l2", scheme="ovr", smoothing=0.5)
-    path.save(tmp_path / "path.snb")
-    again = snb.load(tmp_path / "path.snb")
-    assert again.grid == path.grid and repr(again) == repr(path)
-    np.testing.assert_array_equal(again[2].coef_, path[2].coef_)
-    np.testing.assert_array_equal(again[2].intercept_, path[2].intercept_)
 
 
 def test_the_shell_has_no_weights_but_all_that_is_done_to_rows():
@@ -119,6 +120,7 @@ def test_the_shell_has_no_weights_but_all_that_is_done_to_rows():
             r"TopK\(k=11\) keeps more features than the 10",
         ),
         (lambda: weight_path(X, "poisson", None), TypeError, "ClassStats"),
+        (lambda: weight_path(STATS, "poisson", None, n_threads=0), ValueError, "n_threads=0"),
         (lambda: weight_path(snb.scan(X, np.zeros(60)), "poisson", None), ValueError, "needs at least 2 classes"),
         (lambda: weight_path(STATS * 0.0, "poisson", None), ValueError, "stats hold no row with any weight"),
         (

@@ -34,13 +34,6 @@ def test_sums_are_those_of_the_rows_whatever_the_blocks(make, data):
     assert stats.negatives == np.count_nonzero(rows.x < 0) and not stats.closed
 
 
-@pytest.mark.parametrize("binarize", [-1.0, 1.0])
-def test_absent_values_count_where_they_are_above_the_threshold(binarize):
-    rows = example()
-    for make in (np.asarray, sp.csr_array):
-        assert same_sums(accumulated([rows], make=make, binarize=binarize), sums_of(rows, binarize=binarize))
-
-
 def test_classes_that_are_listed_come_in_order_also_without_rows():
     rows = example("int")
     stats = accumulated(rows.split([20, 21]), classes=np.array([7, 99, 0, -1]))
@@ -68,16 +61,6 @@ def test_folds_are_the_sums_of_their_rows(repeats):
         part = type(rows)(rows.x[mine], rows.y[mine], rows.w[mine])
         assert same_sums(fold, sums_of(part, classes=stats.classes))
         assert fold.n_rows == np.count_nonzero(mine) and fold.negatives == np.count_nonzero(part.x < 0)
-
-
-def test_negatives_are_those_of_each_fold():
-    rng = np.random.default_rng(0)
-    x, folding = rng.integers(-2, 3, (20, 4)).astype(float), Folding(2, seed=1)
-    for make in (np.asarray, sp.csr_array):
-        part = Accumulator(MOMENTS, RowOptions(), None, folding)
-        part.add(*as_chunk(make(x)), np.arange(20) % 3, None)
-        stats, splits = part.finish(), folding.splits(0, 20, None)[0]
-        assert [fold.negatives for fold in stats.folds] == [np.count_nonzero(x[splits == s] < 0) for s in range(2)]
 
 
 def test_rows_of_an_indicator_enter_each_of_their_labels_and_the_whole_once():

@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
-from tests.support.saved import read_without_pickle
 from tests.support.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
 
 WIDTH = 3
-KINDS = st.sampled_from(["int", "str", "bool"])
 
 
 def scan(rows, **options):
     return snb.scan(rows.x, rows.y, sample_weight=rows.w, **options)
 
 
-def parts(n_parts, low=-2):
+def two_parts(kind):
     """Sets of rows that belong together: labels of one kind, columns of one number."""
-    sets = KINDS.map(lambda kind: [labelled(kind=kind, n_features=WIDTH, max_rows=8, low=low)] * n_parts)
-    return sets.flatmap(lambda each: st.tuples(*each))
+    return st.tuples(*[labelled(kind=kind, n_features=WIDTH, max_rows=8, low=-2)] * 2)
+
+
+parts = st.sampled_from(["int", "str", "bool"]).flatmap(two_parts)
 
 
 def contents(stats):
@@ -35,14 +35,7 @@ def contents(stats):
 # ------------------------------------------------------------------------------------------------- laws
 
 
-@given(parts(3))
-def test_monoid_laws(rows):
-    a, b, c = map(scan, rows)
-    assert same_stats((a + b) + c, a + (b + c))
-    assert same_stats(a + b, b + a)
-
-
-@given(parts(2))
+@given(parts)
 def test_a_sum_is_the_scan_of_all_rows(rows):
     a, b = rows
     together = Rows(*(np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("x", "y", "w")))
@@ -51,29 +44,18 @@ def test_a_sum_is_the_scan_of_all_rows(rows):
     assert same_sums(merged, sums_of(together))
 
 
-@given(parts(2))
+@given(parts)
 def test_subtracting_undoes_adding(rows):
     a, b = map(scan, rows)
     assert same_stats((a + b) - b, a)
 
 
-@given(parts(2), st.sampled_from([0.25, 0.5, 2.0, 3.0]))
+@given(parts, st.sampled_from([0.25, 0.5, 2.0, 3.0]))
 def test_scaling_is_linear_and_weighs_rows(rows, gamma):
     a, b = map(scan, rows)
     assert same_stats((a + b) * gamma, a * gamma + b * gamma)
     heavier = Rows(rows[0].x, rows[0].y, rows[0].w * gamma)
     assert same_sums(a * gamma, sums_of(heavier))
-
-
-@given(parts(2))
-def test_operations_are_pure(rows):
-    a, b = map(scan, rows)
-    before = contents(a), contents(b)
-    for operation in (operator.add, operator.sub):
-        operation(a + b, b)
-    a * 0.5
-    for now, then in zip((contents(a), contents(b)), before, strict=True):
-        assert all(np.array_equal(*pair) for pair in zip(now, then, strict=True))
 
 
 @pytest.mark.parametrize("operation", [operator.iadd, operator.isub, lambda a, _: operator.imul(a, 0.5)])
@@ -84,12 +66,6 @@ def test_the_in_place_operators_make_a_new_value(operation):
     total = operation(total, part)
     assert total is not alias
     assert all(np.array_equal(*pair) for pair in zip(contents(alias), before, strict=True))
-
-
-def test_a_scan_of_a_stream_is_the_sum_of_its_chunks():
-    rows = example()
-    scans = [scan(part) for part in rows.split((11, 20, 10))]
-    assert same_stats(sum(scans[1:], start=scans[0]), scan(rows))
 
 
 # ---------------------------------------------------------------------------------------------- classes
@@ -144,12 +120,13 @@ def test_subtracting_rows_of_a_class_never_seen_is_an_error():
         (lambda rows: snb.scan(rows.x, rows.y, binarize=1.0), "binarize"),
         (lambda rows: snb.scan(rows.x, rows.y, transform="log1p"), "transform"),
         (lambda rows: snb.scan(rows.x, rows.y, normalize="l2"), "normalize"),
+        (lambda rows: snb.scan(rows.x, rows.y, folds=4), "folds"),
     ],
 )
 def test_statistics_of_different_kinds_do_not_mix(operation, other, words):
     rows = example()
     with pytest.raises(ValueError, match=words):
-        operation(scan(rows), other(rows))
+        operation(scan(rows, folds=3 if words == "folds" else None), other(rows))
 
 
 def test_labels_of_different_kinds_do_not_mix():
@@ -218,24 +195,6 @@ def test_sums_of_whole_numbers_stay_exact_as_they_grow(make, top):
 # ------------------------------------------------------------------------------------------- real values
 
 
-def exact_sums(rows, classes):
-    """Class sums in rational arithmetic, each rounded once."""
-    moments = {
-        "sum": lambda v: v,
-        "sum_sq": lambda v: v * v,
-        "nonzero": lambda v: Fraction(v != 0),
-        "above": lambda v: Fraction(v > 0),
-    }
-    members = [np.flatnonzero(rows.y == label) for label in classes]
-    w = [Fraction(float(v)) for v in rows.w]
-    x = [[Fraction(float(v)) for v in row] for row in rows.x]
-    out = {"weight": [float(sum(w[i] for i in mine)) for mine in members]}
-    for name, moment in moments.items():
-        columns = range(rows.x.shape[1])
-        out[name] = [[float(sum(w[i] * moment(x[i][j]) for i in mine)) for j in columns] for mine in members]
-    return {"classes": np.asarray(classes), **{name: np.array(value) for name, value in out.items()}}
-
-
 def real_rows(seed, dtype, n_rows=300, n_features=4):
     """Real values of very different sizes, of both signs, with zeros among them; weights that round."""
     rng = np.random.default_rng(seed)
@@ -249,10 +208,8 @@ def real_rows(seed, dtype, n_rows=300, n_features=4):
 @pytest.mark.parametrize("seed", range(3))
 def test_real_sums_are_the_exact_sums_rounded(dtype, make, seed):
     rows = real_rows(seed, dtype)
-    expected = exact_sums(rows, [0, 1, 2])
-    assert same_sums(snb.scan(make(rows.x), rows.y, sample_weight=rows.w), expected)
-    unweighted = Rows(rows.x, rows.y, np.ones(len(rows)))
-    assert same_sums(snb.scan(make(rows.x), rows.y), exact_sums(unweighted, [0, 1, 2]))
+    assert same_sums(snb.scan(make(rows.x), rows.y, sample_weight=rows.w), sums_of(rows))
+    assert same_sums(snb.scan(make(rows.x), rows.y), sums_of(rows, weighted=False))
 
 
 OPTIONS = [{}, {"transform": "sqrt"}, {"transform": "log1p"}, {"normalize": "l1"}]
@@ -293,16 +250,10 @@ def test_real_sums_of_many_blocks_do_not_depend_on_threads(dtype):
     assert all(same_stats(one, other) for other in [*others, chunked])
 
 
-def test_integer_sums_beyond_the_precision_of_float32():
-    x = np.full((3, 1), 2.0**24 + 2, np.float32)
-    stats = snb.scan(x, [0, 0, 0])
-    assert stats.sum.tolist() == [[3 * (2.0**24 + 2)]]
-    assert stats.sum_sq.tolist() == [[float(3 * (2**24 + 2) ** 2)]]
-
-
-@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.float16])
-def test_sums_do_not_overflow_small_dtypes(dtype):
-    largest = 2047 if dtype is np.float16 else np.iinfo(dtype).max
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [(np.int16, 2**15 - 1), (np.int32, 2**31 - 1), (np.float16, 2047), (np.float32, 2**24 + 2)]
+)
+def test_sums_do_not_overflow_nor_round_in_small_dtypes(dtype, largest):
     x = np.full((1000, 1), largest, dtype)
     for given_x in (x, sp.csr_array(x)) if dtype is not np.float16 else (x,):
         stats = snb.scan(given_x, np.zeros(1000, int))
@@ -359,16 +310,6 @@ def test_fewer_moments_take_less_memory():
     assert 0 < snb.scan(rows.x, rows.y, moments=["sum"]).nbytes < snb.scan(rows.x, rows.y).nbytes
 
 
-@pytest.mark.parametrize("kind", ["int", "str", "bool"])
-def test_saved_statistics_come_back(kind, tmp_path):
-    rows = example(kind)
-    stats = scan(rows, classes=None)
-    stats.save(tmp_path / "stats.snb")
-    loaded = snb.ClassStats.load(tmp_path / "stats.snb")
-    assert same_stats(loaded, stats) and loaded.classes.dtype == stats.classes.dtype
-    assert same_stats(loaded + stats - stats, stats)
-
-
 def test_saved_statistics_keep_every_bit_and_option(tmp_path):
     a, b = (Rows(np.abs(r.x), r.y, r.w) for r in (real_rows(3, np.float64), real_rows(4, np.float64)))
     options = {
@@ -387,8 +328,3 @@ def test_saved_statistics_keep_every_bit_and_option(tmp_path):
         loaded + scan(b, binarize=0.25, normalize="l2", moments=["sum", "above"], classes=range(5))
     with pytest.raises(ValueError, match="moments"):
         _ = loaded.nonzero
-
-
-def test_saved_statistics_are_json_and_arrays_without_pickle(tmp_path):
-    scan(example()).save(tmp_path / "stats.snb")
-    read_without_pickle(tmp_path / "stats.snb")

@@ -96,11 +96,6 @@ def test_labels_of_an_indicator_are_counted_and_all_rows_once():
 
 def test_files_keep_them(tmp_path):
     stats = scan(X, Y, W, folds=2)
-    stats.save(tmp_path / "h.snb")
-    again = snb.ClassStats.load(tmp_path / "h.snb")
-    same(again, stats)
-    more = scan(10 * X, Y, folds=2)
-    same(again + more, stats + more)
     same(scan(X, Y, W, folds=2, checkpoint=tmp_path / "c.snb"), stats)
     same(scan(X, Y, W, folds=2, checkpoint=tmp_path / "c.snb"), stats)
     table = stats.table("histogram")

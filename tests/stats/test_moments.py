@@ -1,8 +1,6 @@
 """Moments of a function of the feature: exact sums, whatever the chunks; NaN outside the domain."""
 
 from fractions import Fraction
-from functools import reduce
-from operator import add
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats.moments import MOMENTS, PLAIN_MOMENTS, TABLE
-from tests.support.strategies import chunkings
 
 FUNCTIONS = {
     "log_sum": np.log,
@@ -41,10 +38,6 @@ def scan(x, y, w=None, **options):
     return snb.scan(x, y, sample_weight=w, moments=list(FUNCTIONS), centre=0.25, **options)
 
 
-def same(a, b):
-    return all(np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True) for name in FUNCTIONS)
-
-
 @given(st.sampled_from([-0.5, 0.0, 2.0]), st.sampled_from([-1.5, 0.0, 0.25]))
 def test_a_row_of_the_table_is_what_the_scan_sums(binarize, centre):
     x, options = np.array([-2.0, -0.5, 0.0, 0.25, 0.75]), RowOptions(binarize=binarize, centre=centre)
@@ -68,13 +61,6 @@ def test_a_row_of_the_table_is_what_the_scan_sums(binarize, centre):
         assert moment.whole_up_to(0.5, False) == (1.0 if moment.counts else np.inf)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_moment_is_the_class_sum_of_its_function(name):
-    x, y, w = shares()
-    np.testing.assert_allclose(getattr(scan(x, y, w), name), sums_of(FUNCTIONS[name], x, y, w), rtol=1e-13)
-    np.testing.assert_allclose(getattr(scan(x, y), name), sums_of(FUNCTIONS[name], x, y, np.ones(40)), rtol=1e-13)
-
-
 @pytest.mark.parametrize("name", SPARSE)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_absent_values_count_as_zeros(name, dtype):
@@ -96,23 +82,6 @@ def test_deviations_are_exact_before_they_are_rounded(centre):
         for j in range(3):
             terms = (Fraction(w[i]) * abs(Fraction(x[i, j]) - Fraction(centre)) for i in np.flatnonzero(y == k))
             assert abs(ours[k, j] - float(sum(terms))) <= 2e-16 * abs(ours[k, j])
-
-
-@given(st.data())
-def test_moments_do_not_depend_on_chunks_or_threads(data):
-    x, y, w = shares(data.draw(st.integers(0, 30)))
-    whole, stops = scan(x, y, w), np.cumsum(data.draw(chunkings(len(y))))[:-1]
-    make = data.draw(st.sampled_from([np.asarray, sp.csr_array]))
-    parts = [tuple(part) for part in zip(*(np.split(values, stops) for values in (x, y, w)))]
-    chunks = ((make(rows), *others) for rows, *others in parts)
-    assert same(scan(chunks, None, n_threads=data.draw(st.integers(1, 3))), whole)
-    merged = reduce(add, [scan(*part) for part in parts if len(part[0])])
-    assert same(merged, whole)
-
-
-def test_forgotten_rows_leave_no_trace():
-    (x, y, w), (x2, y2, w2) = shares(3), shares(4)
-    assert same(scan(x, y, w) + scan(x2, y2, w2) - scan(x2, y2, w2), scan(x, y, w))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
@@ -140,13 +109,10 @@ def test_the_plain_moments_are_what_is_summed_unless_told():
         snb.scan(x, y, moments=["logsum"])
 
 
-def test_the_centre_belongs_to_the_statistics(tmp_path):
+def test_the_centre_belongs_to_the_statistics():
     x, y, _ = shares()
     stats = scan(x, y)
     with pytest.raises(ValueError, match=r"centre=0\.25, the others with 0\.0"):
         stats + snb.scan(x, y, moments=list(FUNCTIONS))
     with pytest.raises(ValueError, match="centre=nan"):
         snb.scan(x, y, centre=np.nan)
-    stats.save(tmp_path / "stats.snb")
-    loaded = snb.ClassStats.load(tmp_path / "stats.snb")
-    assert loaded.options == stats.options and same(loaded, stats)

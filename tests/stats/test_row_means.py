@@ -46,13 +46,6 @@ def test_blocks_and_their_order_do_not_matter(cuts):
     assert shown(sum(map(means_of, parts), start=RowMeans(("loss", "right")))) == whole
 
 
-def test_adding_leaves_both_as_they_were():
-    a, b = means_of(slice(0, 20)), means_of(slice(20, None))
-    before = shown(a), shown(b)
-    assert shown(a + b) == shown(means_of(slice(None)))
-    assert (shown(a), shown(b)) == before
-
-
 def test_without_weight_there_is_no_mean():
     for means in RowMeans(["loss"]), means_of(slice(None), np.zeros(60)):
         assert means.weight == 0.0 and math.isnan(means.mean("loss"))

@@ -16,7 +16,7 @@ class Highest(PassTask):
 
     def add(self, partial: Any, block: Any) -> None:
         X = block.X.toarray() if sp.issparse(block.X) else block.X
-        partial.value = np.maximum(partial.value, X.max(axis=0, initial=-np.inf))
+        partial.value = np.maximum(partial.value, np.asarray(X, float).max(axis=0, initial=-np.inf))
 
 
 class HighestValues:

@@ -21,6 +21,20 @@ PENALTIES = {
 }
 
 
+def rows_by_family(counts, positive):
+    """Rows that each family takes."""
+    shares = positive / positive.sum(axis=1, keepdims=True)
+    of_counts = ["poisson", "bernoulli", "multinomial", "geometric", snb.NegativeBinomial(2.0), snb.Binomial(30)]
+    of_positive = ["gamma", "inverse_gaussian", snb.Gamma(dispersion="ml"), snb.InverseGaussian(dispersion="ml")]
+    return {
+        "gaussian": positive - 2.0,
+        **dict.fromkeys(of_counts, counts),
+        **dict.fromkeys([*of_positive, snb.Laplace(1.0), snb.ChiSquared()], positive),
+        **dict.fromkeys([snb.Dirichlet(), snb.Beta()], shares),
+        snb.Mixed({"gaussian": [0, 3], "poisson": ...}): counts,
+    }
+
+
 def random_problem(family, n_classes, seed, *, n_rows=40, **options):
     """Unbalanced classes, weighted rows; feature 0 is never seen, feature 1 in the last class alone."""
     rng = np.random.default_rng([seed, n_classes, FAMILIES.index(family)])

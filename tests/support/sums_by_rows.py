@@ -1,6 +1,7 @@
 """Sums of the rows of each class once more: slow, obvious, row by row, nothing shared with the package."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -18,20 +19,20 @@ def transformed(row, transform=None, normalize=None):
 
 
 def class_sums(rows, y, classes, weight=None, *, transform=None, normalize=None, binarize=0.0):
-    """Moments per class: a dict of `weight` (K,) and `sum`, `sum_sq`, `nonzero`, `above` (K, n)."""
-    rows = [transformed(row, transform, normalize) for row in rows]
-    weight = [1.0] * len(rows) if weight is None else [float(v) for v in weight]
+    """Moments per class, each rounded once: a dict of `weight` (K,) and `sum`, `sum_sq`, `nonzero`, `above` (K, n)."""
+    rows = [[Fraction(v) for v in transformed(row, transform, normalize)] for row in rows]
+    weight = [Fraction(1)] * len(rows) if weight is None else [Fraction(float(v)) for v in weight]
     moments = {
         "sum": lambda v: v,
         "sum_sq": lambda v: v * v,
-        "nonzero": lambda v: float(v != 0),
-        "above": lambda v: float(v > binarize),
+        "nonzero": lambda v: v != 0,
+        "above": lambda v: v > binarize,
     }
     members = [[i for i, label in enumerate(y) if label == k] for k in classes]
-    out = {"weight": np.array([math.fsum(weight[i] for i in mine) for mine in members])}
+    out = {"weight": np.array([float(sum(weight[i] for i in mine)) for mine in members])}
     for name, moment in moments.items():
-        table = [
-            [math.fsum(weight[i] * moment(rows[i][j]) for i in mine) for j in range(len(rows[0]))] for mine in members
-        ]
-        out[name] = np.array(table)
+        columns = range(len(rows[0]))
+        out[name] = np.array(
+            [[float(sum(weight[i] * moment(rows[i][j]) for i in mine)) for j in columns] for mine in members]
+        )
     return out

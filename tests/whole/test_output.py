@@ -119,13 +119,6 @@ def test_an_evaluation_is_a_table_of_what_it_prints():
     assert float(cells.rows["accuracy"]) == pytest.approx(evaluation.accuracy(), abs=1e-6)
 
 
-def test_tables_escape_what_they_show():
-    from streamnb.core.notebook import table
-
-    page = table("a < b", [("x & y", "<script>")])
-    assert "<script>" not in page and Cells(page).rows == {"x & y": "<script>"}
-
-
 PRESENCE = ["mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler", "one_r"]
 
 
