@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.kernels import exact
-from streamnb.rows.chunk import Chunk, Entries
+from streamnb.kernels import class_sums, exact
+from streamnb.rows.chunk import Chunk, DenseChunk, Entries, frozen
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
 from streamnb.stats.both_moments import add_both, may_add_both
@@ -217,6 +217,12 @@ class GrowingTable:
             low, self.lo = self.lo, np.zeros((3, room, n_columns))
             if low.size:
                 self.lo[: self.n_low, : low.shape[1]] = low[: self.n_low]
+
+    def add_weights(self, groups: np.ndarray, weight: np.ndarray) -> None:
+        """Add weights to the one column that there is, in parts."""
+        ones = DenseChunk(frozen(np.ones((len(weight), 1))), 0)
+        entries = Entries(np.arange(len(weight)), groups, weight)
+        self.spilled |= ones.add_moment(entries, class_sums.SUM, 0.0, self.hi, self.lo)
 
     def note(self, growth: float) -> None:
         """Expect sums to grow by at most this much; inf where a plain sum would round."""

@@ -146,7 +146,7 @@ class Table:
 
     def times(self, factor: float) -> "Table":
         """self * factor, exactly."""
-        parts = [Table(part).scaled(factor) for part in (self.hi, *(() if self.lo is None else self.lo))]
+        parts = [Table(part).scaled(factor) for part in parts_of(self)]
         every = np.arange(len(self.hi))
         return reduce(lambda a, b: a.combined(b, every, every, 1.0), parts)
 
@@ -206,6 +206,11 @@ class _Builder:
 
     def table(self, rounded: bool) -> Table:
         return Table(self.hi, self._all_lo if len(self._all_lo) else None, rounded)
+
+
+def parts_of(table: Any) -> list[np.ndarray]:
+    """What adds up to the sums of any table."""
+    return [table.hi, *([] if table.lo is None else table.lo)]
 
 
 def spread(column: Table, n_columns: int) -> Table:

@@ -89,14 +89,6 @@ def test_a_row_may_enter_several_groups_or_none():
         assert (sums == expected).all()
 
 
-def test_weights_of_each_class():
-    _, codes, weight, n_classes = problem(4, real=True)
-    hi, lo = np.zeros((n_classes, 1)), np.zeros((3, n_classes, 1))
-    class_sums.add_weights(codes, weight, hi, lo)
-    exact_sums = [sum(Fraction(w) for w, k in zip(weight, codes) if k == c) for c in range(n_classes)]
-    assert ((hi + lo[0])[:, 0] == [float(s) for s in exact_sums]).all()
-
-
 @lean
 @given(reals, reals)
 def test_error_free_sum_and_product(a, b):

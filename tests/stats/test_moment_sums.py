@@ -1,5 +1,7 @@
 """Sums of moments while blocks come: dense and sparse tables hold the same bits, as long as either fits."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -85,6 +87,16 @@ def test_what_cannot_be_sparse_is_refused_before_the_scan_and_in_it():
     x, codes, weight = rows()
     with pytest.raises(MemoryError, match=r"\(log_sum\)"):
         summed(np.abs(x) + 1.0, codes, weight, moments=["log_sum"], limit=100)
+
+
+def test_weights_are_added_without_error():
+    codes, weight = np.arange(30) % 4, np.random.default_rng(0).random(30) * 10.0 ** (np.arange(30) % 7)
+    table = GrowingTable()
+    table.note(np.inf)
+    table.grow(4, 1)
+    table.add_weights(codes, weight)
+    found = table.table(np.arange(4), 1).value()[:, 0]
+    assert found.tolist() == [math.fsum(weight[codes == k]) for k in range(4)]
 
 
 @pytest.mark.parametrize(
