@@ -72,8 +72,8 @@ class GridEvaluation:
                 ranking.add(*rows)
         for point, losses in enumerate(self._losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
-            rows = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])).known()
-            losses.add(losses_of(rows), rows.weight)
+            known = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])).known()
+            losses.add(losses_of(known), known.weight)
 
     def _scores(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
         """What the models rank rows by, (n, columns, G)."""

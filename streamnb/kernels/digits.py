@@ -156,20 +156,10 @@ def _plain_copy_letters(text: Any, p: int, line: Any, at: int, lower: int) -> No
     line[at : at + COPIED] = x + ((x >= 65) & (x <= 90)).astype(x.dtype) * x.dtype.type(lower)
 
 
-def _lowest_bit(typing_context: Any, word: Any) -> Any:
-    """Where the lowest bit of a number stands, which is not 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        shape = ir.FunctionType(_WORD, [_WORD, ir.IntType(1)])
-        count = builder.module.declare_intrinsic("llvm.cttz", [_WORD], shape)
-        return builder.call(count, [arguments[0], ir.IntType(1)(1)])
-
-    return types.int64(types.int64), generate
-
-
-def _plain_lowest_bit(word: int) -> int:
-    """The same of interpreted kernels."""
-    return (int(word) & -int(word)).bit_length() - 1
+@brick
+def lowest_bit(word):
+    """Where the lowest bit of a number stands, which is not 0: as the exponent of 2 that a float64 of it alone has."""
+    return (np.float64(word & -word).view(np.int64) >> 52) - 1023
 
 
 @brick
@@ -202,4 +192,3 @@ letter: Any = _plain_letter if flags.DISABLE_JIT else intrinsic(_letter)
 digits: Any = _digits_one_by_one if flags.DISABLE_JIT else intrinsic(_digits)
 word_bits: Any = _plain_word_bits if flags.DISABLE_JIT else intrinsic(_word_bits)
 copy_letters: Any = _plain_copy_letters if flags.DISABLE_JIT else intrinsic(_copy_letters)
-lowest_bit: Any = _plain_lowest_bit if flags.DISABLE_JIT else intrinsic(_lowest_bit)

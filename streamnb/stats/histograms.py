@@ -217,15 +217,9 @@ class Histograms(Table):
         _add_in(self.grid.columns_in(grid), parts_of(self), hi, lo)
         return _on(grid, renormalised(Table(hi, lo, self.rounded)))
 
-    def combined(self, other: Any, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Histograms":
+    def combined(self, other: Any, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Any:
         grid = self.grid | other.grid
-        return _on(grid, Table.combined(self.on(grid), other.on(grid), rows, other_rows, sign))
-
-    def above(self, other: Table) -> "Histograms":
-        return _on(self.grid, Table.above(self, other))
-
-    def scaled(self, factor: Any) -> "Histograms":
-        return _on(self.grid, Table.scaled(self, factor))
+        return Table.combined(self.on(grid), other.on(grid), rows, other_rows, sign)
 
     def _to_state(self) -> dict[str, Any]:
         grid = {name: getattr(self.grid, name) for name in ("mode", "n_bins", "low", "high")}

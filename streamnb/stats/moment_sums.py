@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.kernels import class_sums, exact
+from streamnb.core.memory import aligned
+from streamnb.kernels import class_sums, dense_sums, exact
+from streamnb.kernels.lanes import LANES
 from streamnb.rows.chunk import Chunk, DenseChunk, Entries, frozen
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
-from streamnb.stats.both_moments import add_both, may_add_both
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
 from streamnb.stats.tables import Table, renormalised
@@ -133,6 +134,25 @@ class MomentSums:
             return runs.table(len(order), n_features).take(order)
         growing.grow(len(order), n_features)
         return growing.table(order, n_features)
+
+
+def may_add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> bool:
+    """True where each float32 row enters one group with weight 1, and groups have enough rows for sums of their own."""
+    if survey.tops is None or survey.tops.shape[1] < LANES or chunk.stored.dtype != np.float32:
+        return False
+    return len(entries.rows) >= dense_sums.FEWEST * n_groups and dense_sums.each_once(entries.rows, entries.weight)
+
+
+def add_both(
+    chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, sums: Any, squares: Any
+) -> tuple[bool, bool]:
+    """Add the group sums of x and of x^2 to the parts (hi, lo) of two tables; True where a second low part took any."""
+    n_rows, n_features = chunk.shape
+    values, (hi, lo), (hi_sq, lo_sq) = chunk.stored.reshape(chunk.shape), sums, squares
+    top, least = np.empty(n_features), np.empty((2, n_features), np.float32)
+    depth, rows, ends = (np.empty(n, np.intp) for n in (-(-n_features // LANES), n_rows, n_groups))
+    room = top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
+    return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, *room, hi, lo, hi_sq, lo_sq)
 
 
 def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
