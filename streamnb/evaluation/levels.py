@@ -33,7 +33,7 @@ class Levels:
 
     def auc(self) -> float:
         """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
-        return areas(self.own[::-1], self.rest[::-1])[0]
+        return float(areas(self.own[::-1], self.rest[::-1])[0])
 
     def auc_error(self) -> float:
         """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
@@ -81,11 +81,11 @@ class Levels:
         return false, true, np.append(np.inf, thresholds)
 
 
-def areas(own: np.ndarray, rest: np.ndarray) -> tuple[float, float]:
+def areas(own: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """`auc` of weights by rising score, and `auc_error` where these are of bins, the outermost of one score each."""
     found = np.empty((2, 1))
     ranks.areas(np.column_stack([rest, own])[None], found)
-    return float(found[0, 0]), float(found[1, 0])
+    return found[:, 0]
 
 
 def exact_levels(scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> Levels:

@@ -307,15 +307,19 @@ class Ranking:
 
     def auc(self, class_: int) -> float:
         """That of `levels`; bins say it without their thresholds."""
-        return self.levels(class_).auc() if self._histogram is None else self._areas(class_)[0]
+        return self.levels(class_).auc() if self._histogram is None else float(self._areas(class_)[0])
 
     def auc_error(self, class_: int) -> float:
         """That of `levels`, likewise."""
-        return self.levels(class_).auc_error() if self._histogram is None else self._areas(class_)[1]
+        return self.levels(class_).auc_error() if self._histogram is None else float(self._areas(class_)[1])
 
-    def _areas(self, class_: int) -> tuple[float, float]:
-        column, class_ = (0, 1) if self._binary else (class_, class_)  # turned round, two classes have the same pairs
-        return areas(*self._binned(column, class_, None))
+    def _areas(self, class_: int) -> np.ndarray:
+        assert self._histogram is not None
+        column = 0 if self._binary else class_  # turned round, two classes have the same pairs
+        if self._pairs:
+            return areas(*self._binned(column, class_, None))
+        ranks.areas(self._histogram.table[column : column + 1], found := np.empty((2, 1)))
+        return found[:, 0]
 
     def areas(self) -> np.ndarray:
         """Of one label: `auc` and `auc_error` of each model, (2, models)."""
