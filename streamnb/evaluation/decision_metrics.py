@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.evaluation.tallied import Tallied, check_multilabel, check_single, decisions, kept, losses
-from streamnb.evaluation.tallies import ratio
+from streamnb.evaluation.tallies import BINS, ratio
 
 _ROUNDED = 1e-12  # of a sum of weights, which may be rounded off
 
@@ -174,9 +174,8 @@ def expected_calibration_error(judged: Tallied) -> float:
     ``sum_b w_b / W |right_b - proba_b|`` (Guo et al. 2017), by the probability of the likeliest class of each row;
     multi-label, by the probabilities of all labels.
     """
-    reliability = kept(judged, "reliability", "reliability")
-    _, proba, right = reliability.curve()
-    return float(np.abs(right - proba).sum()) if reliability.means.weight > 0.0 else np.nan
+    share, proba, right = _curve(judged)
+    return float(np.abs(right - proba).sum()) if share.any() else np.nan
 
 
 def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -184,9 +183,17 @@ def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
     The bins are those of `expected_calibration_error`. Where the second is below the first, the model is too sure.
     """
-    share, proba, right = kept(judged, "reliability", "reliability").curve()
+    share, proba, right = _curve(judged)
     some = share > 0.0
     return proba[some] / share[some], right[some] / share[some], share[some]
+
+
+def _curve(judged: Tallied) -> np.ndarray:
+    """Share of the rows in each bin, and the sums over it of the probabilities and of what was right, (3, BINS)."""
+    means = kept(judged, "reliability", "reliability")
+    hi, lo = means.pairs
+    sums = (hi + lo)[:-1].reshape(BINS, 3).T
+    return ratio(sums, np.full(sums.shape, means.weight))
 
 
 def mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.tallied import raw_scores
-from streamnb.evaluation.tallies import Decisions, Losses, Rows, ratio
+from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, losses_of, ratio
 from streamnb.kernels import judge
 from streamnb.problem.schemes import Scheme
 from streamnb.stats.row_means import RowMeans
@@ -38,7 +38,7 @@ class GridEvaluation:
         self._ranking, self._margin = (
             self._empty.ranking_of(n_points) if need in needs else None for need in ("ranking", "margin")
         )
-        self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
+        self._losses = [RowMeans(LOSSES) for _ in range(n_points)] if "probabilities" in needs else []
 
     def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
         """Add rows with the decisions of the models (n, G), and room behind these; without weights each counts once."""
@@ -72,7 +72,8 @@ class GridEvaluation:
                 ranking.add(*rows)
         for point, losses in enumerate(self._losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
-            losses.add(Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])))
+            known = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])).known()
+            losses.add(losses_of(known), known.weight)
 
     def _scores(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
         """What the models rank rows by, (n, columns, G)."""

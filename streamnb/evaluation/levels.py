@@ -33,7 +33,7 @@ class Levels:
 
     def auc(self) -> float:
         """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
-        return float(ranks.auc(self.own, self.rest))
+        return float(areas(self.own[::-1], self.rest[::-1])[0])
 
     def auc_error(self) -> float:
         """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
@@ -79,6 +79,13 @@ class Levels:
             false, true, thresholds = false[corner], true[corner], thresholds[corner]
         false, true = (np.append(0.0, x / x[-1]) if x.any() else np.full(len(x) + 1, np.nan) for x in (false, true))
         return false, true, np.append(np.inf, thresholds)
+
+
+def areas(own: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """`auc` of weights by rising score, and `auc_error` where these are of bins, the outermost of one score each."""
+    found = np.empty((2, 1))
+    ranks.areas(np.column_stack([rest, own])[None], found)
+    return found[:, 0]
 
 
 def exact_levels(scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> Levels:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, memory, persistence
-from streamnb.evaluation.levels import Levels, exact_levels
+from streamnb.evaluation.levels import Levels, areas, exact_levels
 from streamnb.kernels import ranks
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
@@ -307,20 +307,19 @@ class Ranking:
 
     def auc(self, class_: int) -> float:
         """That of `levels`; bins say it without their thresholds."""
-        if self._histogram is None:
-            return self.levels(class_).auc()
-        column, class_ = (0, 1) if self._binary else (class_, class_)  # turned round, two classes have the same pairs
-        own, rest = self._binned(column, class_, None)
-        return float(ranks.auc(own[::-1], rest[::-1]))
+        return self.levels(class_).auc() if self._histogram is None else float(self._areas(class_)[0])
 
     def auc_error(self, class_: int) -> float:
         """That of `levels`, likewise."""
-        if self._histogram is None:
-            return self.levels(class_).auc_error()
-        column, class_ = (0, 1) if self._binary else (class_, class_)
-        own, rest = self._binned(column, class_, None)
-        pairs = own.sum() * rest.sum()  # the outermost bins hold one score each
-        return float(0.5 * (own[1:-1] @ rest[1:-1]) / pairs) if pairs > 0.0 else np.nan
+        return self.levels(class_).auc_error() if self._histogram is None else float(self._areas(class_)[1])
+
+    def _areas(self, class_: int) -> np.ndarray:
+        assert self._histogram is not None
+        column = 0 if self._binary else class_  # turned round, two classes have the same pairs
+        if self._pairs:
+            return areas(*self._binned(column, class_, None))
+        ranks.areas(self._histogram.table[column : column + 1], found := np.empty((2, 1)))
+        return found[:, 0]
 
     def areas(self) -> np.ndarray:
         """Of one label: `auc` and `auc_error` of each model, (2, models)."""

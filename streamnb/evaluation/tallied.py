@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
-from streamnb.evaluation.tallies import Decisions, Losses, Reliability, Rows, SetDecisions
+from streamnb.evaluation.tallies import LOSSES, RELIABILITY, Decisions, Rows, SetDecisions, losses_of, reliability_of
 from streamnb.kernels import ranks
 from streamnb.problem.schemes import Scheme
 from streamnb.stats.row_means import RowMeans
@@ -68,9 +68,9 @@ class Tallied:
         if "margin" in self.needs:
             self._tallies["margin"] = self.ranking_of(1)
         if "probabilities" in self.needs:
-            self._tallies["losses"] = Losses()
+            self._tallies["losses"] = RowMeans(LOSSES)
             if "reliability" in self.needs:
-                self._tallies["reliability"] = Reliability()
+                self._tallies["reliability"] = RowMeans(RELIABILITY)
 
     @property
     def weight(self) -> float:
@@ -122,14 +122,16 @@ class Tallied:
         rows = self._checked(codes, weight, said)
         self.n_rows += len(rows.weight)
         self._tallies["total"].add([], rows.weight)
-        for name in ("decisions", "losses", "reliability"):
-            if name in self._tallies:
-                self._tallies[name].add(rows)
-        if {"ranking", "margin"} & self._tallies.keys():
-            self._rank(rows)
-
-    def _rank(self, rows: Rows) -> None:
+        if "decisions" in self._tallies:
+            self._tallies["decisions"].add(rows)
         known = rows.known()
+        for name, values_of in (("losses", losses_of), ("reliability", reliability_of)):
+            if name in self._tallies:
+                self._tallies[name].add(values_of(known), known.weight)
+        if {"ranking", "margin"} & self._tallies.keys():
+            self._rank(known)
+
+    def _rank(self, known: Rows) -> None:
         labels = known.labels.toarray() if self.multilabel else known.labels
         for name in ("ranking", "margin"):
             if name in self._tallies:
@@ -257,7 +259,7 @@ def raw_scores(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
 
 def losses(judged: Tallied) -> RowMeans:
     """Means of what probabilities lost."""
-    return kept(judged, "losses", "probabilities").means
+    return kept(judged, "losses", "probabilities")
 
 
 def kept(judged: Tallied, tally: str, need: str) -> Any:

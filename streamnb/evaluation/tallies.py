@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -140,78 +140,40 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0
     return np.divide(numerator, denominator, out=np.full(np.shape(numerator), otherwise), where=denominator != 0)
 
 
-class MeanTally:
-    """Means over rows of numbers that a subclass takes of them."""
-
-    names: Sequence[str]
-
-    def __init__(self) -> None:
-        self.means = RowMeans(self.names)
-
-    def __add__(self, other: Self) -> Self:
-        total = type(self)()
-        total.means = self.means + other.means
-        return total
-
-    def _to_state(self) -> list[Any]:
-        return self.means._to_state()
-
-    def restore(self, state: list[Any]) -> None:
-        """Take over what `_to_state` gave, in place of nothing."""
-        self.means.restore(state)
+LOSSES = "log_loss", "brier"
+RELIABILITY = tuple(f"{name} {number}" for number in range(BINS) for name in ("weight", "proba", "right"))
 
 
-class Reliability(MeanTally):
-    """How sure a model was and how often it was right, by bins of equal width of the probability it gave.
+def losses_of(rows: Rows) -> list[np.ndarray]:
+    """The `LOSSES` of known rows with `log_proba`."""
+    assert rows.log_proba is not None
+    proba = np.exp(rows.log_proba)
+    low, high = np.log(_SURE), np.log1p(-_SURE)
+    if sp.issparse(rows.labels):  # the mean over labels of two-class problems
+        on = rows.labels.toarray().astype(bool)
+        with np.errstate(divide="ignore"):
+            of_truth = np.where(on, rows.log_proba, np.log1p(-proba))
+        return [-np.clip(of_truth, low, high).mean(axis=1), np.square(on - proba).mean(axis=1)]
+    row = np.arange(len(rows.labels))
+    log_loss = -np.clip(rows.log_proba[row, rows.labels], low, high)
+    proba[row, rows.labels] -= 1.0
+    return [log_loss, np.square(proba).sum(axis=1) * (0.5 if proba.shape[1] == 2 else 1.0)]
+
+
+def reliability_of(rows: Rows) -> list[np.ndarray]:
+    """How sure a model was of known rows and how often it was right, by bins of equal width of the probability it gave.
 
     Of the likeliest class of each row; multi-label, of every label, of which a row is the mean.
     """
-
-    names = tuple(f"{name} {number}" for number in range(BINS) for name in ("weight", "proba", "right"))
-
-    def add(self, rows: Rows) -> None:
-        """Add rows with `log_proba`."""
-        rows = rows.known()
-        assert rows.log_proba is not None
-        if sp.issparse(rows.labels):
-            proba, right = np.exp(rows.log_proba), rows.labels.toarray().astype(bool)
-        else:
-            likeliest = rows.log_proba.argmax(axis=1)
-            proba, right = np.exp(rows.log_proba.max(axis=1))[:, None], (likeliest == rows.labels)[:, None]
-        bins = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
-        values = []
-        for number in range(BINS):
-            inside = bins == number
-            values += [part.mean(axis=1) for part in (inside, inside * proba, inside & right)]
-        self.means.add(values, rows.weight)
-
-    def curve(self) -> np.ndarray:
-        """Share of the rows in each bin, and the sums over it of the probabilities and of what was right, (3, BINS)."""
-        hi, lo = self.means.pairs
-        sums = (hi + lo.reshape(hi.shape))[:-1].reshape(BINS, 3).T
-        return ratio(sums, np.full(sums.shape, self.means.weight))
-
-
-class Losses(MeanTally):
-    """Log loss and Brier score of probabilities; rows of a label that no class has are left out."""
-
-    names = "log_loss", "brier"
-
-    def add(self, rows: Rows) -> None:
-        """Add rows with `log_proba`."""
-        rows = rows.known()
-        assert rows.log_proba is not None
-        proba = np.exp(rows.log_proba)
-        low, high = np.log(_SURE), np.log1p(-_SURE)
-        if sp.issparse(rows.labels):  # the mean over labels of two-class problems
-            on = rows.labels.toarray().astype(bool)
-            with np.errstate(divide="ignore"):
-                of_truth = np.where(on, rows.log_proba, np.log1p(-proba))
-            log_loss = -np.clip(of_truth, low, high).mean(axis=1)
-            brier = np.square(on - proba).mean(axis=1)
-        else:
-            row = np.arange(len(rows.labels))
-            log_loss = -np.clip(rows.log_proba[row, rows.labels], low, high)
-            proba[row, rows.labels] -= 1.0
-            brier = np.square(proba).sum(axis=1) * (0.5 if proba.shape[1] == 2 else 1.0)
-        self.means.add([log_loss, brier], rows.weight)
+    assert rows.log_proba is not None
+    if sp.issparse(rows.labels):
+        proba, right = np.exp(rows.log_proba), rows.labels.toarray().astype(bool)
+    else:
+        likeliest = rows.log_proba.argmax(axis=1)
+        proba, right = np.exp(rows.log_proba.max(axis=1))[:, None], (likeliest == rows.labels)[:, None]
+    bins = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
+    values = []
+    for number in range(BINS):
+        inside = bins == number
+        values += [part.mean(axis=1) for part in (inside, inside * proba, inside & right)]
+    return values

@@ -217,14 +217,3 @@ def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
                 spilled |= spill(lo, k, j, lost[0, j], lost[1, j])
             lost[:] = 0.0
     return spilled
-
-
-@kernel
-def add_weights(codes, weight, hi, lo):
-    # (hi, lo)[k] += weight[e] over entries e of group k; True as above
-    spilled = False
-    for e in range(len(codes)):
-        k = codes[e]
-        hi[k, 0], r = two_sum(hi[k, 0], weight[e])
-        spilled |= add_low(lo, k, 0, r, 0.0)
-    return spilled

@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
-
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.dense_lanes import add_both_lanes, sum_both_lanes
 from streamnb.kernels.exact import spill, two_sum
 from streamnb.kernels.lanes import LANES, prefetch
+from streamnb.kernels.row_values import raise_tops
 
 FEWEST, MANY = 32, 256  # rows of a group, on the average, that are worth sums of their own, and that share them
 CLOSE = 64  # rows of a group whose values are in the cache together
@@ -26,7 +25,7 @@ def add_both(values, codes, tops, tile, top, least, depth, rows, ends, sums, hi,
     for t in range(0, len(tops), together):
         top[:] = 0.0
         for u in range(t, min(t + together, len(tops))):
-            raise_to(tops[u], top)
+            raise_tops(tops[u], top)
         round_up(top)
         depth[:] = 0
         first, last = t * tile, min((t + together) * tile, len(values))
@@ -67,13 +66,6 @@ def each_once(rows, weight):
     for e in range(len(rows)):
         others += (rows[e] != e) | (weight[e] != 1.0)
     return others == 0
-
-
-@kernel
-def raise_to(other, top):
-    # top[j] = the larger of both
-    for j in range(len(top)):
-        top[j] = max(top[j], np.float64(other[j]))
 
 
 @kernel

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core.cgutils import get_or_insert_function, int32_t, ir
 from numba.extending import intrinsic
 
-from streamnb.kernels.compiler import flags
+from streamnb.kernels.compiler import brick, flags
 
 _WORD, _LETTER = ir.IntType(64), ir.IntType(8)
+LOW32 = 0xFFFFFFFF
 STRIDE, COPIED = 32, 16  # bytes that are looked at, and copied, at once
 
 
@@ -154,38 +156,29 @@ def _plain_copy_letters(text: Any, p: int, line: Any, at: int, lower: int) -> No
     line[at : at + COPIED] = x + ((x >= 65) & (x <= 90)).astype(x.dtype) * x.dtype.type(lower)
 
 
-def _lowest_bit(typing_context: Any, word: Any) -> Any:
-    """Where the lowest bit of a number stands, which is not 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        shape = ir.FunctionType(_WORD, [_WORD, ir.IntType(1)])
-        count = builder.module.declare_intrinsic("llvm.cttz", [_WORD], shape)
-        return builder.call(count, [arguments[0], ir.IntType(1)(1)])
-
-    return types.int64(types.int64), generate
+@brick
+def lowest_bit(word):
+    """Where the lowest bit of a number stands, which is not 0: as the exponent of 2 that a float64 of it alone has."""
+    return (np.float64(word & -word).view(np.int64) >> 52) - 1023
 
 
-def _plain_lowest_bit(word: int) -> int:
-    """The same of interpreted kernels."""
-    return (int(word) & -int(word)).bit_length() - 1
-
-
-def _rotated(typing_context: Any, number: Any, n: Any) -> Any:
+@brick
+def rotated(number, n):
     """The low 32 bits of a number, n places higher; those that leave at the upper end come in at the lower one."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        number, n = (builder.trunc(argument, int32_t) for argument in arguments)
-        shape = ir.FunctionType(int32_t, [int32_t] * 3)
-        rotate = builder.module.declare_intrinsic("llvm.fshl", [int32_t], shape)
-        return builder.zext(builder.call(rotate, [number, number, n]), _WORD)
-
-    return types.int64(types.int64, types.int64), generate
+    low = number & LOW32
+    return (low << n | low >> (32 - n)) & LOW32
 
 
-def _plain_rotated(number: int, n: int) -> int:
-    """The same of interpreted kernels."""
-    low = number & 0xFFFFFFFF
-    return (low << n | low >> (32 - n)) & 0xFFFFFFFF
+@brick
+def four_bytes(line, at):
+    """The bytes line[at : at + 4] as a number, the first one lowest.
+
+    LLVM reads all at once, as indices are unsigned: none may count from the end.
+    """
+    number = 0
+    for j in range(4):
+        number |= int(line[np.uintp(at + j)]) << (8 * j)
+    return number
 
 
 def _itself(text: Any) -> Any:
@@ -199,5 +192,3 @@ letter: Any = _plain_letter if flags.DISABLE_JIT else intrinsic(_letter)
 digits: Any = _digits_one_by_one if flags.DISABLE_JIT else intrinsic(_digits)
 word_bits: Any = _plain_word_bits if flags.DISABLE_JIT else intrinsic(_word_bits)
 copy_letters: Any = _plain_copy_letters if flags.DISABLE_JIT else intrinsic(_copy_letters)
-lowest_bit: Any = _plain_lowest_bit if flags.DISABLE_JIT else intrinsic(_lowest_bit)
-rotated: Any = _plain_rotated if flags.DISABLE_JIT else intrinsic(_rotated)

@@ -42,21 +42,6 @@ def _no_prefetch(table: Any, row: Any, column: Any) -> None:
     """Interpreted kernels do without."""
 
 
-def _four_bytes(typing_context: Any, line: Any, at: Any) -> Any:
-    """Return the bytes line[at : at + 4] as a number, the first one lowest."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = item_at(context, builder, signature.args[0], arguments[0], list(arguments[1:]))
-        number = builder.load(builder.bitcast(place, int32_t.as_pointer()), align=1)
-        return builder.zext(number, ir.IntType(64))
-
-    return types.int64(line, intp), generate
-
-
-def _four_bytes_one_by_one(line: Any, at: Any) -> int:
-    return int.from_bytes(line[at : at + 4].tobytes(), "little")
-
-
 def _product_error(typing_context: Any, a: Any, b: Any, p: Any) -> Any:
     """Return a * b - p in float64, exact where p is the rounded a * b."""
 
@@ -353,7 +338,6 @@ def _screen_top_one_by_one(
     return bool(((score - slack)[top, lanes] < others.max(axis=0)).any())
 
 
-four_bytes: Any = _four_bytes_one_by_one if flags.DISABLE_JIT else intrinsic(_four_bytes)
 prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
 product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
 add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)

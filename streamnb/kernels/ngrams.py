@@ -9,13 +9,21 @@ runs of spaces made one. An n-gram is then a stretch of the line, and so it is h
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.digits import COPIED, STRIDE, copy_letters, lowest_bit, place, rotated, word_bits
-from streamnb.kernels.lanes import four_bytes
+from streamnb.kernels.digits import (
+    COPIED,
+    LOW32,
+    STRIDE,
+    copy_letters,
+    four_bytes,
+    lowest_bit,
+    place,
+    rotated,
+    word_bits,
+)
 
 CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
 BLANK = 32
 WORDS, CHARACTERS = 0, 1
-LOW32 = 0xFFFFFFFF
 SHORT = 2  # times four bytes that are mixed in any case and taken where they are there: most words have no more
 SPARE = 32  # bytes behind a line that are written or looked at, and do not count
 DIGIT = 11  # bits of a column that rows are sorted by at once, at most

@@ -33,12 +33,3 @@ def score_csr(data, indices, indptr, means, halves, absent, hi, lo):
                 d = x - means[j, k]
                 hi[i, k], e = two_sum(hi[i, k], absent[j, k])
                 lo[i, k] += e - d * d * halves[j, k]
-
-
-@kernel
-def score_zeros(absent, hi, lo):
-    # (hi, lo)[k] = -sum over j of absent[j, k]
-    for j in range(absent.shape[0]):
-        for k in range(absent.shape[1]):
-            hi[k], e = two_sum(hi[k], -absent[j, k])
-            lo[k] += e

@@ -89,8 +89,8 @@ def fill(scores, groups, weight, shift, first, bins, table):
 @kernel
 def areas(tables, found):
     # found[:, c] = the area of column c and a bound on its error: its bins (n_bins, 2) hold the others and the own
-    # rows. Areas as in `auc`; what shares a bin other than the outermost, which hold one score each, may stand in any
-    # order.
+    # rows. The area is the probability that an own row stands above another, ties counted half, NaN unless there are
+    # both; what shares a bin other than the outermost, which hold one score each, may stand in any order.
     last = tables.shape[1] - 1
     for c in range(len(tables)):
         pairs, tied, n_own, n_rest = 0.0, 0.0, 0.0, 0.0
@@ -103,17 +103,6 @@ def areas(tables, found):
         some = n_own > 0.0 and n_rest > 0.0
         found[0, c] = pairs / (n_own * n_rest) if some else np.nan
         found[1, c] = 0.5 * tied / (n_own * n_rest) if some else np.nan
-
-
-@kernel
-def auc(own, rest):
-    # probability that an own row stands above another, ties counted half; NaN unless there are both
-    pairs, n_own, n_rest = 0.0, 0.0, 0.0
-    for b in range(len(own)):
-        pairs += rest[b] * (n_own + 0.5 * own[b])
-        n_own += own[b]
-        n_rest += rest[b]
-    return pairs / (n_own * n_rest) if n_own > 0.0 and n_rest > 0.0 else np.nan
 
 
 @kernel

@@ -13,6 +13,8 @@ from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.rows.chunk import Chunk, CSRChunk
 from streamnb.rows.preparing import RowOptions
+from streamnb.stats.tables import Table
+from streamnb.stats.totals import whole
 
 _STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves"
 
@@ -26,9 +28,7 @@ class ScoresOfZeros:
     @cached_property
     def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
         """The score of a row of zeros, as (hi, lo), each (K,)."""
-        hi, lo = np.zeros((2, len(self.intercept_)))
-        quadratic.score_zeros(self._absent, hi, lo)
-        return hi, lo
+        return whole(Table(-self._absent)).row(0)
 
     def of_sparse(self, chunk: CSRChunk, score: Any, *tables: np.ndarray) -> np.ndarray:
         """Scores of rows, (n_rows, K), by a kernel that takes out what a feature takes as a zero."""

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import row_checks
-from streamnb.kernels import class_sums
 from streamnb.rows.boundary import csr_chunk
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
@@ -155,7 +154,7 @@ class Accumulator:
         codes, weight = entries.codes, entries.weight
         if alike and n < len(codes):  # as many at once as there are of each group
             codes, weight = np.arange(n), count.astype(np.float64)
-        self._weight.spilled |= class_sums.add_weights(codes, weight, self._weight.hi, self._weight.lo)
+        self._weight.add_weights(codes, weight)
 
     def _grow_weights(self, n: int) -> None:
         self._weight.grow(n, 1)

@@ -1,5 +1,6 @@
 """Histograms of the features of each class: tables whose columns are bins, and the grids that these lie on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,10 +9,10 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
-from streamnb.rows.chunk import Chunk, CSRChunk, Entries
+from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries, frozen
 from streamnb.rows.survey import Survey
 from streamnb.stats.moment_sums import GrowingTable
-from streamnb.stats.tables import Table, low_of_state, low_state, renormalised, spread
+from streamnb.stats.tables import Table, low_of_state, low_state, parts_of, renormalised, spread
 
 MODES = ("value", "bins")
 N_BINS = 64  # of a feature, unless told otherwise
@@ -120,14 +121,20 @@ class Grid:
             bounds = np.zeros(chunk.shape[1])
             return Grid(self.mode, self.n_bins, bounds, bounds + (self.n_bins - 1))
         if isinstance(chunk, CSRChunk):
-            low, high = np.full(chunk.shape[1], np.inf), np.full(chunk.shape[1], -np.inf)
-            count = np.zeros(chunk.shape[1], np.int64)
-            histograms.stored_range(chunk.data, chunk.indices, low, high, count)
-            absent = count < chunk.shape[0]
-            low[absent], high[absent] = np.minimum(low[absent], 0.0), np.maximum(high[absent], 0.0)
+            X = chunk.to_matrix().tocsc()
+            low, high = X.min(axis=0).toarray(), X.max(axis=0).toarray()
         else:
-            low, high = (end(axis=0).astype(np.float64) for end in (chunk.values.min, chunk.values.max))
-        return Grid(self.mode, self.n_bins, low, high)
+            low, high = chunk.values.min(axis=0), chunk.values.max(axis=0)
+        return Grid(self.mode, self.n_bins, low.astype(np.float64), high.astype(np.float64))
+
+    def bins(self, chunk: Chunk) -> CSRChunk:
+        """The bins of the stored values, as rows that have 1 in these among all bins of all features."""
+        numbers = np.floor(chunk.scaled(self.scale).stored)
+        shift = self.shift[chunk.indices] if isinstance(chunk, CSRChunk) else np.tile(self.shift, chunk.shape[0])
+        width, places = len(self.firsts) * self.n_bins, numbers + shift
+        places[~((places >= 0.0) & (places < width))] = 0.0  # values changed since: see `kernels.histograms`
+        places, ones = places.astype(np.int32), np.ones(len(numbers), np.uint8)
+        return CSRChunk(frozen(ones), frozen(places), chunk.row_ends, width, chunk.first_row, ones=True)
 
     def _check_values(self, chunk: Chunk, survey: Survey) -> None:
         if survey.whole and not survey.negatives and survey.top < self.n_bins:
@@ -208,19 +215,12 @@ class Histograms(Table):
         if grid is self.grid:
             return self
         hi, lo = np.zeros_like(self.hi), np.zeros((3, *self.hi.shape))
-        own = np.zeros((1, *self.hi.shape)) if self.lo is None else self.lo
-        histograms.move_pairs(self.hi, own, self.grid.columns_in(grid), hi, lo)
+        _add_in(self.grid.columns_in(grid), parts_of(self), hi, lo)
         return _on(grid, renormalised(Table(hi, lo, self.rounded)))
 
-    def combined(self, other: Any, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Histograms":
+    def combined(self, other: Any, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Any:
         grid = self.grid | other.grid
-        return _on(grid, Table.combined(self.on(grid), other.on(grid), rows, other_rows, sign))
-
-    def above(self, other: Table) -> "Histograms":
-        return _on(self.grid, Table.above(self, other))
-
-    def scaled(self, factor: Any) -> "Histograms":
-        return _on(self.grid, Table.scaled(self, factor))
+        return Table.combined(self.on(grid), other.on(grid), rows, other_rows, sign)
 
     def _to_state(self) -> dict[str, Any]:
         grid = {name: getattr(self.grid, name) for name in ("mode", "n_bins", "low", "high")}
@@ -243,6 +243,22 @@ class Histograms(Table):
 
 def _on(grid: Grid, table: Table) -> Histograms:
     return Histograms(table.hi, table.lo, table.rounded, grid)
+
+
+def _add_in(columns: np.ndarray, parts: Sequence[np.ndarray], hi: np.ndarray, lo: np.ndarray | None) -> bool:
+    """Add sums (n_classes, n), in parts, to columns (n,) of hi, or of (hi, lo); True where a second low part took any.
+
+    Where there is no `lo` they are whole numbers, in one part.
+    """
+    if lo is None:
+        for of_class, sums in zip(hi, parts[0], strict=False):
+            of_class += np.bincount(columns, sums, len(of_class)).astype(hi.dtype)
+        return False
+    n_classes, n = parts[0].shape
+    places, ends = np.tile(columns.astype(np.int32), n_classes), np.arange(n_classes + 1) * n
+    entries = Entries(np.arange(n_classes), np.arange(n_classes), np.ones(n_classes))
+    rows = [CSRChunk(frozen(part.reshape(-1)), frozen(places), frozen(ends), hi.shape[1], 0) for part in parts]
+    return any([row.add_moment(entries, class_sums.SUM, 0.0, hi, lo) for row in rows])
 
 
 def found_in(tables: Any) -> Histograms:
@@ -279,14 +295,11 @@ class HistogramSums:
         self._bins.note(weight)
         self._bins.grow(n_groups, n_features * self._grid.n_bins)
         self._move(self._grid.of(n_features) | self._grid.seen(chunk, survey))
-        arrays = *entries, self._grid.scale, self._grid.shift, self._bins.hi
-        sparse, lo = isinstance(chunk, CSRChunk), self._bins.lo
-        rows: Any = (chunk.data, chunk.indices, chunk.indptr) if isinstance(chunk, CSRChunk) else (chunk.values,)
-        if lo is None:
-            (histograms.add_csr if sparse else histograms.add_dense)(*rows, *arrays)
+        hi, lo = self._bins.hi, self._bins.lo
+        if isinstance(chunk, DenseChunk) and lo is None:
+            histograms.add_dense(chunk.values, *entries, self._grid.scale, self._grid.shift, hi)
         else:
-            add = histograms.add_csr_pairs if sparse else histograms.add_dense_pairs
-            self._bins.spilled |= add(*rows, *arrays, lo)
+            self._bins.spilled |= self._grid.bins(chunk).add_moment(entries, class_sums.NONZERO, 0.0, hi, lo)
         if isinstance(chunk, CSRChunk):
             self._note_stored(chunk, entries, n_groups, weight)
 
@@ -299,12 +312,9 @@ class HistogramSums:
             self._grid.low is not None
             and (grid.exponents != self._grid.exponents).any() | (grid.firsts != self._grid.firsts).any()
         ):
-            columns, self._bins.hi = self._grid.columns_in(grid), np.zeros_like(hi)
-            if lo is None:
-                histograms.move(hi, columns, self._bins.hi)
-            else:
-                self._bins.lo = np.zeros_like(lo)
-                self._bins.spilled |= histograms.move_pairs(hi, lo, columns, self._bins.hi, self._bins.lo)
+            self._bins.hi, self._bins.lo = np.zeros_like(hi), None if lo is None else np.zeros_like(lo)
+            parts = [hi, *([] if lo is None else lo)]
+            self._bins.spilled |= _add_in(self._grid.columns_in(grid), parts, self._bins.hi, self._bins.lo)
         self._grid = grid
 
     def _note_stored(self, chunk: CSRChunk, entries: Entries, n_groups: int, weight: float) -> None:
@@ -314,7 +324,7 @@ class HistogramSums:
         ones = chunk.with_values(np.ones(len(chunk.data), np.uint8))
         stored.spilled |= ones.add_moment(entries, class_sums.NONZERO, 0.0, stored.hi, stored.lo)
         rows.grow(n_groups, 1)
-        rows.spilled |= class_sums.add_weights(entries.codes, entries.weight, rows.hi, rows.lo)
+        rows.add_weights(entries.codes, entries.weight)
 
     def _add_absent(self, n_groups: int, n_features: int) -> None:
         every, bins = np.arange(n_groups), self._bins
@@ -322,12 +332,7 @@ class HistogramSums:
             table.grow(n_groups, width)
         weight = spread(self._of_sparse.table(every, 1), n_features)
         absent = weight.combined(self._stored.table(every, n_features), every, every, -1.0)
-        columns = self._grid.columns_of_zero()
-        if bins.lo is None:
-            histograms.move(absent.hi, columns, bins.hi)
-        else:
-            low = np.zeros((1, *absent.shape)) if absent.lo is None else absent.lo
-            bins.spilled |= histograms.move_pairs(absent.hi, low, columns, bins.hi, bins.lo)
+        bins.spilled |= _add_in(self._grid.columns_of_zero(), parts_of(absent), bins.hi, bins.lo)
 
     def take(self, order: np.ndarray, n_features: int) -> Histograms:
         """The histograms of all groups in this order; they are no longer kept here."""

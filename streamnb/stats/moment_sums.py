@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.kernels import exact
-from streamnb.rows.chunk import Chunk, Entries
+from streamnb.core.memory import aligned
+from streamnb.kernels import class_sums, dense_sums, exact
+from streamnb.kernels.lanes import LANES
+from streamnb.rows.chunk import Chunk, DenseChunk, Entries, frozen
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
-from streamnb.stats.both_moments import add_both, may_add_both
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
 from streamnb.stats.tables import Table, renormalised
@@ -135,6 +136,25 @@ class MomentSums:
         return growing.table(order, n_features)
 
 
+def may_add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> bool:
+    """True where each float32 row enters one group with weight 1, and groups have enough rows for sums of their own."""
+    if survey.tops is None or survey.tops.shape[1] < LANES or chunk.stored.dtype != np.float32:
+        return False
+    return len(entries.rows) >= dense_sums.FEWEST * n_groups and dense_sums.each_once(entries.rows, entries.weight)
+
+
+def add_both(
+    chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, sums: Any, squares: Any
+) -> tuple[bool, bool]:
+    """Add the group sums of x and of x^2 to the parts (hi, lo) of two tables; True where a second low part took any."""
+    n_rows, n_features = chunk.shape
+    values, (hi, lo), (hi_sq, lo_sq) = chunk.stored.reshape(chunk.shape), sums, squares
+    top, least = np.empty(n_features), np.empty((2, n_features), np.float32)
+    depth, rows, ends = (np.empty(n, np.intp) for n in (-(-n_features // LANES), n_rows, n_groups))
+    room = top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
+    return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, *room, hi, lo, hi_sq, lo_sq)
+
+
 def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
     """False where a moment of an absent value is not 0."""
     return all(TABLE[name].may_be_sparse(options) for name in moments)
@@ -217,6 +237,12 @@ class GrowingTable:
             low, self.lo = self.lo, np.zeros((3, room, n_columns))
             if low.size:
                 self.lo[: self.n_low, : low.shape[1]] = low[: self.n_low]
+
+    def add_weights(self, groups: np.ndarray, weight: np.ndarray) -> None:
+        """Add weights to the one column that there is, in parts."""
+        ones = DenseChunk(frozen(np.ones((len(weight), 1))), 0)
+        entries = Entries(np.arange(len(weight)), groups, weight)
+        self.spilled |= ones.add_moment(entries, class_sums.SUM, 0.0, self.hi, self.lo)
 
     def note(self, growth: float) -> None:
         """Expect sums to grow by at most this much; inf where a plain sum would round."""

@@ -5,23 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.kernels import exact
-from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import AnyTable, alike
-from streamnb.stats.tables import residue_of
+from streamnb.stats.tables import difference
 
 HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
 
 
 def sums_outside(every: AnyTable, table: AnyTable, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The sums of the one class of `every` without those of a list of cells: a difference of all their parts."""
-    hi, lo = np.empty(len(columns)), np.zeros((3, len(columns)))
-    own_hi, own_lo = table.pairs(columns, classes)
-    residue = residue_of(every.rounded or table.rounded)
-    operands = map(frozen, (*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo))
-    exact.add_rows(*operands, -1.0, residue, hi, lo)
-    return hi
+    whole, own = every.pairs(columns, np.zeros_like(classes)), table.pairs(columns, classes)
+    return difference(whole, own, every.rounded or table.rounded)[0]
 
 
 def weight_outside(stats: ClassStats) -> np.ndarray:

@@ -4,12 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.kernels import exact
-from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.tables import residue_of
-
-_Parts = tuple[np.ndarray, np.ndarray]  # of a list of sums: hi (n,) and lo (n_parts, n)
+from streamnb.stats.tables import Parts, difference
 
 
 class Room:
@@ -20,7 +16,7 @@ class Room:
 
     def __init__(self, stats: ClassStats, moment: str, highest: float, columns: np.ndarray):
         self._table, self._full = stats.table(moment), stats.tables["weight"].dense().times(highest)
-        self._residue = residue_of(self._table.rounded or self._full.rounded)
+        self._rounded = self._table.rounded or self._full.rounded
         self._columns, self._classes = columns, np.arange(len(stats.classes))
         self._every = None if stats.every is None else Room(stats.every, moment, highest, columns)
 
@@ -37,7 +33,7 @@ class Room:
         """Those of all rows outside a class, one for each of some places among the columns."""
         if self._every is not None:
             every = self._every._parts(places, np.zeros_like(classes))
-            return self._less(every, self._parts(places, classes))[0]
+            return difference(every, self._parts(places, classes), self._rounded)[0]
         sums = np.zeros(len(places))
         for k in self._classes:  # none of them is below 0: what is left of a difference would have fewer digits
             sums += np.where(classes == k, 0.0, self.of_cells(places, np.full(len(places), k)))
@@ -48,12 +44,6 @@ class Room:
         """Those of all rows, (n_columns,)."""
         return (self._every or self).sums().sum(axis=0)
 
-    def _parts(self, places: np.ndarray, classes: np.ndarray) -> _Parts:
+    def _parts(self, places: np.ndarray, classes: np.ndarray) -> Parts:
         full = self._full.pairs(np.zeros_like(classes), classes)
-        return self._less(full, self._table.pairs(self._columns[places], classes))
-
-    def _less(self, a: _Parts, b: _Parts) -> _Parts:
-        (a_hi, a_lo), (b_hi, b_lo) = a, b
-        hi, lo = np.empty_like(a_hi), np.zeros((3, len(a_hi)))
-        exact.add_rows(*map(frozen, (a_hi, a_lo, b_hi, b_lo)), -1.0, self._residue, hi, lo)
-        return hi, lo
+        return difference(full, self._table.pairs(self._columns[places], classes), self._rounded)

@@ -3,13 +3,15 @@
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core import persistence
 from streamnb.kernels import exact
 from streamnb.rows.chunk import frozen
+
+Parts = tuple[np.ndarray, np.ndarray]  # of a list of sums: hi (n,) and lo (n_parts, n)
 
 _COLUMNS = 1 << 16  # looked at at once
 NO_LOW_PARTS = np.zeros((0, 0))
@@ -82,19 +84,17 @@ class Table:
         table = cls(hi, *low_of_state(state, hi))
         return table if "rounded" in state or table.lo is None else renormalised(table)
 
-    def above(self, other: "Table") -> "Table":
+    def above(self, other: "Table") -> Self:
         """The rows of this table and then those of the other."""
         hi, rounded = np.vstack([self.hi, other.hi]), self.rounded or other.rounded
         n_parts = max(0 if table.lo is None else len(table.lo) for table in (self, other))
-        if not n_parts:
-            return Table(hi, None, rounded)
-        lo = np.zeros((n_parts, *hi.shape))
+        lo = np.zeros((n_parts, *hi.shape)) if n_parts else None
         for table, first in ((self, 0), (other, len(self.hi))):
-            if table.lo is not None:
+            if lo is not None and table.lo is not None:
                 lo[: len(table.lo), first : first + len(table.hi)] = table.lo
-        return Table(hi, lo, rounded)
+        return replace(self, hi=hi, lo=lo, rounded=rounded)
 
-    def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Table":
+    def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Self:
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         rounded = self.rounded or other.rounded
         out, residue = _Builder(len(rows), self.shape[1]), residue_of(rounded)
@@ -104,7 +104,7 @@ class Table:
             more, more_lo = other.parts(b) if b >= 0 else nothing
             operands = map(frozen, (hi, lo, more, more_lo))
             out.keep(k, exact.add_rows(*operands, sign, residue, out.hi[k], out.lo))
-        return out.table(rounded)
+        return replace(self, hi=out.hi, lo=out.all_lo, rounded=rounded)
 
     def totals(self) -> np.ndarray:
         """The sums over all classes, rounded to float64, (n_columns,)."""
@@ -124,8 +124,8 @@ class Table:
             out[some] = sums.sum(axis=0)
         return out
 
-    def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Parts of a list of cells: hi (n,) and lo (n_parts, n)."""
+    def pairs(self, columns: np.ndarray, classes: np.ndarray) -> Parts:
+        """Those of a list of cells."""
         lo = np.zeros((1, len(columns))) if self.lo is None else np.ascontiguousarray(self.lo[:, classes, columns])
         return frozen(self.hi[classes, columns]), frozen(lo)
 
@@ -133,7 +133,7 @@ class Table:
         """Itself: every cell is there."""
         return self
 
-    def scaled(self, factor: Any) -> "Table":
+    def scaled(self, factor: Any) -> Self:
         """self * factor; one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])
         out, rounded = _Builder(*self.shape), self.rounded
@@ -142,11 +142,11 @@ class Table:
             used, lost = exact.scale_rows(hi, lo, float(factors[k]), out.hi[k], out.lo)
             out.keep(k, used)
             rounded |= bool(lost)
-        return out.table(rounded)
+        return replace(self, hi=out.hi, lo=out.all_lo, rounded=rounded)
 
     def times(self, factor: float) -> "Table":
         """self * factor, exactly."""
-        parts = [Table(part).scaled(factor) for part in (self.hi, *(() if self.lo is None else self.lo))]
+        parts = [Table(part).scaled(factor) for part in parts_of(self)]
         every = np.arange(len(self.hi))
         return reduce(lambda a, b: a.combined(b, every, every, 1.0), parts)
 
@@ -156,23 +156,23 @@ class Table:
 class PooledTable(Table):
     """Sums over all classes together, (1, n_columns): whichever classes are asked for, there is one row."""
 
-    def combined(self, other: Table, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "PooledTable":
+    def combined(self, other: Table, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Self:
         one = np.zeros(1, np.intp)
-        return pooled(Table.combined(self, other, one, one, sign))
+        return Table.combined(self, other, one, one, sign)
 
     def take(self, order: np.ndarray) -> "PooledTable":
         return self
 
-    def above(self, other: Table) -> "PooledTable":
+    def above(self, other: Table) -> Self:
         return self
 
-    def scaled(self, factor: Any) -> "PooledTable":
+    def scaled(self, factor: Any) -> Self:
         factors = np.unique(np.asarray(factor, np.float64))
         if len(factors[factors != 0.0]) > 1:
             raise ValueError(
                 "sums that are pooled over the classes cannot be weighed class by class; scan with pooled=False"
             )
-        return pooled(Table.scaled(self, float(factors[-1])))
+        return Table.scaled(self, float(factors[-1]))
 
     def _to_state(self) -> dict[str, Any]:
         return {"hi": self.hi, **low_state(self)}
@@ -194,18 +194,29 @@ class _Builder:
     def __init__(self, n_rows: int, n_columns: int):
         self.hi = np.empty((n_rows, n_columns))
         self.lo = np.zeros((3, n_columns))  # of the row at hand
-        self._all_lo = np.zeros((0, n_rows, n_columns))
+        self.all_lo: np.ndarray | None = None
 
     def keep(self, k: int, used: int) -> None:
         """Keep the low parts of row k, so many of which are in use."""
-        if used > len(self._all_lo):
-            more = np.zeros((used - len(self._all_lo), *self.hi.shape))
-            self._all_lo = np.concatenate([self._all_lo, more]) if len(self._all_lo) else more
-        self._all_lo[:used, k] = self.lo[:used]
+        kept = 0 if self.all_lo is None else len(self.all_lo)
+        if used > kept:
+            more = np.zeros((used - kept, *self.hi.shape))
+            self.all_lo = more if self.all_lo is None else np.concatenate([self.all_lo, more])
+        if self.all_lo is not None:
+            self.all_lo[:used, k] = self.lo[:used]
         self.lo[1:used] = 0.0
 
-    def table(self, rounded: bool) -> Table:
-        return Table(self.hi, self._all_lo if len(self._all_lo) else None, rounded)
+
+def parts_of(table: Any) -> list[np.ndarray]:
+    """What adds up to the sums of any table."""
+    return [table.hi, *([] if table.lo is None else table.lo)]
+
+
+def difference(a: Parts, b: Parts, rounded: bool) -> Parts:
+    """A list of sums less another, with all digits however little is left."""
+    hi, lo = np.empty(len(a[0])), np.zeros((3, len(a[0])))
+    exact.add_rows(*map(frozen, (*a, *b)), -1.0, residue_of(rounded), hi, lo)
+    return hi, lo
 
 
 def spread(column: Table, n_columns: int) -> Table:

@@ -8,7 +8,7 @@ from streamnb.kernels import cell_sums, class_sums, exact
 from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
-from streamnb.stats.tables import PooledTable, Table, renormalised
+from streamnb.stats.tables import PooledTable, Table, parts_of, renormalised
 
 ONE = np.zeros(1, np.intp)
 
@@ -22,7 +22,7 @@ def whole(table: AnyTable) -> Table:
     n_classes, n_columns = table.shape
     hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
     entries = np.arange(n_classes), np.zeros(n_classes, np.int64), np.ones(n_classes)
-    for part in _parts(table):
+    for part in parts_of(table):
         class_sums.add_dense_pairs(frozen(np.ascontiguousarray(part)), *entries, class_sums.SUM, 0.0, hi, lo)
     return renormalised(Table(hi, lo, table.rounded))
 
@@ -40,12 +40,7 @@ def _of_cells(table: SparseTable) -> Table:
         hi[0, there], lo[:, 0, there] = sums, low
         return Table(hi, lo, table.rounded)
 
-    return reduce(lambda total, more: total.combined(more, ONE, ONE, 1.0), map(of_part, _parts(table)))
-
-
-def _parts(table: AnyTable) -> list[np.ndarray]:
-    """What adds up to the sums."""
-    return [table.hi, *([] if table.lo is None else table.lo)]
+    return reduce(lambda total, more: total.combined(more, ONE, ONE, 1.0), map(of_part, parts_of(table)))
 
 
 def spread_about_mean(stats: ClassStats) -> np.ndarray:

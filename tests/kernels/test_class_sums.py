@@ -1,7 +1,6 @@
 """Each kernel against its naive twin, with exact numbers. Run three ways: compiled, interpreted, bounds-checked."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -84,11 +83,3 @@ def test_a_row_may_enter_several_groups_or_none():
         sums = np.zeros_like(expected)
         add(*arrays_, rows, groups, weight[rows], class_sums.SUM, 0.0, sums)
         assert (sums == expected).all()
-
-
-def test_weights_of_each_class():
-    _, codes, weight, n_classes = problem(4, real=True)
-    hi, lo = np.zeros((n_classes, 1)), np.zeros((3, n_classes, 1))
-    class_sums.add_weights(codes, weight, hi, lo)
-    exact_sums = [sum(Fraction(w) for w, k in zip(weight, codes) if k == c) for c in range(n_classes)]
-    assert ((hi + lo[0])[:, 0] == [float(s) for s in exact_sums]).all()

@@ -10,6 +10,7 @@ from streamnb.kernels.digits import (
     copy_letters,
     digits,
     find,
+    four_bytes,
     letter,
     lowest_bit,
     place,
@@ -46,6 +47,11 @@ def lowest(word):
 
 
 @kernel
+def fourth(line, at):
+    return four_bytes(line, at)
+
+
+@kernel
 def turned(number, n):
     return rotated(number, n)
 
@@ -68,3 +74,8 @@ def test_the_lowest_bit():
 
 def test_bits_that_leave_above_come_in_below():
     assert [turned(number, 13) for number in (1, 1 << 19, (1 << 40) + 3)] == [1 << 13, 1, 3 << 13]
+
+
+def test_four_bytes_are_a_number_whose_first_byte_is_lowest():
+    line = np.array([7, 1, 2, 3, 255], np.uint8)
+    assert fourth(line, 0) == 0x03020107 and fourth(line, 1) == 0xFF030201

@@ -1,14 +1,17 @@
 """Sums of moments while blocks come: dense and sparse tables hold the same bits, as long as either fits."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import streamnb as snb
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.chunk import Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats import moment_sums
-from streamnb.stats.moment_sums import GrowingTable, MomentSums
+from streamnb.stats.moment_sums import GrowingTable, MomentSums, add_both, may_add_both
 from streamnb.stats.moments import PLAIN_MOMENTS
 from tests.support import naive
 
@@ -87,6 +90,16 @@ def test_what_cannot_be_sparse_is_refused_before_the_scan_and_in_it():
         summed(np.abs(x) + 1.0, codes, weight, moments=["log_sum"], limit=100)
 
 
+def test_weights_are_added_without_error():
+    codes, weight = np.arange(30) % 4, np.random.default_rng(0).random(30) * 10.0 ** (np.arange(30) % 7)
+    table = GrowingTable()
+    table.note(np.inf)
+    table.grow(4, 1)
+    table.add_weights(codes, weight)
+    found = table.table(np.arange(4), 1).value()[:, 0]
+    assert found.tolist() == [math.fsum(weight[codes == k]) for k in range(4)]
+
+
 @pytest.mark.parametrize(
     ("dense", "sparse", "limit", "expected"),
     [
@@ -128,3 +141,41 @@ def test_growing_tables_hold_whole_sums_of_any_size(tops):
         expected += top
     sums = table.table(np.array([1, 0]), 3)
     assert sums.value().tolist() == [[float(expected)] * 3, [0.0] * 3] and sums.value().dtype == np.float64
+
+
+# ---- sums and sums of squares from one reading of each value ----
+
+
+def float_rows(dtype=np.float32, n_rows=200, n_features=11):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n_rows, n_features)).astype(dtype)
+    return x, as_chunk(x), Entries(np.arange(n_rows), rng.integers(0, 3, n_rows), np.ones(n_rows))
+
+
+def test_both_are_the_sums_of_each_group():
+    x, (chunk, survey), entries = float_rows()
+    assert may_add_both(chunk, survey, entries, 3)
+    sums, squares = ((np.zeros((3, x.shape[1])), np.zeros((3, 3, x.shape[1]))) for _ in range(2))
+    add_both(chunk, survey, entries, 3, sums, squares)
+    wide = x.astype(float)
+    for k in range(3):
+        own = wide[entries.codes == k]
+        np.testing.assert_allclose((sums[0] + sums[1][0])[k], own.sum(axis=0), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose((squares[0] + squares[1][0])[k], (own**2).sum(axis=0), rtol=1e-12)
+
+
+def test_sums_alone_are_the_same_numbers():
+    x, _, entries = float_rows()
+    alone, both = (snb.scan(x, entries.codes, moments=moments) for moments in (["sum"], ["sum", "sum_sq"]))
+    exact = [[math.fsum(column) for column in x[entries.codes == k].T.tolist()] for k in range(3)]
+    np.testing.assert_array_equal(alone.sum, exact)
+    np.testing.assert_array_equal(alone.sum, both.sum)
+    assert alone.moments == ("sum",)
+
+
+def test_not_for_weights_few_rows_or_squares_that_float64_rounds():
+    _, (chunk, survey), entries = float_rows()
+    assert not may_add_both(chunk, survey, entries._replace(weight=np.full(200, 0.5)), 3)
+    assert not may_add_both(chunk, survey, entries, 100)
+    _, (chunk, survey), entries = float_rows(np.float64)
+    assert not may_add_both(chunk, survey, entries, 3)

@@ -26,7 +26,6 @@ from streamnb.encoding.vocabulary import TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
-from streamnb.evaluation.tallies import MeanTally
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.families import _Shares
@@ -93,7 +92,6 @@ BASES = {  # of which only subclasses mean something
     PassTask, Source, SourceOfAnother, RawSource, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
     Auto,  # another family once the columns are known
-    MeanTally,
 }  # fmt: skip
 
 

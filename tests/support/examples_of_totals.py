@@ -15,7 +15,7 @@ from streamnb.evaluation.nested_ranking import NestedRanking
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import Tallied
-from streamnb.evaluation.tallies import Decisions, Losses, Reliability, Rows, SetDecisions
+from streamnb.evaluation.tallies import Decisions, Rows, SetDecisions
 from streamnb.passes.report import Report
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
@@ -126,10 +126,6 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     RowMeans: every(means),
     Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
     SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
-    Losses: every(lambda seed: tally(Losses(), seed)),
-    Reliability: every(
-        lambda seed: tally(Reliability(), seed), labels=lambda seed: tally(Reliability(), seed, sets=True)
-    ),
     Tallied: every(lambda seed: judged(Tallied, seed)),
     Evaluation: every(
         lambda seed: judged(Evaluation, seed), bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8)
