@@ -19,10 +19,21 @@ from streamnb.encoding.table_encoding import TableEncoding, rows_of
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.in_tables import TableSource
+from streamnb.rows.raw import TableSource
+from streamnb.rows.table_columns import (
+    CATEGORY,
+    DATES,
+    LEVEL,
+    NOTHING,
+    WEEKDAYS,
+    ColumnPart,
+    arrow,
+    kind_of,
+    part_of,
+    parts_of_dates,
+    zones_of,
+)
 from streamnb.rows.table_opening import open_tables
-from streamnb.rows.table_types import CATEGORY, DATES, NOTHING, arrow, kind_of, zones_of
-from streamnb.rows.table_values import LEVEL, WEEKDAYS, ColumnPart, part_of, parts_of_dates
 from streamnb.rows.tables import Tables, check_has
 from streamnb.stats.value_counts import ValueCells
 

@@ -9,7 +9,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.ngrams import columns_of, hashes_of
-from streamnb.rows.table_values import ColumnPart
+from streamnb.rows.table_columns import ColumnPart
 
 NONE = -1  # no indicator
 

@@ -17,12 +17,28 @@ from streamnb.encoding.table_codes import NONE, Code, PlainNumber
 from streamnb.encoding.unknown_values import UnknownValues
 from streamnb.encoding.vocabulary import named
 from streamnb.rows.columns import open_columns
-from streamnb.rows.in_tables import TableSource
-from streamnb.rows.raw import Made
+from streamnb.rows.raw import Made, TableSource
+from streamnb.rows.table_columns import (
+    CATEGORY,
+    DATE,
+    DATES,
+    INSTANT,
+    LEVEL,
+    MEASURED,
+    NOTHING,
+    NUMBER,
+    Coded,
+    ColumnPart,
+    Remembered,
+    TableRows,
+    kind_of,
+    levels_of,
+    numbers_of,
+    strings_of,
+    takes,
+)
 from streamnb.rows.table_opening import is_table, open_tables
-from streamnb.rows.table_types import CATEGORY, DATE, DATES, INSTANT, MEASURED, NOTHING, NUMBER, kind_of, takes
-from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, Remembered, levels_of, numbers_of, strings_of
-from streamnb.rows.tables import Fields, TableRows, Tables, check_has, shown_names
+from streamnb.rows.tables import Fields, Tables, check_has, shown_names
 from streamnb.rows.texts import of_arrow
 
 

@@ -11,7 +11,7 @@ from streamnb.core import memory
 from streamnb.encoding.vocabulary import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
+from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
 
 

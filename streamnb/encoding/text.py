@@ -16,7 +16,7 @@ from streamnb.encoding.text_encoding import TextEncoding, open_texts
 from streamnb.encoding.vocabulary import TokenCounts, TokenScan, names_of_hashed
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.in_texts import TextSource
+from streamnb.rows.raw import TextSource
 
 
 def text(

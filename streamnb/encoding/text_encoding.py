@@ -17,7 +17,7 @@ from streamnb.encoding.vocabulary import named
 from streamnb.passes.contract import shown
 from streamnb.rows.columns import open_columns
 from streamnb.rows.files import holds_numbers
-from streamnb.rows.in_texts import TextSource
+from streamnb.rows.raw import TextSource
 from streamnb.rows.text_files import TextFiles, TextFolders
 from streamnb.rows.texts import TextsInMemory, column_of, columns_in, holds_texts
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from streamnb.core.messages import listed, warn
 from streamnb.encoding.table_codes import NONE, Code, LevelCodes
-from streamnb.rows.table_values import Coded, ColumnPart, strings_of
+from streamnb.rows.table_columns import Coded, ColumnPart, strings_of
 
 
 class _Found(NamedTuple):

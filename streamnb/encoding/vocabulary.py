@@ -12,7 +12,7 @@ from streamnb.encoding.ngrams import NGrams, columns_of, hashes_of
 from streamnb.kernels import ngrams
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.in_texts import TextSource
+from streamnb.rows.raw import TextSource
 from streamnb.rows.texts import Texts
 
 ENTRY_BYTES = 120  # of a short token in a dict, with its count

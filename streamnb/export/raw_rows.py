@@ -10,7 +10,7 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.export.portable import indicators_of_bins
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep
-from streamnb.rows.table_values import ColumnPart
+from streamnb.rows.table_columns import ColumnPart
 
 CURE = "save(path, stats=False), or streamnb export m.snb light.snb, keeps what makes the columns"
 

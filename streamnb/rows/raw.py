@@ -12,7 +12,8 @@ from streamnb.core.threads import in_order
 from streamnb.rows.block import Block
 from streamnb.rows.columns import RowColumns
 from streamnb.rows.reading import Clock
-from streamnb.rows.source import Source
+from streamnb.rows.source import Source, multiple
+from streamnb.rows.tables import Fields, Tables, check_has
 
 
 class Made(NamedTuple):
@@ -125,3 +126,56 @@ class _Making:
         read = time.perf_counter()
         X = raw if self._step is None else self._step(raw, first_row)
         return first_row, raw, X, (read - started, time.perf_counter() - read)
+
+
+class TableSource(RawSource):
+    """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
+
+    unknown: Any = None  # what counts values that encoding finds no column for
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        yield from super().blocks(start, stop)
+        if self.unknown is not None:
+            self.unknown.tell(self.n_rows)
+
+    @property
+    def tables(self) -> Tables:
+        """What holds them."""
+        return self._raw
+
+    def rows_near(self, n_rows: int) -> int:
+        return multiple(self.tables.step, n_rows)
+
+    def named(self, column: Any, name: str) -> Any:
+        if not isinstance(column, str):
+            return column
+        check_has(self.tables.schema, [column], name)
+        if column in self.tables.fields.features and name in ("y", "sample_weight"):
+            raise ValueError(
+                f"{name}={column!r} is a feature of X; name it where the table is opened, such as "
+                f"snb.table(.., {name.removeprefix('sample_')}={column!r})"
+            )
+        jobs = self.tables.selected(Fields((), y=column, labels=name)).jobs(0, self.tables.n_rows)
+        return np.concatenate([read().y for _, read in jobs])
+
+
+class TextSource(RawSource):
+    """Texts, in `TextsInMemory`, `TextFiles` or `TextFolders`; see `RawSource`."""
+
+    def named(self, column: Any, name: str) -> Any:
+        return self._raw.column(column, name) if isinstance(column, str) else column
+
+    def rows_near(self, n_rows: int) -> int:
+        return max(n_rows, self._raw.unpacked_rows)
+
+    @property
+    def vocabulary(self) -> tuple[str, ...] | None:
+        """The n-grams that have a column each, None where columns are hashed."""
+        return getattr(self._step, "vocabulary", None)
+
+    def with_step(
+        self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
+    ) -> Self:
+        part = super().with_step(step, n_features, about, feature_names, encoding)
+        part.names_last = part.vocabulary is not None
+        return part

@@ -10,8 +10,8 @@ from typing import Any
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
+from streamnb.rows.table_columns import CATEGORY, DATES, NOTHING, arrow, kind_of
 from streamnb.rows.table_files import common_schema
-from streamnb.rows.table_types import CATEGORY, DATES, NOTHING, arrow, kind_of
 from streamnb.rows.tables import Fields, Reading, Tables, one_batch
 from streamnb.rows.text_files import jobs_of, looked_through, with_sizes
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines

@@ -11,10 +11,9 @@ from streamnb.core.messages import DataError
 from streamnb.rows.files import holds_numbers
 from streamnb.rows.lazy import is_dask
 from streamnb.rows.matrices import made_by
-from streamnb.rows.table_files import IPCFiles, ParquetFiles
+from streamnb.rows.table_columns import arrow
+from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, ParquetFiles
 from streamnb.rows.table_lines import LineTables
-from streamnb.rows.table_parts import DaskFrame, Dataset
-from streamnb.rows.table_types import arrow
 from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
 
 PARQUET, IPC, LINES = "Parquet", "Arrow IPC", "lines"

@@ -2,52 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
-from streamnb.rows.table_types import BOOLEAN, CATEGORY, NUMBER, arrow, as_known, check_known, kind_of
+from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised work, few enough that threads share small tables
 Reading = tuple[int, Any]  # the number of the first row, and what reads the rows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TableRows:
-    """Some rows of a table: `columns`, a record batch of Arrow, with labels and weights of the same table.
-
-    `known` says whether columns are in the one form of what they hold.
-    """
-
-    columns: Any
-    y: Any = None
-    weight: Any = None
-    where: str = "X"  # in messages
-    known: bool = True
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.columns.num_rows, self.columns.num_columns
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.columns.nbytes)
-
-    def __getitem__(self, rows: slice) -> "TableRows":
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        start, stop, _ = rows.indices(self.shape[0])
-        return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight)
-
-    def picked(self, rows: np.ndarray) -> "TableRows":
-        """Some of the rows, by their numbers here."""
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, columns=self.columns.take(arrow().array(rows)), y=y, weight=weight)
-
-    def copy(self) -> "TableRows":
-        return self  # which nobody changes
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxReg
 from streamnb.problem.families import Gaussian
 from streamnb.problem.penalties import L1
 from streamnb.rows.column_maps import QUANTILE_NORMAL
-from streamnb.rows.in_tables import TableSource
+from streamnb.rows.raw import TableSource
 from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
 from streamnb.searching.encodings import Encoded

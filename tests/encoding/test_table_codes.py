@@ -6,7 +6,7 @@ import pytest
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.table_codes import BinCodes, HashedCodes, LevelCodes, PlainNumber
-from streamnb.rows.table_values import LEVEL, MEASURE, ColumnPart
+from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 
 COLOUR, WIDTH = ColumnPart(("colour",), LEVEL), ColumnPart(("width",), MEASURE)
 

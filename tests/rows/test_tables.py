@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows.table_types import kind_of
+from streamnb.rows.table_columns import kind_of
 from streamnb.rows.tables import (
     ArrowTable,
     Fields,

@@ -42,8 +42,6 @@ from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_svmlight import SvmlightSource
-from streamnb.rows.in_tables import TableSource
-from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.kept import KeptSource, NarrowSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
@@ -51,7 +49,7 @@ from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.raw import RawSource
+from streamnb.rows.raw import RawSource, TableSource, TextSource
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource

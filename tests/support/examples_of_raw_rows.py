@@ -11,12 +11,11 @@ import streamnb as snb
 from streamnb.encoding.table_encoding import rows_of
 from streamnb.encoding.table_scan import TableCounts, TableScan
 from streamnb.rows.fold_rows import FoldRows
-from streamnb.rows.in_tables import TableSource
-from streamnb.rows.in_texts import TextSource
 from streamnb.rows.opening import opened
+from streamnb.rows.raw import TableSource, TextSource
 from streamnb.rows.splits import Folding, fold_numbers
+from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables
-from streamnb.rows.table_values import LEVEL, MEASURE, ColumnPart
 
 N = 40
 WORDS = ["ash", "beech", "cedar", "elm", "fir"]
