@@ -14,8 +14,7 @@ from streamnb.core.messages import warn
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.ngrams import NGrams, check_n_features
-from streamnb.encoding.table_codes import BinCodes, Code, HashedCodes, LevelCodes, PlainNumber
-from streamnb.encoding.table_encoding import TableEncoding, rows_of
+from streamnb.encoding.table_encoding import BinCodes, Code, HashedCodes, LevelCodes, PlainNumber, TableEncoding
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -164,7 +163,7 @@ class TableToLearn:
         self._kinds = plan.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
         self._beside, self._groups = (y, weight), groups
         self._zones = zones_of(self._tables.schema)
-        self.rows = rows_of(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
+        self.rows = TableSource.of_columns(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
         self.task = TableScan(plan.parts(self._tables, self._kinds), plan.n_hashed, limit)
 
@@ -185,7 +184,7 @@ class TableToLearn:
         encoding = self._plan.encoding(counts, self._kinds, *self._beside, self._zones)
         if not quiet:
             _warn_of(counts, [name for name in self._kinds if name not in encoding.columns], self._searched)
-        rows = rows_of(self._tables, encoding.columns, encoding.zones, *self._beside, self._n_threads)
+        rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._beside, self._n_threads)
         rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows

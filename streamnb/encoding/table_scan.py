@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from threading import Lock
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from streamnb.core import memory
+from streamnb.core.messages import listed, warn
 from streamnb.encoding.vocabulary import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
@@ -153,3 +155,52 @@ def _of_numbers(cells: ValueCells, missing: int, known: np.ndarray) -> ValueCoun
     """Value counts of one column."""
     ends = known.min(initial=np.inf), known.max(initial=-np.inf)
     return ValueCounts((cells,), np.array([missing]), *(np.array([end]) for end in ends))
+
+
+class _Found(NamedTuple):
+    """What some rows have of a column: how many of them are of a value, and of an unknown one, such as `example`."""
+
+    n_rows: int
+    values: int
+    unknown: int
+    example: str
+
+
+class UnknownValues:
+    """Counts unknown values as rows are read, by several threads; once all are, it says where they are the most."""
+
+    def __init__(self) -> None:
+        self._found: dict[ColumnPart, list[_Found]] = {}
+        self._fitted: dict[ColumnPart, list[str]] = {}
+        self._warned, self._lock = False, Lock()
+
+    def __reduce__(self) -> Any:
+        return UnknownValues, ()  # elsewhere others are counted
+
+    def add(self, part: ColumnPart, fitted: list[str], coded: Coded, places: np.ndarray) -> None:
+        """Take the values of a part of some rows, and (n_values + 1,) the column of each, -1 where it has none."""
+        if self._warned:
+            return
+        counts = coded.counts()
+        unknown = np.flatnonzero((places[:-1] < 0) & (counts[:-1] > 0))
+        example = str(strings_of(part, coded.values)[unknown[0]]) if len(unknown) else ""
+        found = _Found(int(counts.sum()), int(counts[:-1].sum()), int(counts[unknown].sum()), example)
+        self._fitted[part] = fitted
+        self._found.setdefault(part, []).append(found)
+
+    def warn_of_most(self, n_rows: int) -> None:
+        """Warn, once, if so many rows were read by now."""
+        by_part = list(self._found.items())
+        with self._lock:
+            if self._warned or any(sum(one.n_rows for one in found) < n_rows for _, found in by_part):
+                return
+            self._warned = True
+        for part, found in by_part:
+            values, unknown = sum(one.values for one in found), sum(one.unknown for one in found)
+            if unknown > values / 2:
+                example = min(one.example for one in found if one.unknown)
+                fitted = listed(np.array(self._fitted[part], object))
+                warn(
+                    f"X: {unknown:,} of {values:,} values of {part.label!r} are none of those that were fitted, such "
+                    f"as {example!r}, and say nothing; fitted were {fitted}"
+                )

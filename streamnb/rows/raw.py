@@ -1,8 +1,9 @@
 """Raw rows, texts or tables, whose features are made as they are read."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from streamnb.core import row_checks
 from streamnb.core.threads import in_order
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns
+from streamnb.rows.columns import RowColumns, open_columns
 from streamnb.rows.reading import Clock
 from streamnb.rows.source import Source, multiple
 from streamnb.rows.tables import Fields, Tables, check_has
@@ -133,10 +134,35 @@ class TableSource(RawSource):
 
     unknown: Any = None  # what counts values that encoding finds no column for
 
+    @classmethod
+    def of_columns(
+        cls,
+        tables: Tables,
+        kinds: Mapping[str, str | None],
+        zones: Mapping[str, str] | None,
+        y: Any,
+        weight: Any,
+        n_threads: int,
+    ) -> Self:
+        """Rows whose blocks hold these columns of a table, by what is known of them, as `Fields` have it.
+
+        Labels and weights are columns of it by name, or arrays.
+        """
+        check_has(tables.schema, [y] if isinstance(y, str) else [], "y")
+        check_has(tables.schema, [weight] if isinstance(weight, str) else [], "weight")
+        here = tuple(name for name in kinds if name in tables.schema.names)
+        fields = Fields(here, kinds=None if zones is None else kinds, zones=zones)
+        if isinstance(y, str):
+            fields, y = replace(fields, y=y), None
+        if isinstance(weight, str):
+            fields, weight = replace(fields, weight=weight), None
+        columns = open_columns(y, weight, tables.n_rows, False)
+        return cls(tables.selected(fields), columns, n_threads=n_threads)
+
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         yield from super().blocks(start, stop)
         if self.unknown is not None:
-            self.unknown.tell(self.n_rows)
+            self.unknown.warn_of_most(self.n_rows)
 
     @property
     def tables(self) -> Tables:
