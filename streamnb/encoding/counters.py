@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import label_checks, persistence, row_checks
-from streamnb.encoding.category_numbers import scattered
+from streamnb.encoding.category_columns import scattered
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block

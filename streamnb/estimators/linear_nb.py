@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.encoding.by_fold import StepsOfFolds
-from streamnb.encoding.column_maps import check_applied, check_maps, learned_maps
+from streamnb.encoding.learned_maps import check_applied, check_maps, learned_maps
 from streamnb.encoding.learning import of_values
 from streamnb.estimators import densities, linear_predictions, posteriors
 from streamnb.estimators.classifier import Parameter, family_of_columns

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, label_checks, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.column_maps import loaded_maps
+from streamnb.encoding.learned_maps import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import METHODS, check_calibrated

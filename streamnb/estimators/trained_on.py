@@ -9,10 +9,9 @@ from streamnb.core import memory
 from streamnb.passes.dask_workers import client_for
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.kept import KeptSource, NarrowSource, kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.tiles import in_tiles
+from streamnb.rows.wrappers import CachedSource, NarrowSource, cached, in_tiles
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Trained
@@ -75,7 +74,7 @@ class TrainingRows:
         if not len(features) or (rows.in_memory and len(features) == n_features):
             return cls(given, rows, n_features)
         few = in_tiles(NarrowSource(rows, stats.options, features, n_features), TILE_ROWS)
-        return cls(given, KeptSource(few, room_for_rows(options)), len(features), features)
+        return cls(given, CachedSource(few, room_for_rows(options)), len(features), features)
 
     def without_folds(self, of_folds: ScannedFolds) -> "TrainingRows":
         """As models without each fold share them: as given where what is done to them was learned outside the fold."""
@@ -135,7 +134,7 @@ def given_start(
 
 def read_often(rows: Source, options: RunOptions) -> Source:
     """Rows that are scanned and then read, whose features are made once where there is room."""
-    return kept(rows, room_for_rows(options))
+    return cached(rows, room_for_rows(options))
 
 
 def room_for_rows(options: RunOptions) -> int:

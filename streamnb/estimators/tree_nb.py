@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.chosen import ChosenColumns
-from streamnb.encoding.learning import LearnsBins, prepared
-from streamnb.encoding.levels import CategoryColumns
+from streamnb.encoding.category_columns import CategoryColumns
+from streamnb.encoding.learning import ChosenColumns, LearnsBins, prepared
 from streamnb.estimators import incremental
 from streamnb.estimators.classifier import Parameter, decision_function
 from streamnb.estimators.incremental import IncrementalClassifier

@@ -21,7 +21,7 @@ from streamnb.passes.team import Alone, Team
 from streamnb.rows.block import Block
 from streamnb.rows.reading import Clock, timed
 from streamnb.rows.source import Source
-from streamnb.rows.tiles import in_tiles
+from streamnb.rows.wrappers import in_tiles
 
 
 def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:

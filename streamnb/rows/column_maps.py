@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 
 from streamnb.core import persistence, row_checks
+from streamnb.rows.boundary import Domain
 from streamnb.rows.chunk import Chunk, DenseChunk, frozen
-from streamnb.rows.domain import Domain
 
 NONE, LOG1P, QUANTILE_NORMAL = MAPS = ("none", "log1p", "quantile_normal")
 ABOVE = float(np.nextafter(-1.0, 0.0))  # the least value with a logarithm of one more

@@ -9,11 +9,9 @@ import numpy as np
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import as_chunk, checked, surveyed
+from streamnb.rows.boundary import Domain, Survey, as_chunk, checked, surveyed
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.column_maps import ColumnMap, LearnedStep
-from streamnb.rows.domain import Domain
-from streamnb.rows.survey import Survey
 
 TRANSFORMS = {"binary": row_values.BINARY, "log1p": row_values.LOG1P, "sqrt": row_values.SQRT}
 NORMS = {"l1": row_values.NORM_L1, "l2": row_values.NORM_L2}

@@ -18,9 +18,8 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import as_chunk
+from streamnb.rows.boundary import Domain, TakesValues, as_chunk
 from streamnb.rows.column_maps import LearnedStep
-from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.source import Source

@@ -12,13 +12,12 @@ from sklearn.pipeline import make_pipeline
 
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
+from streamnb.encoding.category_columns import CategoryColumns, LevelScan
 from streamnb.encoding.learning import prepared, step_of
-from streamnb.encoding.levels import CategoryColumns, LevelScan
 from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened
 from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import TableToLearn
-from streamnb.encoding.text import TextsToLearn, text
-from streamnb.encoding.text_encoding import TextEncoding
+from streamnb.encoding.text import TextEncoding, TextsToLearn, text
 from streamnb.estimators.preparation import check_coded
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions

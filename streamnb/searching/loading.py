@@ -1,7 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import svmlight_encoding, table_encoding, text_encoding
+from streamnb.encoding import svmlight_encoding, table_encoding, text
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -28,7 +28,7 @@ from streamnb.selection import comparison
 REGISTERED = (
     table_encoding,
     svmlight_encoding,
-    text_encoding,
+    text,
     found,
     comparison,
     together,

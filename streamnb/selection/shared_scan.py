@@ -11,10 +11,9 @@ from streamnb.passes.report import Report
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import checked
+from streamnb.rows.boundary import Survey, checked
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import RowOptions, transformed
-from streamnb.rows.survey import Survey
 from streamnb.scanning.class_scan import ClassScan
 
 Refusals = dict[str, tuple[int, str]]  # of what is refused, by its number: the first row of the block, and why

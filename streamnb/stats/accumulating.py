@@ -11,11 +11,10 @@ import scipy.sparse as sp
 
 from streamnb.core import row_checks
 from streamnb.kernels import class_sums
-from streamnb.rows.boundary import csr_chunk
+from streamnb.rows.boundary import Survey, csr_chunk
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.rows.survey import Survey
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
 from streamnb.stats.histograms import Grid, HistogramSums

@@ -7,8 +7,8 @@ import numpy as np
 from streamnb.core.memory import aligned
 from streamnb.kernels import dense_sums
 from streamnb.kernels.lanes import LANES
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, Entries
-from streamnb.rows.survey import Survey
 
 
 def may_add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> bool:

@@ -8,8 +8,8 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, CSRChunk, Entries
-from streamnb.rows.survey import Survey
 from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.tables import Table, low_of_state, low_state, renormalised, spread
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from streamnb.core import memory
 from streamnb.kernels import exact
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.survey import Survey
 from streamnb.stats.both_moments import add_both, may_add_both
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable

@@ -11,8 +11,8 @@ from streamnb.core import arguments, memory
 from streamnb.core.blas import one_thread
 from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries
-from streamnb.rows.survey import Survey
 from streamnb.stats import products
 from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.moments import SECOND_MOMENTS

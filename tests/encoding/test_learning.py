@@ -3,10 +3,15 @@
 import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.encoding.learning import check_learned, learned, of_values, prepared, to_learn
+from streamnb.core.persistence import load, save
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.category_columns import CategoryColumns
+from streamnb.encoding.learning import ChosenColumns, check_learned, learned, of_values, prepared, to_learn
 from streamnb.passes.options import RunOptions
+from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -28,3 +33,44 @@ def test_what_is_learned_is_applied_to_rows_of_any_kind():
         check_learned("quantile_normal", step)
     with pytest.raises(ValueError, match=r"transform='quantile' is unknown.*'quantile_normal', .* or snb.Bins"):
         of_values("quantile")
+
+
+WHOLE = np.arange(20.0).reshape(5, 4) % 7
+KEPT = np.array([1, 3])
+LEVELS = CategoryColumns(4, np.arange(4), [np.unique(column) for column in WHOLE.T])
+BINS = BinEdges([np.array([2.5])] * 4, np.array([False, True, False, False]))
+
+
+@pytest.mark.parametrize("step", [None, BINS, LEVELS], ids=["as they are", "bins", "categories"])
+def test_the_columns_that_are_kept_are_those_of_all(step, tmp_path):
+    chosen = ChosenColumns.of(step, 4, KEPT)
+    every = WHOLE if step is None else step.applied(as_chunk(WHOLE)[0]).toarray()
+    names = list("abcd") if step is None else step.names(list("abcd"))
+    kept = [j for j, name in enumerate(names) if name[0] in "bd"]
+    for rows in (WHOLE, sp.csr_array(WHOLE)):
+        np.testing.assert_array_equal(chosen.applied(as_chunk(rows)[0]).toarray(), every[:, kept])
+    assert chosen.names(list("abcd")) == [names[j] for j in kept]
+    assert chosen.n_columns == len(kept) and chosen.n_features == 4
+    save(tmp_path / "c", chosen)
+    assert load(tmp_path / "c") == chosen
+
+
+def test_files_of_other_columns_are_refused():
+    state = {"taken": 4, "columns": KEPT, "step": None}
+    for wrong in ({"columns": KEPT[::-1]}, {"taken": 3}, {"step": BINS}, {"columns": KEPT[:0]}):
+        with pytest.raises(ValueError, match="kept should be"):
+            ChosenColumns._from_state({**state, **wrong})
+
+
+def test_trees_of_chosen_columns_are_trees_of_these(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    rows = rng.integers(0, 3, (200, 6)) + y[:, None] * np.array([0, 1, 0, 0, 2, 1])
+    for options in ({}, {"transform": snb.Bins(3)}, {"family": "categorical"}):
+        model = snb.TreeNB(max_features=3, **options).fit(rows, y)
+        kept = np.flatnonzero(model.parents_ > -2)
+        apart = snb.TreeNB(**options).fit(rows[:, kept], y)
+        assert (model.predict_proba(rows) == apart.predict_proba(rows[:, kept])).all() and len(kept) == 3
+        model.save(tmp_path / "m")
+        assert (snb.load(tmp_path / "m").predict(sp.csr_array(rows)) == model.predict(rows)).all()
+        assert model.edges_["child"].isin([f"x{j}" for j in kept]).all()

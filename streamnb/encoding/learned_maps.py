@@ -7,12 +7,12 @@ import numpy as np
 
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import StepsOfFolds, totals_of
-from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.options import RunOptions
-from streamnb.rows.column_maps import LOG1P, NONE, QUANTILE_NORMAL, ColumnMap, LogColumns, map_name
+from streamnb.rows.column_maps import LOG1P, NONE, QUANTILE_NORMAL, ColumnMap, LogColumns, QuantileNormal, map_name
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.value_counts import ValueCounts
 
 
 def learned_maps(
@@ -59,3 +59,22 @@ def loaded_maps(others: Any, stats: ClassStats) -> dict[str, ClassStats]:
         if not alike or np.any(other.rows != stats.rows) or other.n_features != stats.n_features:
             raise ValueError(f"statistics with maps={name!r} should be of the rows that the others are of")
     return dict(others)
+
+
+N_QUANTILES = 1000
+
+
+def quantile_normal(counts: ValueCounts) -> QuantileNormal:
+    """From how often values occur; none may be missing."""
+    if counts.missing.any():
+        column = int(np.argmax(counts.missing > 0))
+        raise ValueError(
+            f"X has {counts.missing[column]} NaN in column {column}; 'quantile_normal' has no place for missing "
+            "values, snb.Bins has (Input X contains NaN.)"
+        )
+    quantiles = np.empty((len(counts.features), N_QUANTILES))
+    for row, cells, low, high in zip(quantiles, counts.features, counts.low, counts.high, strict=True):
+        up_to = np.cumsum(cells.counts)
+        ranks = np.ceil(np.linspace(0.0, up_to[-1], N_QUANTILES))
+        row[:] = np.clip(cells.tops(), low, high)[np.searchsorted(up_to, np.maximum(ranks, 1))]
+    return QuantileNormal(quantiles)
