@@ -16,7 +16,7 @@ from streamnb.core.threads import in_order
 from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
 from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_frame, check_names, schema_of_frame
 from streamnb.rows.text_files import with_sizes
-from streamnb.rows.text_formats import pyarrow_for
+from streamnb.rows.texts import pyarrow_for
 
 FORMED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from streamnb.core.messages import DataError, listed
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
+from streamnb.rows.texts import of_arrow
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised work, few enough that threads share small tables
 Reading = tuple[int, Any]  # the number of the first row, and what reads the rows
@@ -54,7 +55,7 @@ class Fields:
 
 def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     """Labels, (n_rows,), of a column of Arrow; strings where it holds any, else as NumPy has them."""
-    types = arrow().types
+    types, column = arrow().types, chunk_of(column)
     if column.null_count:
         row = first_row + int(np.argmax(np.asarray(column.is_null())))
         raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
@@ -62,7 +63,14 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     if kind_of(value_type) != CATEGORY:
         return np.asarray((column.dictionary_decode() if value_type is not column.type else column).to_numpy(False))
     coded = column if value_type is not column.type else column.dictionary_encode()
-    values = np.array(coded.dictionary.to_pylist() or [""])
+    try:
+        values = np.array(coded.dictionary.to_pylist() or [""])
+    except UnicodeDecodeError as error:
+        texts = of_arrow(column, first_row, where)
+        row = next(row for row in range(len(column)) if not texts.is_utf8(row))
+        raise DataError(
+            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
+        ) from error
     return values[coded.indices.to_numpy(zero_copy_only=False)]
 
 
@@ -70,6 +78,7 @@ def weights_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray
     """Weights, (n_rows,), of a column of Arrow."""
     if kind_of(column.type) not in (NUMBER, BOOLEAN):
         raise ValueError(f"{where}: weight={name!r} is a column of type {column.type}; it should hold numbers")
+    column = chunk_of(column)
     if column.null_count:
         row = first_row + int(np.argmax(np.asarray(column.is_null())))
         raise ValueError(f"{where}: weight={name!r} is missing at row {row}")
@@ -192,7 +201,9 @@ def one_batch(table: Any) -> Any:
 
 
 def chunk_of(column: Any) -> Any:
-    """One array of a column in chunks."""
+    """One array of a column, which may lie in chunks."""
+    if not isinstance(column, arrow().ChunkedArray):
+        return column
     if column.num_chunks == 1:
         return column.chunk(0)
     joined = column.combine_chunks()

@@ -20,8 +20,8 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.kernels.ngrams import count_lines
-from streamnb.rows.text_formats import ENDINGS, LINES, Format, pyarrow_for, read_format
-from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts
+from streamnb.rows.text_formats import ENDINGS, LINES, Format, read_format
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts, pyarrow_for
 
 LONGEST = 1 << 30  # bytes of a line; Arrow numbers those of a piece in 32 bits
 PACKED = {".gz": "gzip", ".zst": "zstd"}

@@ -9,18 +9,11 @@ import numpy as np
 
 from streamnb.core.messages import DataError, listed
 from streamnb.kernels.ngrams import count_lines
-from streamnb.rows.texts import Texts, of_arrow
+from streamnb.rows.tables import labels_of, weights_of
+from streamnb.rows.texts import Texts, of_arrow, pyarrow_for
 
 LINES, JSON, CSV = "lines", "JSON lines", "CSV"
 ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV}
-
-
-def pyarrow_for(what: str) -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
-    return pyarrow
 
 
 @dataclass(frozen=True)
@@ -56,8 +49,8 @@ class Format:
         table = self._of_json(piece, first_row, where) if self.kind == JSON else self._of_csv(piece, first_row, where)
         none = f"has no field {self.text!r}" if self.kind == JSON else None
         texts = of_arrow(table[self.text], first_row, where, none)
-        y = None if self.y is None else _labels(table[self.y], f"{self.labels}={self.y!r}", first_row, where)
-        weight = None if self.weight is None else _weights(table[self.weight], self.weight, first_row, where)
+        y = None if self.y is None else labels_of(table[self.y], f"{self.labels}={self.y!r}", first_row, where)
+        weight = None if self.weight is None else weights_of(table[self.weight], self.weight, first_row, where)
         return Texts(texts.buffer, texts.starts, texts.stops, y, weight, where)
 
     def _of_json(self, piece: bytes, first_row: int, where: str) -> Any:
@@ -209,34 +202,6 @@ def first_record(head: bytes) -> bytes:
             return head.rstrip(b"\r\n")
         quotes = head.count(b'"', 0, end)
     return head[:end].removesuffix(b"\r")
-
-
-def _labels(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
-    if column.null_count:
-        row = first_row + int(np.argmax(column.is_null().to_numpy()))
-        raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
-    if str(column.type) != "string":
-        return column.to_numpy()
-    coded = column.combine_chunks().dictionary_encode()
-    try:
-        return np.array(coded.dictionary.to_pylist() or [""])[coded.indices.to_numpy()]
-    except UnicodeDecodeError as error:
-        texts = of_arrow(column, first_row, where)
-        row = next(row for row in range(len(column)) if not _is_utf8(texts, row))
-        raise DataError(
-            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
-        ) from error
-
-
-def _is_utf8(texts: Texts, row: int) -> bool:
-    return texts.decoded(row, "replace").encode() == texts.buffer[texts.starts[row] : texts.stops[row]].tobytes()
-
-
-def _weights(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
-    if column.null_count:
-        row = first_row + int(np.argmax(column.is_null().to_numpy()))
-        raise ValueError(f"{where}: weight={name!r} is missing at row {row}")
-    return column.to_numpy()
 
 
 def _shown(line: bytes) -> str:

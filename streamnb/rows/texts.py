@@ -15,6 +15,15 @@ PIECE_BYTES = 1 << 20  # of text that becomes a block: its features take a few t
 PIECE_ROWS = 1 << 14
 
 
+def pyarrow_for(what: str) -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
+    return pyarrow
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
     """Text i is the bytes buffer[starts[i] : stops[i]]; `y` and `weight` are what came in the same file."""
@@ -48,6 +57,9 @@ class Texts:
 
     def decoded(self, row: int, errors: str = "strict") -> str:
         return self.buffer[self.starts[row] : self.stops[row]].tobytes().decode("utf-8", errors)
+
+    def is_utf8(self, row: int) -> bool:
+        return self.decoded(row, "ignore") == self.decoded(row, "surrogateescape")
 
 
 Job = tuple[int, Callable[[], Texts]]  # the number of the first row, and what makes the texts
