@@ -20,7 +20,7 @@ from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.category_counts import CategoryCounts, CountingCategories
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.tables import Table
+from streamnb.stats.dense_tables import Table
 
 BLOCK_BYTES = 1 << 23  # of rows at once: each block is sorted, and merged with those before
 

@@ -22,8 +22,8 @@ from streamnb.encoding.vocabulary import TokenCounts, TokenScan, named, names_of
 from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.columns import open_columns
 from streamnb.rows.files import holds_numbers
+from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import TextSource
 from streamnb.rows.text_files import TextFiles, TextFolders
 from streamnb.rows.texts import TextsInMemory, column_of, columns_in, holds_texts

@@ -15,8 +15,8 @@ from streamnb.rows.boundary import Domain, csr_chunk
 from streamnb.rows.chunk import Chunk
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
-from streamnb.stats.tables import Table
 
 _WHO = "CategoricalNB (input X)"
 MOST = 2**31 - 1  # the highest category

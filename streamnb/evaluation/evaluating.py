@@ -129,7 +129,7 @@ def _check_model(model: Any, X: Any, others: dict[str, Any]) -> None:
 
 def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
     """Refuse what would go with a model, and there is none."""
-    if hasattr(y_pred, "predict"):
+    if hasattr(type(y_pred), "predict"):  # delayed objects of Dask have every attribute
         raise TypeError(f"the model comes first: evaluate(model, X, y), and here y_true={type(y_true).__name__}")
     if y is not None:
         raise ValueError("y goes with a model, evaluate(model, X, y); labels and what was predicted are y_true, y_pred")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.encoding.table_encoding import BinCodes, Code, LevelCodes, TableEncoding
-from streamnb.export.portable import indicators_of_bins
+from streamnb.export.as_portable import indicators_of_bins
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep
 from streamnb.rows.table_columns import ColumnPart

@@ -9,9 +9,9 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns
-from streamnb.rows.reading import timed
+from streamnb.rows.labels import RowColumns
 from streamnb.rows.source import Source, multiple
+from streamnb.rows.zarr_reading import timed
 
 
 def opened_hdf5(path: Any) -> Any:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns
+from streamnb.rows.labels import RowColumns
 from streamnb.rows.source import Source
 
 

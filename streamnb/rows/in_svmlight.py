@@ -16,11 +16,11 @@ from streamnb.core.threads import n_cores
 from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, survey_lines
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns
 from streamnb.rows.files import kind_of
+from streamnb.rows.labels import RowColumns
 from streamnb.rows.lines import LineRange, Lines
-from streamnb.rows.reading import Readers, Recycled, ahead
 from streamnb.rows.source import Source, multiple
+from streamnb.rows.zarr_reading import Readers, Recycled, ahead
 
 WIDEST = 2**31 - 1  # features: indices have 32 bits
 LONGEST = 1 << 10  # letters of a number that are read

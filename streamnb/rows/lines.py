@@ -12,7 +12,7 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.rows import sizes
 from streamnb.rows.files import opener
-from streamnb.rows.reading import Recycled
+from streamnb.rows.zarr_reading import Recycled
 
 PAD = 16  # newlines behind the text, for loops that look ahead
 _NEWLINE = ord("\n")

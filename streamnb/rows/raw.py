@@ -11,10 +11,10 @@ import numpy as np
 from streamnb.core import row_checks
 from streamnb.core.threads import in_order
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns, open_columns
-from streamnb.rows.reading import Clock
+from streamnb.rows.labels import RowColumns, open_columns
 from streamnb.rows.source import Source, multiple
 from streamnb.rows.tables import Fields, Tables, check_has
+from streamnb.rows.zarr_reading import Clock
 
 
 class Made(NamedTuple):

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from streamnb.core import label_checks, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.rows.block import Block
-from streamnb.rows.columns import AskBeside, RowColumns
+from streamnb.rows.labels import AskBeside, RowColumns
 from streamnb.rows.matrices import as_matrix
-from streamnb.rows.reading import timed
 from streamnb.rows.source import Source
+from streamnb.rows.zarr_reading import timed
 
 
 class StreamSource(Source):

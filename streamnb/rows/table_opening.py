@@ -9,8 +9,7 @@ from typing import Any
 
 from streamnb.core.messages import DataError
 from streamnb.rows.files import holds_numbers
-from streamnb.rows.lazy import is_dask
-from streamnb.rows.matrices import made_by
+from streamnb.rows.matrices import is_dask, made_by
 from streamnb.rows.table_columns import arrow
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, ParquetFiles
 from streamnb.rows.table_lines import LineTables

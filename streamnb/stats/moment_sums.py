@@ -11,9 +11,9 @@ from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats.both_moments import add_both, may_add_both
+from streamnb.stats.dense_tables import Table, renormalised
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
-from streamnb.stats.tables import Table, renormalised
 
 _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64

@@ -8,8 +8,8 @@ import numpy as np
 from streamnb.kernels import exact
 from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import residue_of
 from streamnb.stats.sparse_tables import AnyTable, alike
-from streamnb.stats.tables import residue_of
 
 HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
 

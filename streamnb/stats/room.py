@@ -7,7 +7,7 @@ import numpy as np
 from streamnb.kernels import exact
 from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.tables import residue_of
+from streamnb.stats.dense_tables import residue_of
 
 _Parts = tuple[np.ndarray, np.ndarray]  # of a list of sums: hi (n,) and lo (n_parts, n)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from streamnb.rows import sizes
 from streamnb.rows.boundary import checked
-from streamnb.rows.columns import open_columns
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.labels import open_columns
 
 X = np.random.default_rng(0).integers(0, 3, (23, 4)).astype(float)
 Y = np.arange(23) % 3

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core.messages import DataError
-from streamnb.rows.columns import open_columns
+from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import Made, RawSource, TableSource, TextSource
 from streamnb.rows.table_files import ParquetFiles
 from streamnb.rows.tables import Fields, FrameTable

@@ -12,8 +12,8 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide, run_scans
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable
-from streamnb.stats.tables import Table
 
 X = np.random.default_rng(0).gamma(1.0, size=(30, 3))
 Y = np.arange(30) % 2

@@ -14,9 +14,9 @@ import streamnb as snb
 from streamnb.core.memory import check_memory_limit, free_memory
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats import moment_sums
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.rests import with_and_without
 from streamnb.stats.sparse_tables import Runs, SparseTable
-from streamnb.stats.tables import Table
 from tests.support.saved import read_without_pickle
 from tests.support.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
 

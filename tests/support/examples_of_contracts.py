@@ -36,12 +36,12 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
-from streamnb.rows.columns import open_columns
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
+from streamnb.rows.labels import open_columns
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
@@ -50,9 +50,9 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
 from streamnb.rows.wrappers import CachedSource, FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
-from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
+from streamnb.scanning.user_tasks import _OfUser
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import SampleTask

@@ -13,9 +13,8 @@ from streamnb.core import label_checks, row_checks
 from streamnb.core.messages import DataError
 from streamnb.rows.boundary import csr_chunk
 from streamnb.rows.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, open_csr
-from streamnb.rows.layout import check_layout
-from streamnb.rows.lazy import computed, is_dask
-from streamnb.rows.reading import Cursor, Readers, check_complete
+from streamnb.rows.matrices import computed, is_dask
+from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_layout
 
 Beside = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits
 AskBeside = Callable[..., Beside]
