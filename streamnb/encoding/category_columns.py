@@ -17,8 +17,8 @@ from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.matrices import DATES
+from streamnb.rows.preparing import LearnedStep
 
 _WHOLE = 2.0**53  # whole numbers up to here have a float64 each
 

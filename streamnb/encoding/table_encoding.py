@@ -13,9 +13,8 @@ from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.ngrams import NGrams, columns_of, hashes_of
+from streamnb.encoding.ngrams import NGrams, columns_of, hashes_of, named
 from streamnb.encoding.table_scan import UnknownValues
-from streamnb.encoding.vocabulary import named
 from streamnb.rows.raw import Made, TableSource
 from streamnb.rows.table_columns import (
     CATEGORY,

@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import memory
 from streamnb.core.messages import listed, warn
-from streamnb.encoding.vocabulary import ENTRY_BYTES
+from streamnb.encoding.ngrams import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
 from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of

@@ -17,8 +17,7 @@ from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.ngrams import NGrams, check_n_features
-from streamnb.encoding.vocabulary import TokenCounts, TokenScan, named, names_of_hashed
+from streamnb.encoding.ngrams import NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
 from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -215,7 +214,9 @@ class TextEncoding(persistence.Parameters, Encoding):
         """The columns of these texts; `names` of hashed ones, where they are known."""
         if self.ngrams.vocabulary is not None:
             names = np.array([named(self.text or "text", token) for token in self.ngrams.vocabulary], object)
-        return rows.with_step(self.ngrams, self.n_columns, shown(self.ngrams), names, self)
+        made = rows.with_step(self.ngrams, self.n_columns, shown(self.ngrams), names, self)
+        made.names_last = self.ngrams.vocabulary is not None
+        return made
 
     def differs(self, other: Encoding) -> str:
         if not isinstance(other, TextEncoding):

@@ -13,7 +13,7 @@ from streamnb.encoding.learning import LearnsBins, check_learned, learned_by_fol
 from streamnb.encoding.opening import opened_for
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 

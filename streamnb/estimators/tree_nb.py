@@ -24,8 +24,7 @@ from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.passes.options import RunOptions
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.rows.column_maps import LearnedStep
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.solving import trees

@@ -17,14 +17,13 @@ from streamnb.rows.files import is_svmlight, unlike_zarr
 from streamnb.rows.in_anndata import is_anndata, named_frame, rows_of
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
-from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import open_columns, whole
 from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask
 from streamnb.rows.retries import persistently
 from streamnb.rows.source import Source
-from streamnb.rows.streams import StreamSource
 from streamnb.rows.zarr_reading import check_layout
 
 # ---- what X is -------------------------------------------------------------------------------------------------------

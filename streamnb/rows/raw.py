@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -32,7 +33,8 @@ class RawSource(Source):
     Parameters
     ----------
     raw : any
-        What holds them: it has `n_rows`, `nbytes` and `files`; `jobs(start, stop)`, which yields the number of a first
+        What holds them: it has `n_rows`, `nbytes` and `files`; `step`, rows whose multiples are reached without reading
+        those before; `jobs(start, stop)`, which yields the number of a first
         row and a function that reads rows from there on, with their `shape`, `nbytes`, `y` and `weight`; and
         `cut(start, stop)`, the same to be sent elsewhere.
     columns : RowColumns
@@ -94,7 +96,7 @@ class RawSource(Source):
 
     def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, tuple[float, float]]]:
         jobs = self._raw.jobs(start, self.n_rows if stop is None else stop)
-        return in_order(_Making(step), jobs, self._n_threads)
+        return in_order(partial(_decoded, step), jobs, self._n_threads)
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
@@ -103,6 +105,9 @@ class RawSource(Source):
 
     def layout(self) -> dict[str, str]:
         return {"the features": self._about}
+
+    def rows_near(self, n_rows: int) -> int:
+        return multiple(self._raw.step, n_rows)
 
     def with_step(
         self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
@@ -114,19 +119,14 @@ class RawSource(Source):
         return part
 
 
-class _Making:
-    """The rows of a job, and what is made of them; the time of both."""
-
-    def __init__(self, step: Any):
-        self._step = step
-
-    def __call__(self, job: tuple[int, Any]) -> tuple[int, Any, Any, tuple[float, float]]:
-        first_row, make = job
-        started = time.perf_counter()
-        raw = make()
-        read = time.perf_counter()
-        X = raw if self._step is None else self._step(raw, first_row)
-        return first_row, raw, X, (read - started, time.perf_counter() - read)
+def _decoded(step: Any, job: tuple[int, Any]) -> tuple[int, Any, Any, tuple[float, float]]:
+    """The raw rows of a job, and the columns that are made of them; the seconds of both."""
+    first_row, read = job
+    started = time.perf_counter()
+    raw = read()
+    done = time.perf_counter()
+    X = raw if step is None else step(raw, first_row)
+    return first_row, raw, X, (done - started, time.perf_counter() - done)
 
 
 class TableSource(RawSource):
@@ -169,9 +169,6 @@ class TableSource(RawSource):
         """What holds them."""
         return self._raw
 
-    def rows_near(self, n_rows: int) -> int:
-        return multiple(self.tables.step, n_rows)
-
     def named(self, column: Any, name: str) -> Any:
         if not isinstance(column, str):
             return column
@@ -191,17 +188,7 @@ class TextSource(RawSource):
     def named(self, column: Any, name: str) -> Any:
         return self._raw.column(column, name) if isinstance(column, str) else column
 
-    def rows_near(self, n_rows: int) -> int:
-        return max(n_rows, self._raw.unpacked_rows)
-
     @property
     def vocabulary(self) -> tuple[str, ...] | None:
         """The n-grams that have a column each, None where columns are hashed."""
         return getattr(self._step, "vocabulary", None)
-
-    def with_step(
-        self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
-    ) -> Self:
-        part = super().with_step(step, n_features, about, feature_names, encoding)
-        part.names_last = part.vocabulary is not None
-        return part

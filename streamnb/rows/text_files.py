@@ -186,7 +186,7 @@ class TextFiles:
             raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
         self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
-        self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)
+        self.step = max((file.rows[-1] for file in self._files if file.packed), default=1)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
 
     def _check_alike(self) -> None:
@@ -246,7 +246,7 @@ def _labels_of(job: Job) -> Any:
 class TextFolders:
     """A folder for each class, and in it a file for each row."""
 
-    unpacked_rows = 1
+    step = 1
 
     def __init__(self, folder: Path):
         classes = sorted(path for path in folder.iterdir() if path.is_dir())

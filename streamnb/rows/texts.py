@@ -137,7 +137,7 @@ class TextsInMemory:
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
     files: tuple[tuple[str, int], ...] = ()  # where others may read the same
-    unpacked_rows = 1  # that are read together, lest all before them be unpacked for each
+    step = 1
 
     def __init__(self, values: Any, table: Any = None):
         self._table = table  # that the values are a column of

@@ -8,7 +8,7 @@ from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
 from streamnb.problem.penalties import L1
-from streamnb.rows.column_maps import QUANTILE_NORMAL
+from streamnb.rows.preparing import QUANTILE_NORMAL
 from streamnb.rows.raw import TableSource
 from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS

@@ -25,7 +25,7 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.rows.column_maps import NONE
+from streamnb.rows.preparing import NONE
 from streamnb.rows.splits import check_learns
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_scores import GridScores

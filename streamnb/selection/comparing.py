@@ -11,8 +11,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.learned_maps import check_maps, learned_maps
-from streamnb.encoding.learning import LearnsBins, learned_by_fold, of_values
+from streamnb.encoding.learning import LearnsBins, check_maps, learned_by_fold, learned_maps, of_values
 from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
@@ -27,8 +26,7 @@ from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.column_maps import NONE
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import NONE, RowOptions
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.comparison import Comparison, Pair

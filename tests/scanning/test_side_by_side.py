@@ -7,9 +7,8 @@ import pytest
 
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.column_maps import LogColumns
 from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import LogColumns, RowOptions
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide, run_scans
 from streamnb.stats.dense_tables import Table

@@ -20,9 +20,8 @@ from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds
 from streamnb.encoding.category_columns import LevelScan
 from streamnb.encoding.counters import CountedColumns, CountTask
-from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table_scan import TableScan
-from streamnb.encoding.vocabulary import TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
@@ -38,7 +37,7 @@ from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
-from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import open_columns
@@ -48,7 +47,6 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.raw import RawSource, TableSource, TextSource
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.rows.streams import StreamSource
 from streamnb.rows.wrappers import CachedSource, FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
