@@ -14,6 +14,7 @@ from streamnb.encoding.category_columns import CategoryColumns, LevelScan, warn_
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.derived_sources import PreparedSource
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import (
     LOG1P,
@@ -28,7 +29,6 @@ from streamnb.rows.preparing import (
 )
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
-from streamnb.rows.wrappers import PreparedSource
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.value_counts import ValueCounts
 

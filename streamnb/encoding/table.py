@@ -168,9 +168,9 @@ class TableToLearn:
         self.task = TableScan(plan.parts(self._tables, self._kinds), plan.n_hashed, limit)
 
     @classmethod
-    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> TableToLearn:
-        """As `table` is asked by keywords."""
-        bound = signature(table).bind(X, y, weight=weight, **asked)
+    def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:
+        """As `table` takes them."""
+        bound = signature(table).bind(X, y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
         plan = _Plan(*(every[name] for name in PLANNED))

@@ -15,7 +15,7 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams, columns_of, hashes_of, named
 from streamnb.encoding.table_scan import UnknownValues
-from streamnb.rows.raw import Made, TableSource
+from streamnb.rows.raw import EncodedRows, TableSource
 from streamnb.rows.table_columns import (
     CATEGORY,
     DATE,
@@ -297,7 +297,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         """The kinds that went by the name of this one in 0.2.0."""
         return {NUMBER: MEASURED, DATE: DATES}.get(kind or "", ()) if self.zones is None else ()
 
-    def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> Made:
+    def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> EncodedRows:
         """The columns of some rows, as CSR."""
         made = self._indicators(rows, first_row, unknown)
         if not self.texts:
@@ -309,7 +309,7 @@ class TableEncoding(persistence.Parameters, Encoding):
             parts.append(grams(of_arrow(rows.columns.column(name), first_row, rows.where), first_row))
         return sp.hstack(parts, format="csr")
 
-    def _indicators(self, rows: TableRows, first_row: int, unknown: UnknownValues | None) -> Made:
+    def _indicators(self, rows: TableRows, first_row: int, unknown: UnknownValues | None) -> EncodedRows:
         """One value of each part, or none."""
         n_rows = rows.shape[0]
         places: list[np.ndarray] = []
@@ -334,7 +334,7 @@ def _columns_of(part: ColumnPart, code: Code, first: int, values: Any) -> np.nda
     return np.where(places < 0, NONE, places + np.int32(first))
 
 
-def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int]) -> Made:
+def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int]) -> EncodedRows:
     """Rows that have a value in each of these columns, (n_rows,) each, but where they are -1; values None are 1."""
     n_rows, width = shape[0], len(places)
     columns = np.empty((n_rows, width), np.int32)
@@ -349,7 +349,7 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
     flat = columns.reshape(-1)
     if not width or flat.min(initial=0) >= 0:
         indptr = np.arange(n_rows + 1, dtype=np.int32) * np.int32(width)
-        return Made(None if data is None else data.reshape(-1), flat, indptr, shape)
+        return EncodedRows(None if data is None else data.reshape(-1), flat, indptr, shape)
     there = columns >= 0
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
-    return Made(None if data is None else data[there], columns[there], indptr, shape)
+    return EncodedRows(None if data is None else data[there], columns[there], indptr, shape)

@@ -147,9 +147,9 @@ class TextsToLearn:
         self.task = TokenScan(grams, check_memory_limit(memory_limit))
 
     @classmethod
-    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> TextsToLearn:
-        """As `text` is asked by keywords."""
-        bound = signature(text).bind(X, y=y, weight=weight, **asked)
+    def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TextsToLearn:
+        """As `text` takes them."""
+        bound = signature(text).bind(X, y=y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
         rows = open_texts(X, every["text"], y, weight, check_n_threads(every["n_threads"]))

@@ -9,9 +9,9 @@ from streamnb.core import memory
 from streamnb.passes.dask_workers import client_for
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.rows.derived_sources import CachedSource, NarrowSource, cached, in_tiles
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.wrappers import CachedSource, NarrowSource, cached, in_tiles
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Trained

@@ -19,8 +19,8 @@ from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
 from streamnb.passes.team import Alone, Team
 from streamnb.rows.block import Block
+from streamnb.rows.derived_sources import in_tiles
 from streamnb.rows.source import Source
-from streamnb.rows.wrappers import in_tiles
 from streamnb.rows.zarr_reading import Clock, timed
 
 

@@ -18,7 +18,7 @@ from streamnb.rows.tables import Fields, Tables, check_has
 from streamnb.rows.zarr_reading import Clock
 
 
-class Made(NamedTuple):
+class EncodedRows(NamedTuple):
     """Rows as CSR arrays, as SciPy's classes have them; `data` is None where every value is 1."""
 
     data: np.ndarray | None
@@ -40,8 +40,8 @@ class RawSource(Source):
     columns : RowColumns
         Labels, weights and splits that do not come with the raw rows.
     step : callable, optional
-        Of raw rows and the number of the first one: SciPy CSR (n_rows, n_features), or `Made`; picklable. Without it
-        the blocks hold the raw rows.
+        Of raw rows and the number of the first one: SciPy CSR (n_rows, n_features), or `EncodedRows`; picklable.
+        Without it the blocks hold the raw rows.
     n_features : int, optional
         Columns of what it makes.
     about : str

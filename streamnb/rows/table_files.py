@@ -62,7 +62,7 @@ class ParquetFiles(BatchTables):
 
     def __init__(self, paths: list[str], n_threads: int):
         self._threads = n_threads > 1
-        schemas, lengths, sizes = zip(*in_order(_looked_at, paths, n_threads), strict=True)
+        schemas, lengths, sizes = zip(*in_order(_parquet_layout, paths, n_threads), strict=True)
         self.schema = common_schema(list(zip(paths, schemas, strict=True)))
         self._hold(list(lengths))
         self.files, self._sizes = with_sizes(paths), sum(sizes, Counter[str]())
@@ -78,7 +78,7 @@ class ParquetFiles(BatchTables):
 
         path, n_groups = self.files[part][0], len(self._lengths[part])
         strings = [name for name in self.fields.all if kind_of(self.schema.field(name).type) == CATEGORY]
-        with readable(path), pq.ParquetFile(path, read_dictionary=strings) as file:
+        with errors_named(path), pq.ParquetFile(path, read_dictionary=strings) as file:
             for group in range(place, n_groups):  # one by one: Arrow holds what it has read of all that it is asked for
                 yield from file.iter_batches(PIECE_ROWS, [group], self.fields.all, use_threads=self._threads)
 
@@ -87,14 +87,14 @@ class IPCFiles(BatchTables):
     """Files of Arrow IPC (Feather), one behind the other."""
 
     def __init__(self, paths: list[str], n_threads: int):
-        schemas, lengths, sizes = zip(*in_order(_looked_at_ipc, paths, n_threads), strict=True)
+        schemas, lengths, sizes = zip(*in_order(_ipc_layout, paths, n_threads), strict=True)
         self.schema = common_schema(list(zip(paths, schemas, strict=True)))
         self._hold(list(lengths))
         self.files, self.nbytes = with_sizes(paths), sum(sizes)
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         pa, path = arrow(), self.files[part][0]
-        with readable(path), pa.memory_map(path) as file:
+        with errors_named(path), pa.memory_map(path) as file:
             schema = pa.ipc.open_file(file).schema
             wanted = [schema.get_field_index(name) for name in self.fields.all]
             reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=wanted))
@@ -173,7 +173,7 @@ class DaskFrame(BatchTables):
 
 
 @contextmanager
-def readable(path: str) -> Iterator[None]:
+def errors_named(path: str) -> Iterator[None]:
     """Say of a file that cannot be read which one it is."""
     pa = arrow()
     try:
@@ -182,11 +182,11 @@ def readable(path: str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read ({error}); it is damaged, cut off, or of another format") from error
 
 
-def _looked_at(path: str) -> tuple[Any, list[int], Counter[str]]:
+def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
     """Of a Parquet file the schema, the rows of each group, and the bytes of each column."""
     import pyarrow.parquet as pq
 
-    with readable(path), pq.ParquetFile(path) as file:
+    with errors_named(path), pq.ParquetFile(path) as file:
         about, schema = file.metadata, file.schema_arrow
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
         sizes = Counter[str]()
@@ -196,10 +196,10 @@ def _looked_at(path: str) -> tuple[Any, list[int], Counter[str]]:
         return schema, [group.num_rows for group in groups], sizes
 
 
-def _looked_at_ipc(path: str) -> tuple[Any, list[int], int]:
+def _ipc_layout(path: str) -> tuple[Any, list[int], int]:
     """Of an IPC file the schema, the rows of each batch, and how large it is."""
     pa = arrow()
-    with readable(path), pa.memory_map(path) as file:
+    with errors_named(path), pa.memory_map(path) as file:
         schema = pa.ipc.open_file(file).schema
         reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # counts want one column
         return schema, [reader.get_batch(k).num_rows for k in range(reader.num_record_batches)], file.size()

@@ -13,7 +13,7 @@ from streamnb.core.threads import in_order
 from streamnb.rows.table_columns import CATEGORY, DATES, NOTHING, arrow, kind_of
 from streamnb.rows.table_files import common_schema
 from streamnb.rows.tables import Fields, Reading, Tables, one_batch
-from streamnb.rows.text_files import jobs_of, looked_through, with_sizes
+from streamnb.rows.text_files import index_file, jobs_of, with_sizes
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
 
 NO_FIELDS = Fields(())
@@ -49,7 +49,7 @@ class TableFormat(Format):
         try:
             return self._csv(piece, names, types, wrong) if self.kind == CSV else self._json(piece, names, types)
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-            rows = f"rows from {first_row} on" if not wrong else _of_another_width(first_row, wrong[0])
+            rows = f"rows from {first_row} on" if not wrong else _wrong_width(first_row, wrong[0])
             why = self._why(piece, types, first_row) or f"{rows} cannot be read as {self.kind}: {error}"
             raise DataError(f"{where}: {why}") from error
 
@@ -114,7 +114,7 @@ class TableFormat(Format):
             yield record if isinstance(record, dict) else f"no JSON object: {line[:SHOWN]!r}"
 
 
-def _of_another_width(first_row: int, row: Any) -> str:
+def _wrong_width(first_row: int, row: Any) -> str:
     return f"a row from {first_row} on has {row.actual_columns} columns, and the first line {row.expected_columns}"
 
 
@@ -137,18 +137,18 @@ class LineTables(Tables):
     """Files of CSV or of JSON lines, one behind the other; columns in `strings` are read as such."""
 
     def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
-        look = partial(looked_through, kind=None, named=frozenset(strings), read=read_table_format)
-        self._files = list(in_order(look, paths, n_threads))
+        index = partial(index_file, kind=None, named=frozenset(strings), read=read_table_format)
+        self._files = list(in_order(index, paths, n_threads))
         pa = arrow()
         schemas = [(file.path, pa.schema(list(file.form.types.items()))) for file in self._files]
         self.schema = common_schema(schemas)
-        self.unseen = self._nowhere(frozenset.intersection(*(file.form.unseen for file in self._files)))
+        self.unseen = self._absent(frozenset.intersection(*(file.form.unseen for file in self._files)))
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
         self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
         self.step = max((file.rows[-1] for file in self._files if file.packed), default=1)
 
-    def _nowhere(self, names: frozenset[str]) -> frozenset[str]:
+    def _absent(self, names: frozenset[str]) -> frozenset[str]:
         """Those of the names that no first rows have which no other row of any file has either."""
         for piece in (piece for file in self._files if names for _, _, piece in file.pieces(0)):
             if any(json.dumps(name, ensure_ascii=plain).encode() in piece for name in names for plain in (True, False)):

@@ -105,9 +105,7 @@ class TextFile:
                 yield self.rows[k], self.rows[k + 1], piece
 
 
-def looked_through(
-    path: str, kind: str | None, named: Any, labels: str = "y", read: Callable = read_format
-) -> TextFile:
+def index_file(path: str, kind: str | None, named: Any, labels: str = "y", read: Callable = read_format) -> TextFile:
     """A file, with the places of its rows; `read` tells its format, and where they begin."""
     offsets, rows = [0], [0]
     with opened_file(path) as file:
@@ -179,8 +177,8 @@ class TextFiles:
 
     def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
         self._named, self._n_threads = named, n_threads
-        look = partial(looked_through, kind=None, named=named, labels=labels)
-        self._files = list(in_order(look, paths, n_threads))
+        index = partial(index_file, kind=None, named=named, labels=labels)
+        self._files = list(in_order(index, paths, n_threads))
         self._check_alike()
         if not any(file.rows[-1] for file in self._files):
             raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")

@@ -259,7 +259,7 @@ def _encoded(asked: Any, given: Given) -> Encoded:
     try:
         if holds_raw_texts(X) or isinstance(asked.get("text"), str):
             return _texts(asked, given, words)
-        table = TableToLearn.asked(X, y, weight, asked)
+        table = TableToLearn.from_options(X, y, weight, asked)
     except TypeError as error:
         if "argument" not in str(error):
             raise
@@ -275,7 +275,7 @@ def _texts(asked: Mapping[str, Any], given: Given, words: dict[str, str]) -> Enc
         found = Encoded(text(X, y=y, weight=weight, **asked), given)  # hashed, or by tokens that are named
         found.given, found.words = (found.whole, None, None), words
         return found
-    texts = TextsToLearn.asked(X, y, weight, asked)
+    texts = TextsToLearn.from_options(X, y, weight, asked)
     return Learned(ToLearn(texts.task, texts.rows, texts.encoded), given, words)
 
 

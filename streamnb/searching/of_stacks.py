@@ -13,8 +13,8 @@ from streamnb.estimators.stacked_nb import StackedNB, reads_at_most
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.wrappers import FoldRows
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.contest import Judging, OneByOne
 from streamnb.searching.encodings import Encoded

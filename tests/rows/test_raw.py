@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.rows.labels import open_columns
-from streamnb.rows.raw import Made, RawSource, TableSource, TextSource
+from streamnb.rows.raw import EncodedRows, RawSource, TableSource, TextSource
 from streamnb.rows.table_files import ParquetFiles
 from streamnb.rows.tables import Fields, FrameTable
 from streamnb.rows.texts import TextsInMemory
@@ -37,7 +37,7 @@ class Numbers:
 
 def ones(raw, first_row):
     assert raw.at[0] == first_row
-    return Made(None, raw.at.astype(np.int32), np.arange(len(raw.at) + 1), (len(raw.at), 5))
+    return EncodedRows(None, raw.at.astype(np.int32), np.arange(len(raw.at) + 1), (len(raw.at), 5))
 
 
 def test_what_is_made_may_be_ones_alone():

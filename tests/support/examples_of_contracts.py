@@ -35,6 +35,14 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
+from streamnb.rows.derived_sources import (
+    CachedSource,
+    FoldRows,
+    NarrowSource,
+    PreparedSource,
+    TiledSource,
+    WrappedSource,
+)
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource, StreamSource
@@ -47,7 +55,6 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.raw import RawSource, TableSource, TextSource
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.rows.wrappers import CachedSource, FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
 from streamnb.scanning.user_tasks import _OfUser

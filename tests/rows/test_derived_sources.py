@@ -12,10 +12,10 @@ import streamnb as snb
 from streamnb.passes.dask_workers import reachable
 from streamnb.rows import sizes
 from streamnb.rows.boundary import checked
+from streamnb.rows.derived_sources import CachedSource, FoldRows, NarrowSource, PreparedSource, cached, in_tiles
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.splits import Folding, fold_numbers
-from streamnb.rows.wrappers import CachedSource, FoldRows, NarrowSource, PreparedSource, cached, in_tiles
 
 X = np.arange(24.0).reshape(12, 2)
 Y, W = np.arange(12) % 3, np.arange(1.0, 13.0)
