@@ -5,15 +5,14 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.table_columns import CATEGORY, DATES, NOTHING, arrow, kind_of
 from streamnb.rows.table_files import common_schema
-from streamnb.rows.tables import Fields, Reading, Tables, one_batch
-from streamnb.rows.text_files import index_file, jobs_of, with_sizes
+from streamnb.rows.tables import Fields, Tables, one_batch
+from streamnb.rows.text_files import LineFiles, index_file
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
 
 NO_FIELDS = Fields(())
@@ -133,20 +132,16 @@ def _fits(value: Any, dtype: Any) -> bool:
     return kind != "boolean" or isinstance(value, bool) or str(value).lower() in ("true", "false", "0", "1")
 
 
-class LineTables(Tables):
+class LineTables(LineFiles, Tables):
     """Files of CSV or of JSON lines, one behind the other; columns in `strings` are read as such."""
 
     def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
         index = partial(index_file, kind=None, named=frozenset(strings), read=read_table_format)
-        self._files = list(in_order(index, paths, n_threads))
+        LineFiles.__init__(self, list(in_order(index, paths, n_threads)))
         pa = arrow()
         schemas = [(file.path, pa.schema(list(file.form.types.items()))) for file in self._files]
         self.schema = common_schema(schemas)
         self.unseen = self._absent(frozenset.intersection(*(file.form.unseen for file in self._files)))
-        self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
-        self.nbytes = sum(file.offsets[-1] for file in self._files)
-        self.step = max((file.rows[-1] for file in self._files if file.packed), default=1)
 
     def _absent(self, names: frozenset[str]) -> frozenset[str]:
         """Those of the names that no first rows have which no other row of any file has either."""
@@ -161,9 +156,6 @@ class LineTables(Tables):
         part = super().selected(fields)
         part._files = [replace(file, form=file.form.selected(self.schema, fields)) for file in self._files]
         return part
-
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        return jobs_of(self._files, self._firsts, start, stop)
 
 
 def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: str) -> tuple[TableFormat, int]:

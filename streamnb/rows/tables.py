@@ -114,6 +114,11 @@ class Tables:
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         """What makes the rows in [start, stop), piece by piece in order; threads may call it."""
+        for first in range(start, stop, PIECE_ROWS):
+            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
+
+    def _rows(self, start: int, stop: int) -> TableRows:
+        """The rows in [start, stop) of what is in memory; other subclasses have `jobs` of their own."""
         raise NotImplementedError
 
     def cut(self, start: int, stop: int) -> Self:
@@ -133,10 +138,6 @@ class ArrowTable(Tables):
         part._table = self._table.select(fields.all)
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for first in range(start, stop, PIECE_ROWS):
-            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
-
     def _rows(self, start: int, stop: int) -> TableRows:
         return self.fields.rows(one_batch(self._table.slice(start, stop - start)), start)
 
@@ -147,10 +148,6 @@ class FrameTable(Tables):
     def __init__(self, frame: Any):
         self._frame, self.schema = frame, schema_of_frame(frame)
         self.n_rows, self.nbytes = len(frame), int(frame.memory_usage(index=False).sum())
-
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for first in range(start, stop, PIECE_ROWS):
-            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
 
     def _rows(self, start: int, stop: int) -> TableRows:
         names = self.fields.all
