@@ -13,7 +13,7 @@ from streamnb.rows.table_columns import CATEGORY, DATES, NOTHING, arrow, kind_of
 from streamnb.rows.table_files import common_schema
 from streamnb.rows.tables import Fields, Tables, one_batch
 from streamnb.rows.text_files import LineFiles, index_file
-from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
+from streamnb.rows.text_formats import BOM, CSV, JSON, Format, csv_heading, whole_lines
 
 NO_FIELDS = Fields(())
 SHOWN = 60  # letters of a wrong value in a message
@@ -53,26 +53,15 @@ class TableFormat(Format):
             raise DataError(f"{where}: {why}") from error
 
     def _csv(self, piece: bytes, names: Any, types: dict[str, Any], wrong: list[Any]) -> Any:
-        from pyarrow import csv as reader
-
         def refuse(row: Any) -> str:
             wrong.append(row)
             return "error"
 
-        convert = reader.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True)
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
-        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
-        source = arrow().BufferReader(piece)
-        return reader.read_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+        return self.read_csv(piece, names, types, refuse)
 
     def _json(self, piece: bytes, names: Any, types: dict[str, Any]) -> Any:
-        from pyarrow import json as reader
-
         schema = None if names is None and not types else arrow().schema(list(types.items()))
-        others = "infer" if names is None else "ignore"
-        parse = reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1)
-        return reader.read_json(arrow().BufferReader(piece), read_options=read, parse_options=parse)
+        return self.read_json(piece, schema, "infer" if names is None else "ignore")
 
     def _why(self, piece: bytes, types: dict[str, Any], first_row: int) -> str | None:
         """What is wrong with the first row that is, where it is a value of another type or no JSON."""
@@ -161,16 +150,11 @@ class LineTables(LineFiles, Tables):
 def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: str) -> tuple[TableFormat, int]:
     """What the first lines of a file tell: its format with the types of its columns, and where its rows begin."""
     pa = arrow()
-    begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     if kind == CSV:
-        first = first_record(head[begin:])
-        heading = first.decode("utf-8", "replace")
-        delimiter = max(",;\t|", key=heading.count)
-        names = next(csv.reader([heading], delimiter=delimiter), [])
+        names, delimiter, begin = csv_heading(head, ",;\t|")
         form = TableFormat(kind, names=tuple(names), delimiter=delimiter)
-        begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
     elif kind == JSON:
-        form = TableFormat(kind)
+        form, begin = TableFormat(kind), len(BOM) if head.startswith(BOM) else 0
     else:
         raise DataError(f"{where} is no table that is known; it should be Parquet, Arrow IPC, CSV or JSON lines")
     sample = whole_lines(head[begin:], form)

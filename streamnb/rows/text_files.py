@@ -21,7 +21,7 @@ from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.kernels.ngrams import count_lines
 from streamnb.rows.files import unpacked_name
-from streamnb.rows.text_formats import ENDINGS, LINES, Format, read_format
+from streamnb.rows.text_formats import BOM, ENDINGS, LINES, Format, read_format
 from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts, pyarrow_for
 
 LONGEST = 1 << 30  # bytes of a line; Arrow numbers those of a piece in 32 bits
@@ -114,7 +114,7 @@ def index_file(path: str, kind: str | None, named: Any, labels: str = "y", read:
         while more and b"\n" not in rest:  # labels and columns are told by a whole line
             rest += (more := read_exactly(file, max(PIECE_BYTES, len(rest)), path))
         form, begin = read(rest, kind or kind_of(path), named, path)
-        begin = max(begin, 3 if rest.startswith(b"\xef\xbb\xbf") else 0)
+        begin = max(begin, len(BOM) if rest.startswith(BOM) else 0)
         offsets[0], rest = begin, rest[begin:]
         while True:
             n, end = _rows_in(rest, form)
@@ -267,7 +267,7 @@ class TextFolders:
         parts = []
         for path, _ in self.files[start:stop]:
             with opened_file(path) as file:
-                parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
+                parts.append(read_exactly(file, LONGEST, path).removeprefix(BOM))
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
 

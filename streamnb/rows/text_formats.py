@@ -13,6 +13,7 @@ from streamnb.rows.tables import labels_of, weights_of
 from streamnb.rows.texts import Texts, of_arrow, pyarrow_for
 
 LINES, JSON, CSV = "lines", "JSON lines", "CSV"
+BOM = b"\xef\xbb\xbf"
 ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV}
 
 
@@ -55,13 +56,8 @@ class Format:
 
     def _of_json(self, piece: bytes, first_row: int, where: str) -> Any:
         pa = pyarrow_for("JSON lines")
-        from pyarrow import json as reader
-
-        schema = pa.schema([(self.text, pa.string()), *self.types.items()])
-        parse = reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1)
         try:
-            return reader.read_json(pa.BufferReader(piece), read_options=read, parse_options=parse)
+            return self.read_json(piece, pa.schema([(self.text, pa.string()), *self.types.items()]))
         except pa.ArrowInvalid as error:
             self._raise_bad_json(piece, first_row, where, error)
 
@@ -87,22 +83,28 @@ class Format:
 
     def _of_csv(self, piece: bytes, first_row: int, where: str) -> Any:
         pa = pyarrow_for("CSV")
-        from pyarrow import csv as reader
-
-        convert = reader.ConvertOptions(
-            include_columns=[self.text, *self.beside],
-            column_types=dict([(self.text, pa.string()), *self.types.items()]),
-            check_utf8=False,
-            null_values=[""],
-            strings_can_be_null=True,
-        )
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
-        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        types = {self.text: pa.string()} | self.types
         try:
-            source = pa.BufferReader(piece)
-            return reader.read_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+            return self.read_csv(piece, [self.text, *self.beside], types, check_utf8=False, null_values=[""])
         except pa.ArrowInvalid as error:
             raise DataError(f"{where}: rows from {first_row} on cannot be read as CSV: {error}") from error
+
+    def read_json(self, piece: bytes, schema: Any, others: str = "ignore") -> Any:
+        """Whole lines of JSON as a table of Arrow with these columns, and `others` as Arrow takes them."""
+        from pyarrow import BufferReader, json
+
+        parse = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        read = json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        return json.read_json(BufferReader(piece), read_options=read, parse_options=parse)
+
+    def read_csv(self, piece: bytes, names: Any, types: Any, refuse: Any = None, **convert: Any) -> Any:
+        """Whole lines of CSV as a table of Arrow: columns of these names and types, all where `names` is None."""
+        from pyarrow import BufferReader, csv
+
+        options = csv.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True, **convert)
+        read = csv.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
+        parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
+        return csv.read_csv(BufferReader(piece), read_options=read, parse_options=parse, convert_options=options)
 
 
 def lines_of(piece: bytes, where: str) -> Texts:
@@ -128,18 +130,13 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
         raise ValueError(f"text=None, but {where} is {kind}; name the field that holds the text")
     if kind == JSON:
         return _of_json_head(head, Format(kind, named["text"], named["y"], named["weight"]), where), 0
-    begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    first = first_record(head[begin:])
-    heading = first.decode("utf-8", "replace")
-    delimiter = max(",;\t", key=heading.count)
-    names = next(csv.reader([heading], delimiter=delimiter), [])
+    names, delimiter, begin = csv_heading(head, ",;\t")
     for name in filter(None, named.values()):
         if names.count(name) != 1:
             what = "is the name of several columns" if name in names else "is no column"
-            like = " (it looks like JSON)" if heading.startswith("{") else ""
+            like = " (it looks like JSON)" if head.removeprefix(BOM).startswith(b"{") else ""
             raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}{like}")
     form = Format(kind, named["text"], named["y"], named["weight"], tuple(names), delimiter)
-    begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
     sample = whole_lines(head[begin:], form)
     return _with_types(form, form._of_csv(sample, 0, where)) if sample.strip() else form, begin
 
@@ -191,6 +188,16 @@ def _type_of(value: Any, name: str, where: str) -> Any:
 def _fits(value: Any, kind: Any) -> bool:
     takes = {"string": str, "bool": bool, "int64": int, "double": int | float}[str(kind)]
     return isinstance(value, takes) and isinstance(value, bool) == (str(kind) == "bool")
+
+
+def csv_heading(head: bytes, delimiters: str) -> tuple[list[str], str, int]:
+    """The names of the columns of CSV, the delimiter that parts them most, and where the rows begin."""
+    begin = len(BOM) if head.startswith(BOM) else 0
+    first = first_record(head[begin:])
+    heading = first.decode("utf-8", "replace")
+    delimiter = max(delimiters, key=heading.count)
+    begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
+    return next(csv.reader([heading], delimiter=delimiter), []), delimiter, begin
 
 
 def first_record(head: bytes) -> bytes:
