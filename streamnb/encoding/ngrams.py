@@ -93,14 +93,14 @@ class NGrams(persistence.Parameters):
     def __call__(self, texts: Texts, first_row: int = 0) -> sp.csr_array:
         """Counts of n-grams, (n_rows, n_columns) float32 with sorted columns."""
         texts, table = self.readable(texts, first_row)
-        room = _Room(self, texts)
+        buffers = _Buffers(self, texts)
         ngrams.count_ngrams(
             texts.buffer, texts.starts, texts.stops, table, self._ranges, self._seeds, self._known,
-            self.n_columns, int(self.alternate_sign), room.line, room.units, room.hashes, *room.keys, room.places,
-            room.indptr, room.indices, room.data,
+            self.n_columns, int(self.alternate_sign), buffers.line, buffers.units, buffers.hashes,
+            *buffers.keys, buffers.places, buffers.indptr, buffers.indices, buffers.data,
         )  # fmt: skip
-        n = int(room.indptr[-1])
-        arrays = room.data[:n], room.indices[:n], room.indptr
+        n = int(buffers.indptr[-1])
+        arrays = buffers.data[:n], buffers.indices[:n], buffers.indptr
         return sp.csr_array(arrays, shape=(texts.shape[0], self.n_columns))
 
     def readable(self, texts: Texts, first_row: int) -> tuple[Texts, np.ndarray]:
@@ -198,7 +198,7 @@ def columns_of(hashes: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndar
     return (hashes ^ -negative) + negative & (n_features - 1), 1 - 2 * negative
 
 
-class _Room:
+class _Buffers:
     """Memory that the kernel works in, and what it leaves."""
 
     def __init__(self, of: NGrams, texts: Texts):

@@ -55,7 +55,7 @@ class TableCounts:
         self.of_parts: list[Any] = [
             LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
         ]
-        self._waiting: dict[int, tuple[Any, np.ndarray]] = {}  # values of categories of the last blocks, and counts
+        self._pending: dict[int, tuple[Any, np.ndarray]] = {}  # values of categories of the last blocks, and counts
 
     @property
     def nbytes(self) -> int:
@@ -82,23 +82,23 @@ class TableCounts:
     def _add_levels(self, k: int, coded: Coded) -> None:
         """Count values, by their places as long as blocks have the same ones."""
         counts = coded.counts()
-        if k in self._waiting and alike(self._waiting[k][0], coded.values):
-            self._waiting[k][1][:] += counts
+        if k in self._pending and alike(self._pending[k][0], coded.values):
+            self._pending[k][1][:] += counts
         else:
-            self._settle(k)
-            self._waiting[k] = coded.values, counts
+            self._flush(k)
+            self._pending[k] = coded.values, counts
 
-    def _settle(self, k: int) -> None:
-        """Add what waits."""
-        if k in self._waiting:
-            values, counts = self._waiting.pop(k)
+    def _flush(self, k: int) -> None:
+        """Add pending counts."""
+        if k in self._pending:
+            values, counts = self._pending.pop(k)
             seen = np.flatnonzero(counts[:-1])
             of_values = strings_of(self.parts[k], values)[seen].tolist()
             self.of_parts[k].add(dict(zip(of_values, counts[seen].tolist(), strict=True)), int(counts[-1]))
 
     def finish(self) -> "TableCounts":
         for k in range(len(self.parts)):
-            self._settle(k)
+            self._flush(k)
         return self
 
     def arrays(self) -> dict[str, Any]:
