@@ -100,7 +100,7 @@ class RawSource(Source):
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
-        part._raw, part.reading, part.making = self._raw.cut(start, stop), Clock(), Clock()
+        part.reading, part.making = Clock(), Clock()
         return part
 
     def layout(self) -> dict[str, str]:

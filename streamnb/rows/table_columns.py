@@ -209,9 +209,6 @@ class TableRows:
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, columns=self.columns.take(arrow().array(rows)), y=y, weight=weight)
 
-    def copy(self) -> "TableRows":
-        return self  # which nobody changes
-
 
 class Coded(NamedTuple):
     """Values (n_values,), and of each row the place of its own among them, n_values where it is missing.

@@ -121,10 +121,6 @@ class Tables:
         """The rows in [start, stop) of what is in memory; other subclasses have `jobs` of their own."""
         raise NotImplementedError
 
-    def cut(self, start: int, stop: int) -> Self:
-        """The same, to be sent elsewhere for these rows."""
-        return self
-
 
 class ArrowTable(Tables):
     """A table of Arrow in memory."""

@@ -223,9 +223,6 @@ class TextFiles(LineFiles):
         parts = in_order(_labels_of, files.jobs(0, files.n_rows), self._n_threads)
         return np.concatenate(list(parts))
 
-    def cut(self, start: int, stop: int) -> "TextFiles":
-        return copy(self)
-
 
 def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Texts:
     texts = file.form.texts(piece, whole[0], file.path)
@@ -278,6 +275,3 @@ class TextFolders:
         part = copy(self)
         part._labels = None
         return part
-
-    def cut(self, start: int, stop: int) -> "TextFolders":
-        return self
