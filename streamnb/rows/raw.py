@@ -1,4 +1,4 @@
-"""Raw rows, texts or tables, whose features are made as they are read."""
+"""Raw rows, texts or tables, which are decoded and encoded as columns block by block, as they are read."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -34,9 +34,8 @@ class RawSource(Source):
     ----------
     raw : any
         What holds them: it has `n_rows`, `nbytes` and `files`; `step`, rows whose multiples are reached without reading
-        those before; `jobs(start, stop)`, which yields the number of a first
-        row and a function that reads rows from there on, with their `shape`, `nbytes`, `y` and `weight`; and
-        `cut(start, stop)`, the same to be sent elsewhere.
+        those before; and `jobs(start, stop)`, which yields the number of a first row and a function that reads rows
+        from there on, with their `shape`, `nbytes`, `y` and `weight`.
     columns : RowColumns
         Labels, weights and splits that do not come with the raw rows.
     step : callable, optional
