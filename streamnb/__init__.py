@@ -11,7 +11,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "scan": "scanning.class_scan",
     "plan": "scanning.planning",
-    "accumulate": "scanning.accumulating",
+    "accumulate": "scanning.user_tasks",
     "PassTask": "passes.contract",
     "fold_numbers": "rows.splits",
     "ClassStats": "stats.class_stats",

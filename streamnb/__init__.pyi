@@ -83,9 +83,9 @@ from streamnb.problem.together import Dirichlet as Dirichlet
 from streamnb.rows.in_svmlight import svmlight as svmlight
 from streamnb.rows.splits import fold_numbers as fold_numbers
 from streamnb.rows.writing import write_csr as write_csr
-from streamnb.scanning.accumulating import accumulate as accumulate
 from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.planning import plan as plan
+from streamnb.scanning.user_tasks import accumulate as accumulate
 from streamnb.searching.comparing import compare as compare
 from streamnb.searching.comparison import Comparison as Comparison
 from streamnb.searching.found import Search as Search

@@ -8,20 +8,20 @@ from typing import Any
 
 import click
 
-from streamnb.cli import fitting, reading
+from streamnb.cli import fit_commands, read_commands
 from streamnb.cli.output import BarLines, say
 from streamnb.passes import stopping
 
 DATA, USE = 1, 2
 COMMANDS = (
-    reading.convert,
-    reading.plan,
-    fitting.fit,
-    fitting.search,
-    reading.predict,
-    reading.evaluate,
-    reading.inspect,
-    reading.export,
+    read_commands.convert,
+    read_commands.plan,
+    fit_commands.fit,
+    fit_commands.search,
+    read_commands.predict,
+    read_commands.evaluate,
+    read_commands.inspect,
+    read_commands.export,
 )
 
 

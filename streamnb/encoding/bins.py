@@ -15,7 +15,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.stats.value_counts import CountingValues, ValueCells, ValueCounts
 
 STRATEGIES = ("quantile", "uniform")

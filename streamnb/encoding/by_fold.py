@@ -14,7 +14,7 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds, check_no_empty
 

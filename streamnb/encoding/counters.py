@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import label_checks, persistence, row_checks
-from streamnb.encoding.category_numbers import scattered
+from streamnb.encoding.category_columns import scattered
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
@@ -20,7 +20,7 @@ from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.category_counts import CategoryCounts, CountingCategories
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.tables import Table
+from streamnb.stats.dense_tables import Table
 
 BLOCK_BYTES = 1 << 23  # of rows at once: each block is sorted, and merged with those before
 

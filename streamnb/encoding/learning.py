@@ -1,27 +1,101 @@
-"""What is learned in a pass before the scan: bins, the quantile-normal map, values of categories; and its rows."""
+"""Learns what rows go through in a pass before the scan: bins, maps of columns, values of categories."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import persistence
+from streamnb.core import persistence, row_checks
 from streamnb.encoding.bins import BinEdges, ValueScan
 from streamnb.encoding.by_fold import StepsOfFolds, totals_of
-from streamnb.encoding.category_numbers import warn_of_distinct
-from streamnb.encoding.levels import CategoryColumns, LevelScan
-from streamnb.encoding.quantile_normal import quantile_normal
+from streamnb.encoding.category_columns import CategoryColumns, LevelScan, warn_of_distinct
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
-from streamnb.rows.column_maps import QUANTILE_NORMAL, LearnedStep, QuantileNormal
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.derived_sources import PreparedSource
 from streamnb.rows.opening import opened
-from streamnb.rows.prepared import PreparedSource
-from streamnb.rows.preparing import TRANSFORMS
+from streamnb.rows.preparing import (
+    LOG1P,
+    NONE,
+    QUANTILE_NORMAL,
+    TRANSFORMS,
+    ColumnMap,
+    LearnedStep,
+    LogColumns,
+    QuantileNormal,
+    map_name,
+)
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
+from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.value_counts import ValueCounts
+
+
+def learned_maps(
+    names: Iterable[str], rows: Source, options: RunOptions, who: str, folding: Folding | None
+) -> dict[str, StepsOfFolds]:
+    """Maps of these names, of all rows and of those outside each fold, from one pass; none of "none"."""
+    found = dict.fromkeys(names, StepsOfFolds())
+    if set(found) <= {NONE}:
+        return found
+    rows.check_read_again(f"{who} with maps=")
+    whole, outside, _ = totals_of(ValueScan(options.memory_limit), rows, options, folding)
+    if LOG1P in found:  # which columns have logarithms is told by all rows: those of a fold have to be mapped, too
+        found[LOG1P] = StepsOfFolds(LogColumns(whole.low > -1.0))
+    if QUANTILE_NORMAL in found:
+        found[QUANTILE_NORMAL] = StepsOfFolds(quantile_normal(whole), list(map(quantile_normal, outside)))
+    return found
+
+
+def check_maps(names: Iterable[str], transform: Any, normalize: Any) -> None:
+    """Refuse what would be done to values beside maps of columns."""
+    for name, value in (("transform", transform), ("normalize", normalize)):
+        if value is not None and list(names):
+            raise ValueError(
+                f"{name}={value!r} does not go with maps={list(names)}, which are of the columns as they are; take one "
+                "of the two"
+            )
+
+
+def check_applied(names: Iterable[str], applied: ColumnMap | None) -> None:
+    """Refuse statistics of other columns than those of one of the maps."""
+    done, asked = map_name(applied), list(names) or [NONE]
+    if done not in asked:
+        listed = " or ".join(map(repr, asked))
+        raise ValueError(
+            f"maps={listed} is applied in the scan, which had {done!r}; use fit of LinearNB or LinearNBCV, which learn "
+            "what it does to each column"
+        )
+
+
+def loaded_maps(others: Any, stats: ClassStats) -> dict[str, ClassStats]:
+    """Statistics of the same rows with other maps, out of a file, by the names of these."""
+    for name, other in others.items():
+        alike = isinstance(other, ClassStats) and map_name(other.options.columns) == name
+        if not alike or np.any(other.rows != stats.rows) or other.n_features != stats.n_features:
+            raise ValueError(f"statistics with maps={name!r} should be of the rows that the others are of")
+    return dict(others)
+
+
+N_QUANTILES = 1000
+
+
+def quantile_normal(counts: ValueCounts) -> QuantileNormal:
+    """From how often values occur; none may be missing."""
+    if counts.missing.any():
+        column = int(np.argmax(counts.missing > 0))
+        raise ValueError(
+            f"X has {counts.missing[column]} NaN in column {column}; 'quantile_normal' has no place for missing "
+            "values, snb.Bins has (Input X contains NaN.)"
+        )
+    quantiles = np.empty((len(counts.features), N_QUANTILES))
+    for row, cells, low, high in zip(quantiles, counts.features, counts.low, counts.high, strict=True):
+        up_to = np.cumsum(cells.counts)
+        ranks = np.ceil(np.linspace(0.0, up_to[-1], N_QUANTILES))
+        row[:] = np.clip(cells.tops(), low, high)[np.searchsorted(up_to, np.maximum(ranks, 1))]
+    return QuantileNormal(quantiles)
 
 
 class LearnsBins:
@@ -129,3 +203,61 @@ def check_learned(transform: Any, step: Any, coded: bool = False) -> Any:
 def _joined(pieces: list[Any]) -> Any:
     """Blocks of rows below each other."""
     return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenColumns(LearnedStep):
+    """The columns that are kept, and what becomes of them.
+
+    Attributes
+    ----------
+    taken : int
+        Columns that it takes.
+    columns : (n,) numbers of those that are kept, sorted
+    step : BinEdges, CategoryColumns or None
+        Of the kept columns.
+    """
+
+    taken: int
+    columns: np.ndarray
+    step: BinEdges | CategoryColumns | None
+
+    @classmethod
+    def of(cls, step: BinEdges | CategoryColumns | None, n_features: int, columns: np.ndarray) -> "ChosenColumns":
+        """Those columns of what a step was learned for."""
+        if isinstance(step, BinEdges):
+            step = BinEdges([step.edges[j] for j in columns], step.missing[columns])
+        elif isinstance(step, CategoryColumns):  # of which all are categories
+            step = CategoryColumns(len(columns), np.arange(len(columns)), [step.values[j] for j in columns])
+        return cls(n_features, columns, step)
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "ChosenColumns":
+        persistence.known(cls, state, "taken", "columns", "step")
+        columns, step = persistence.array("columns", state["columns"], ["i8"], (None,)), state["step"]
+        inside = persistence.is_a(int, state["taken"]) and np.isin(columns, np.arange(state["taken"])).all()
+        if not inside or not len(columns) or (np.diff(columns) <= 0).any():
+            raise ValueError("columns that are kept should be some of all, in order")
+        if not isinstance(step, BinEdges | CategoryColumns | None) or (step and step.n_features != len(columns)):
+            raise ValueError("the step of the columns that are kept should be of as many")
+        return cls(state["taken"], columns, step)
+
+    @property
+    def n_features(self) -> int:
+        return self.taken
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.columns) if self.step is None else self.step.n_columns
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
+        """The kept columns of a block of rows, or what is made of them."""
+        row_checks.check_n_features(chunk.shape[1], self.taken, "TreeNB")
+        some = chunk.of_columns(self.columns)
+        return sp.csr_array(some.to_matrix()) if self.step is None else self.step.applied(some)
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """Of the columns that it makes."""
+        some = [features[j] for j in self.columns]
+        return list(some) if self.step is None else self.step.names(some)

@@ -14,20 +14,30 @@ from streamnb.core.messages import warn
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.ngrams import NGrams, check_n_features
-from streamnb.encoding.table_codes import BinCodes, Code, HashedCodes, LevelCodes, PlainNumber
-from streamnb.encoding.table_encoding import TableEncoding, rows_of
+from streamnb.encoding.table_encoding import BinCodes, Code, HashedCodes, LevelCodes, PlainNumber, TableEncoding
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.in_tables import TableSource
+from streamnb.rows.raw import TableSource
+from streamnb.rows.table_columns import (
+    CATEGORY,
+    DATES,
+    LEVEL,
+    NOTHING,
+    WEEKDAYS,
+    ColumnPart,
+    arrow,
+    kind_of,
+    part_of,
+    parts_of_dates,
+    zones_of,
+)
 from streamnb.rows.table_opening import open_tables
-from streamnb.rows.table_types import CATEGORY, DATES, NOTHING, arrow, kind_of, zones_of
-from streamnb.rows.table_values import LEVEL, WEEKDAYS, ColumnPart, part_of, parts_of_dates
 from streamnb.rows.tables import Tables, check_has
 from streamnb.stats.value_counts import ValueCells
 
 MISSING = "level", "ignore"
-PLANNED = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features", "hashed"
+COLUMN_OPTIONS = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features", "hashed"
 
 
 def table(
@@ -136,10 +146,10 @@ def table(
     [1, 0, 1, 0]
     """
     n_threads = check_n_threads(n_threads)
-    plan = _Plan(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
-    given = TableToLearn(X, y, weight, groups, columns, plan, (n_threads, memory_limit))
-    counts, _ = run(given.task, given.rows, RunOptions(False, n_threads))
-    return given.encoded(counts)
+    options = _ColumnOptions(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
+    to_learn = TableToLearn(X, y, weight, groups, columns, options, (n_threads, memory_limit))
+    counts, _ = run(to_learn.task, to_learn.rows, RunOptions(False, n_threads))
+    return to_learn.encoded(counts)
 
 
 class TableToLearn:
@@ -147,41 +157,43 @@ class TableToLearn:
 
     _searched = False  # whether the arguments are those of an encoding in a search
 
-    def __init__(self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, plan: _Plan, run: tuple[int, Any]):
-        self._plan, (self._n_threads, memory_limit) = plan, run
-        self._tables = open_tables(X, plan.strings, self._n_threads)
-        self._kinds = plan.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
+    def __init__(
+        self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, options: _ColumnOptions, run: tuple[int, Any]
+    ):
+        self._options, (self._n_threads, memory_limit) = options, run
+        self._tables = open_tables(X, options.strings, self._n_threads)
+        self._kinds = options.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
         self._beside, self._groups = (y, weight), groups
         self._zones = zones_of(self._tables.schema)
-        self.rows = rows_of(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
+        self.rows = TableSource.of_columns(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
-        self.task = TableScan(plan.parts(self._tables, self._kinds), plan.n_hashed, limit)
+        self.task = TableScan(options.parts(self._tables, self._kinds), options.n_hashed, limit)
 
     @classmethod
-    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> TableToLearn:
-        """As `table` is asked by keywords."""
-        bound = signature(table).bind(X, y, weight=weight, **asked)
+    def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:
+        """As `table` takes them."""
+        bound = signature(table).bind(X, y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
-        plan = _Plan(*(every[name] for name in PLANNED))
+        checked = _ColumnOptions(*(every[name] for name in COLUMN_OPTIONS))
         run = check_n_threads(every["n_threads"]), every["memory_limit"]
-        found = cls(X, y, weight, every["groups"], every["columns"], plan, run)
+        found = cls(X, y, weight, every["groups"], every["columns"], checked, run)
         found._searched = True
         return found
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
         """The rows, with columns by these counts; unless `quiet`, what is left out is said."""
-        encoding = self._plan.encoding(counts, self._kinds, *self._beside, self._zones)
+        encoding = self._options.encoding(counts, self._kinds, *self._beside, self._zones)
         if not quiet:
             _warn_of(counts, [name for name in self._kinds if name not in encoding.columns], self._searched)
-        rows = rows_of(self._tables, encoding.columns, encoding.zones, *self._beside, self._n_threads)
+        rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._beside, self._n_threads)
         rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows
 
 
-class _Plan:
-    """What is asked of the columns."""
+class _ColumnOptions:
+    """The options of `table` that are about columns, checked."""
 
     def __init__(
         self,

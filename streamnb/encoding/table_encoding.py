@@ -1,6 +1,6 @@
 """How the columns of a table become columns of a model: what is kept of it with the model, and its file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
@@ -11,19 +11,161 @@ import scipy.sparse as sp
 from streamnb.core import persistence
 from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
+from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.ngrams import NGrams
-from streamnb.encoding.table_codes import NONE, Code, PlainNumber
-from streamnb.encoding.unknown_values import UnknownValues
-from streamnb.encoding.vocabulary import named
-from streamnb.rows.columns import open_columns
-from streamnb.rows.in_tables import TableSource
-from streamnb.rows.raw import Made
+from streamnb.encoding.ngrams import NGrams, columns_of, hashes_of, named
+from streamnb.encoding.table_scan import UnknownValues
+from streamnb.rows.raw import EncodedRows, TableSource
+from streamnb.rows.table_columns import (
+    CATEGORY,
+    DATE,
+    DATES,
+    INSTANT,
+    LEVEL,
+    MEASURED,
+    NOTHING,
+    NUMBER,
+    ColumnPart,
+    Remembered,
+    TableRows,
+    kind_of,
+    levels_of,
+    numbers_of,
+    strings_of,
+    takes,
+)
 from streamnb.rows.table_opening import is_table, open_tables
-from streamnb.rows.table_types import CATEGORY, DATE, DATES, INSTANT, MEASURED, NOTHING, NUMBER, kind_of, takes
-from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, Remembered, levels_of, numbers_of, strings_of
-from streamnb.rows.tables import Fields, TableRows, Tables, check_has, shown_names
+from streamnb.rows.tables import Tables, shown_names
 from streamnb.rows.texts import of_arrow
+
+NONE = -1  # no indicator
+
+
+class Code(persistence.Parameters):
+    """What becomes of the values of a `ColumnPart`: so many columns of the model, of which a row has one, or none."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes."""
+        raise NotImplementedError
+
+    @property
+    def kinds(self) -> list[tuple[str, int]]:
+        """As of an `Encoding`."""
+        return [("categorical", self.n_columns)]
+
+    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
+        """The column of each value and, last, of what is missing, (n_values + 1,) int32; -1 for none."""
+        raise NotImplementedError
+
+    def names(self, part: ColumnPart) -> list[str]:
+        """Of the columns."""
+        raise NotImplementedError
+
+    def _to_state(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+
+
+@persistence.register
+@dataclass(frozen=True)
+class LevelCodes(Code):
+    """An indicator of each value that was seen; of those that are rare or new together; of what is missing."""
+
+    values: list[str]
+    rare: bool = False
+    missing: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.values) + self.rare + self.missing
+
+    @cached_property
+    def _known(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.values)}
+
+    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
+        other = len(self.values) if self.rare else NONE
+        get = self._known.get
+        found = [get(value, other) for value in values]
+        found.append(self.n_columns - 1 if self.missing else NONE)
+        return np.array(found, np.int32)
+
+    def names(self, part: ColumnPart) -> list[str]:
+        rare = [f"{part.label} is rare"] if self.rare else []
+        return [*map(part.named, self.values), *rare, *([part.missing()] if self.missing else [])]
+
+
+@persistence.register
+@dataclass(frozen=True)
+class HashedCodes(Code):
+    """An indicator of the hash of each value, of columns that have too many of them."""
+
+    n_features: int
+    missing: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_features + self.missing
+
+    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
+        columns, _ = columns_of(hashes_of([part.named(value) for value in values]), self.n_features)
+        return np.append(columns, self.n_features if self.missing else NONE).astype(np.int32)
+
+    def names(self, part: ColumnPart) -> list[str]:
+        hashed = [f"{part.label}: hash {column}" for column in range(self.n_features)]
+        return [*hashed, *([part.missing()] if self.missing else [])]
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class BinCodes(Code):
+    """An indicator of the bin of each number."""
+
+    edges: BinEdges  # of one feature
+
+    @property
+    def n_columns(self) -> int:
+        return self.edges.n_columns
+
+    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
+        inner = self.edges.edges[0]
+        gap = len(inner) + 1 if self.edges.missing[0] else NONE
+        found = np.searchsorted(inner, values)
+        if values.dtype.kind == "f":
+            found = np.where(np.isnan(values), gap, found)
+        return np.append(found, gap).astype(np.int32)
+
+    def names(self, part: ColumnPart) -> list[str]:
+        return self.edges.names([part.label])
+
+
+@persistence.register
+@dataclass(frozen=True)
+class PlainNumber(Code):
+    """A number as it is, the median where it is missing, and an indicator of that."""
+
+    median: float
+    missing: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        return 1 + self.missing
+
+    @property
+    def kinds(self) -> list[tuple[str, int]]:
+        return [("gaussian", 1), *([("bernoulli", 1)] if self.missing else [])]
+
+    def filled(self, values: np.ndarray) -> np.ndarray:
+        """The number of each value and, last, of what is missing."""
+        return np.append(np.where(np.isnan(values), self.median, values), self.median)
+
+    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
+        """The indicator of what is missing."""
+        gap = 1 if self.missing else NONE
+        return np.append(np.where(np.isnan(values), gap, NONE), gap).astype(np.int32)
+
+    def names(self, part: ColumnPart) -> list[str]:
+        return [part.label, *([part.missing()] if self.missing else [])]
 
 
 @persistence.register
@@ -106,7 +248,7 @@ class TableEncoding(persistence.Parameters, Encoding):
             y, weight = self.y if y is None else y, self.weight if weight is None else weight
         strings = [name for name, kind in self.columns.items() if kind in (None, CATEGORY)]
         tables = open_tables(X, strings, n_cores())
-        rows = rows_of(tables, self.columns, self.zones, y, weight, n_cores())
+        rows = TableSource.of_columns(tables, self.columns, self.zones, y, weight, n_cores())
         return self.applied(rows, UnknownValues())
 
     def applied(self, rows: TableSource, unknown: UnknownValues | None = None) -> TableSource:
@@ -155,7 +297,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         """The kinds that went by the name of this one in 0.2.0."""
         return {NUMBER: MEASURED, DATE: DATES}.get(kind or "", ()) if self.zones is None else ()
 
-    def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> Made:
+    def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> EncodedRows:
         """The columns of some rows, as CSR."""
         made = self._indicators(rows, first_row, unknown)
         if not self.texts:
@@ -167,13 +309,13 @@ class TableEncoding(persistence.Parameters, Encoding):
             parts.append(grams(of_arrow(rows.columns.column(name), first_row, rows.where), first_row))
         return sp.hstack(parts, format="csr")
 
-    def _indicators(self, rows: TableRows, first_row: int, unknown: UnknownValues | None) -> Made:
+    def _indicators(self, rows: TableRows, first_row: int, unknown: UnknownValues | None) -> EncodedRows:
         """One value of each part, or none."""
         n_rows = rows.shape[0]
         places: list[np.ndarray] = []
         values: list[Any] = []
         for (part, code), first, place in zip(self.coded, self._firsts.tolist(), self._places, strict=False):
-            coded = coded_of(part, rows, first_row)
+            coded = levels_of(part, rows) if part.role == LEVEL else numbers_of(part, rows, first_row)
             if isinstance(code, PlainNumber):
                 places.append(np.full(n_rows, first, np.int32))
                 values.append(coded.spread(code.filled(coded.values)))
@@ -181,8 +323,8 @@ class TableEncoding(persistence.Parameters, Encoding):
                 found = place(coded.values)
                 places.append(coded.spread(found))
                 values.append(None)
-                if unknown is not None:
-                    unknown.add(part, code, coded, found)
+                if unknown is not None and isinstance(code, LevelCodes) and not code.rare and len(part.columns) == 1:
+                    unknown.add(part, code.values, coded, found)  # of rare ones new ones are some
         return _joined(places, values, (n_rows, self.n_columns))
 
 
@@ -192,12 +334,7 @@ def _columns_of(part: ColumnPart, code: Code, first: int, values: Any) -> np.nda
     return np.where(places < 0, NONE, places + np.int32(first))
 
 
-def coded_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
-    """The values of a part of some rows."""
-    return levels_of(part, rows) if part.role == LEVEL else numbers_of(part, rows, first_row)
-
-
-def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int]) -> Made:
+def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int]) -> EncodedRows:
     """Rows that have a value in each of these columns, (n_rows,) each, but where they are -1; values None are 1."""
     n_rows, width = shape[0], len(places)
     columns = np.empty((n_rows, width), np.int32)
@@ -212,29 +349,7 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
     flat = columns.reshape(-1)
     if not width or flat.min(initial=0) >= 0:
         indptr = np.arange(n_rows + 1, dtype=np.int32) * np.int32(width)
-        return Made(None if data is None else data.reshape(-1), flat, indptr, shape)
+        return EncodedRows(None if data is None else data.reshape(-1), flat, indptr, shape)
     there = columns >= 0
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
-    return Made(None if data is None else data[there], columns[there], indptr, shape)
-
-
-def rows_of(
-    tables: Tables,
-    kinds: Mapping[str, str | None],
-    zones: Mapping[str, str] | None,
-    y: Any,
-    weight: Any,
-    n_threads: int,
-) -> TableSource:
-    """Rows of a table whose blocks hold these columns, by what is known of them, as `Fields` have it.
-
-    Labels and weights are columns of it by name, or arrays.
-    """
-    names = {name: given if isinstance(given, str) else None for name, given in (("y", y), ("weight", weight))}
-    for argument, name in names.items():
-        check_has(tables.schema, [name] if name is not None else [], argument)
-    beside = [None if isinstance(given, str) else given for given in (y, weight)]
-    columns = open_columns(beside[0], beside[1], tables.n_rows, False)
-    here = tuple(name for name in kinds if name in tables.schema.names)
-    fields = Fields(here, names["y"], names["weight"], kinds=None if zones is None else kinds, zones=zones)
-    return TableSource(tables.selected(fields), columns, n_threads=n_threads)
+    return EncodedRows(None if data is None else data[there], columns[there], indptr, shape)

@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from threading import Lock
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.encoding.vocabulary import ENTRY_BYTES
+from streamnb.core.messages import listed, warn
+from streamnb.encoding.ngrams import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
+from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
 
 
@@ -53,7 +55,7 @@ class TableCounts:
         self.of_parts: list[Any] = [
             LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
         ]
-        self._waiting: dict[int, tuple[Any, np.ndarray]] = {}  # values of categories of the last blocks, and counts
+        self._pending: dict[int, tuple[Any, np.ndarray]] = {}  # values of categories of the last blocks, and counts
 
     @property
     def nbytes(self) -> int:
@@ -80,23 +82,23 @@ class TableCounts:
     def _add_levels(self, k: int, coded: Coded) -> None:
         """Count values, by their places as long as blocks have the same ones."""
         counts = coded.counts()
-        if k in self._waiting and alike(self._waiting[k][0], coded.values):
-            self._waiting[k][1][:] += counts
+        if k in self._pending and alike(self._pending[k][0], coded.values):
+            self._pending[k][1][:] += counts
         else:
-            self._settle(k)
-            self._waiting[k] = coded.values, counts
+            self._flush(k)
+            self._pending[k] = coded.values, counts
 
-    def _settle(self, k: int) -> None:
-        """Add what waits."""
-        if k in self._waiting:
-            values, counts = self._waiting.pop(k)
+    def _flush(self, k: int) -> None:
+        """Add pending counts."""
+        if k in self._pending:
+            values, counts = self._pending.pop(k)
             seen = np.flatnonzero(counts[:-1])
             of_values = strings_of(self.parts[k], values)[seen].tolist()
             self.of_parts[k].add(dict(zip(of_values, counts[seen].tolist(), strict=True)), int(counts[-1]))
 
     def finish(self) -> "TableCounts":
         for k in range(len(self.parts)):
-            self._settle(k)
+            self._flush(k)
         return self
 
     def arrays(self) -> dict[str, Any]:
@@ -153,3 +155,52 @@ def _of_numbers(cells: ValueCells, missing: int, known: np.ndarray) -> ValueCoun
     """Value counts of one column."""
     ends = known.min(initial=np.inf), known.max(initial=-np.inf)
     return ValueCounts((cells,), np.array([missing]), *(np.array([end]) for end in ends))
+
+
+class _Found(NamedTuple):
+    """What some rows have of a column: how many of them are of a value, and of an unknown one, such as `example`."""
+
+    n_rows: int
+    values: int
+    unknown: int
+    example: str
+
+
+class UnknownValues:
+    """Counts unknown values as rows are read, by several threads; once all are, it says where they are the most."""
+
+    def __init__(self) -> None:
+        self._found: dict[ColumnPart, list[_Found]] = {}
+        self._fitted: dict[ColumnPart, list[str]] = {}
+        self._warned, self._lock = False, Lock()
+
+    def __reduce__(self) -> Any:
+        return UnknownValues, ()  # elsewhere others are counted
+
+    def add(self, part: ColumnPart, fitted: list[str], coded: Coded, places: np.ndarray) -> None:
+        """Take the values of a part of some rows, and (n_values + 1,) the column of each, -1 where it has none."""
+        if self._warned:
+            return
+        counts = coded.counts()
+        unknown = np.flatnonzero((places[:-1] < 0) & (counts[:-1] > 0))
+        example = str(strings_of(part, coded.values)[unknown[0]]) if len(unknown) else ""
+        found = _Found(int(counts.sum()), int(counts[:-1].sum()), int(counts[unknown].sum()), example)
+        self._fitted[part] = fitted
+        self._found.setdefault(part, []).append(found)
+
+    def warn_of_most(self, n_rows: int) -> None:
+        """Warn, once, if so many rows were read by now."""
+        by_part = list(self._found.items())
+        with self._lock:
+            if self._warned or any(sum(one.n_rows for one in found) < n_rows for _, found in by_part):
+                return
+            self._warned = True
+        for part, found in by_part:
+            values, unknown = sum(one.values for one in found), sum(one.unknown for one in found)
+            if unknown > values / 2:
+                example = min(one.example for one in found if one.unknown)
+                fitted = listed(np.array(self._fitted[part], object))
+                warn(
+                    f"X: {unknown:,} of {values:,} values of {part.label!r} are none of those that were fitted, such "
+                    f"as {example!r}, and say nothing; fitted were {fitted}"
+                )

@@ -11,13 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import messages, persistence, row_checks
-from streamnb.rows.boundary import csr_chunk
+from streamnb.rows.boundary import Domain, csr_chunk
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.domain import Domain
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
-from streamnb.stats.tables import Table
 
 _WHO = "CategoricalNB (input X)"
 MOST = 2**31 - 1  # the highest category

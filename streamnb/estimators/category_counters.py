@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding import pseudo_counts
-from streamnb.encoding.category_numbers import as_numbers, warn_of_distinct
+from streamnb.encoding.category_columns import as_numbers, warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.estimators.preparation import names_of_columns
-from streamnb.explaining.tables import telling
+from streamnb.explaining.feature_tables import telling
 from streamnb.rows.matrices import made_by
 
 

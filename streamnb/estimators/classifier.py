@@ -18,7 +18,7 @@ from streamnb.evaluation.judging import judged_in_full
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 
 

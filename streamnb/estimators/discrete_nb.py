@@ -14,7 +14,7 @@ from streamnb.estimators.learned import learned, logs
 from streamnb.models.linear import LinearModel
 from streamnb.models.odds import OddsModel, sums_of_logs
 from streamnb.problem.schemes import Joint
-from streamnb.rows.domain import Domain
+from streamnb.rows.boundary import Domain
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamnb.core.types import Rows
 from streamnb.estimators.preparation import names_of_columns
-from streamnb.explaining import normals, tables
+from streamnb.explaining import feature_tables, normals
 from streamnb.models.linear import LinearModel
 
 
@@ -122,4 +122,4 @@ def explain(self: Any, X: Rows, class_: Any = None, against: Any = None) -> Any:
 
 def _kind(model: LinearModel) -> Any:
     """The module that explains such scores."""
-    return tables if normals.normals_of(model) is None else normals
+    return feature_tables if normals.normals_of(model) is None else normals

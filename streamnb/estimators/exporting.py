@@ -12,8 +12,8 @@ from streamnb.core import arguments, persistence
 from streamnb.core.replacing import replacing
 from streamnb.export.as_json import json_bytes
 from streamnb.export.as_onnx import onnx_bytes
+from streamnb.export.as_portable import portable
 from streamnb.export.as_sklearn import as_sklearn
-from streamnb.export.portable import portable
 from streamnb.export.raw_rows import of_numbers
 from streamnb.models.portable import PortableModel
 

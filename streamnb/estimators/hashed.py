@@ -12,9 +12,8 @@ from sklearn.utils.validation import validate_data
 from streamnb.core import arguments
 from streamnb.core.threads import check_n_threads
 from streamnb.core.types import PerRow, Rows
-from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of
+from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of, names_of_hashed
 from streamnb.encoding.text import text
-from streamnb.encoding.vocabulary import names_of_hashed
 from streamnb.rows.texts import TextsInMemory
 
 

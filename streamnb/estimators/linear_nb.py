@@ -9,8 +9,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.encoding.by_fold import StepsOfFolds
-from streamnb.encoding.column_maps import check_applied, check_maps, learned_maps
-from streamnb.encoding.learning import of_values
+from streamnb.encoding.learning import check_applied, check_maps, learned_maps, of_values
 from streamnb.estimators import densities, linear_predictions, posteriors
 from streamnb.estimators.classifier import Parameter, family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
@@ -29,8 +28,7 @@ from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.problem.references import OVERLAPS, check_added, check_reference, loaded_parameters
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing, class_probabilities
-from streamnb.rows.column_maps import NONE, ColumnMap
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import NONE, ColumnMap, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan

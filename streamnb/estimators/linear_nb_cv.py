@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, label_checks, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.column_maps import loaded_maps
+from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import METHODS, check_calibrated
@@ -25,8 +25,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty
 from streamnb.problem.points import at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.column_maps import map_name
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.candidates import of_columns_outside

@@ -7,13 +7,13 @@ import numpy as np
 
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import LearnsBins, check_learned, learned_by_fold, learned_levels, prepared, to_learn
-from streamnb.encoding.levels import CategoryColumns
 from streamnb.encoding.opening import opened_for
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 

@@ -18,7 +18,7 @@ from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import opened
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.passes.options import RunOptions
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE, NONE

@@ -24,8 +24,8 @@ from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
+from streamnb.rows.boundary import Domain
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.domain import Domain
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source

@@ -28,7 +28,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.rows.prepared import PreparedSource
+from streamnb.rows.derived_sources import PreparedSource
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
 from streamnb.scanning.side_by_side import run_scans

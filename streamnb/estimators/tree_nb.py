@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.chosen import ChosenColumns
-from streamnb.encoding.learning import LearnsBins, prepared
-from streamnb.encoding.levels import CategoryColumns
+from streamnb.encoding.category_columns import CategoryColumns
+from streamnb.encoding.learning import ChosenColumns, LearnsBins, prepared
 from streamnb.estimators import incremental
 from streamnb.estimators.classifier import Parameter, decision_function
 from streamnb.estimators.incremental import IncrementalClassifier
@@ -25,8 +24,7 @@ from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.passes.options import RunOptions
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.rows.column_maps import LearnedStep
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.solving import trees

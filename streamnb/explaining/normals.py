@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.explaining.tables import frame_of, listed, names_of, row_of, values_of
+from streamnb.explaining.feature_tables import frame_of, listed, names_of, row_of, values_of
 from streamnb.explaining.weights import number_of
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel

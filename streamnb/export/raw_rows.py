@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes
-from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.export.portable import indicators_of_bins
+from streamnb.encoding.table_encoding import BinCodes, Code, LevelCodes, TableEncoding
+from streamnb.export.as_portable import indicators_of_bins
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep
-from streamnb.rows.table_values import ColumnPart
+from streamnb.rows.table_columns import ColumnPart
 
 CURE = "save(path, stats=False), or streamnb export m.snb light.snb, keeps what makes the columns"
 

@@ -12,8 +12,8 @@ from streamnb.kernels import grid_scores, screen
 from streamnb.kernels.judge import top_class
 from streamnb.kernels.scores import score_cells
 from streamnb.models.grid_weights import DOUBLE, SINGLE, GridWeights
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.survey import Survey
 
 NEAREST = 2.0**-100  # that intercepts may be to the highest and still differ from it in single precision
 MARGINS = 1 << 17  # computed at once in double precision

@@ -25,9 +25,8 @@ from streamnb.passes.run import run
 from streamnb.problem.references import UNLABELLED
 from streamnb.problem.schemes import LabelReference, MultiLabel, Reference, Scheme, as_scheme, probabilities
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import checked
+from streamnb.rows.boundary import Domain, checked
 from streamnb.rows.chunk import Chunk, DenseChunk
-from streamnb.rows.domain import Domain
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.matching import merged_classes
 from streamnb.stats.moments import MOMENTS, TABLE

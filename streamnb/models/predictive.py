@@ -20,8 +20,8 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.priors import NormalInverseGamma, Pseudo
 from streamnb.problem.smoothing import Smoothing, class_probabilities
+from streamnb.rows.boundary import Domain
 from streamnb.rows.chunk import Chunk, CSRChunk
-from streamnb.rows.domain import Domain
 from streamnb.rows.preparing import transformed
 from streamnb.stats.class_stats import ClassStats
 

@@ -13,7 +13,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.rows.chunk import Chunk, CSRChunk
 from streamnb.rows.preparing import RowOptions
-from streamnb.stats.tables import Table
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.totals import whole
 
 _STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves"

@@ -10,7 +10,7 @@ from streamnb.core import persistence, row_checks
 from streamnb.models.linear import LinearModel
 from streamnb.rows.boundary import surveyed
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.splits import Folding
 
 MADE_BYTES = 16 << 20  # of margins at once

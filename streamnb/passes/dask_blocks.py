@@ -19,10 +19,9 @@ from streamnb.passes.progress import shape
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.columns import whole_column
-from streamnb.rows.lazy import dask_array, is_dask
-from streamnb.rows.matrices import as_matrix
-from streamnb.rows.reading import Clock
+from streamnb.rows.labels import whole_column
+from streamnb.rows.matrices import as_matrix, dask_array, is_dask
+from streamnb.rows.zarr_reading import Clock
 
 
 def on_dask_blocks(task: PassTask, rows: Any, progress: bool | None, client: Any) -> tuple[Any, Report]:

@@ -23,9 +23,9 @@ from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask
 from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
-from streamnb.rows.reading import Clock, timed
+from streamnb.rows.retries import ATTEMPTS, persistently, repeatedly
 from streamnb.rows.source import Source, row_ranges
-from streamnb.rows.stores import ATTEMPTS, persistently, repeatedly
+from streamnb.rows.zarr_reading import Clock, timed
 
 FAN_IN = 8  # results merged at once
 GROUP = FAN_IN**3  # results merged on the workers

@@ -19,9 +19,9 @@ from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
 from streamnb.passes.team import Alone, Team
 from streamnb.rows.block import Block
-from streamnb.rows.reading import Clock, timed
+from streamnb.rows.derived_sources import in_tiles
 from streamnb.rows.source import Source
-from streamnb.rows.tiles import in_tiles
+from streamnb.rows.zarr_reading import Clock, timed
 
 
 def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.reading import Clock
+from streamnb.rows.zarr_reading import Clock
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
 AT_ONCE = 0.002  # seconds in which rows come that nobody makes

@@ -13,9 +13,9 @@ from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
 from streamnb.problem.multinomial import Categorical, Multinomial
 from streamnb.problem.positive import Gamma, InverseGaussian
 from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
-from streamnb.rows.column_maps import MAPS
+from streamnb.rows.preparing import MAPS
+from streamnb.stats.dense_tables import columns_at_once
 from streamnb.stats.rests import HEAVY
-from streamnb.stats.tables import columns_at_once
 
 Formula = Callable[[], np.ndarray]
 

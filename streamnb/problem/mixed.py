@@ -13,9 +13,8 @@ from streamnb.problem.families import FAMILIES, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.together import Dirichlet
+from streamnb.rows.boundary import Domain, Survey
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.domain import Domain
-from streamnb.rows.survey import Survey
 from streamnb.stats.moments import MOMENTS
 
 ColumnNames = slice | np.ndarray

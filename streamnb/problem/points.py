@@ -8,7 +8,7 @@ from streamnb.core import persistence
 from streamnb.problem.penalties import Penalty, TopK
 from streamnb.problem.pull import Pull
 from streamnb.problem.shrinkage import LEDOIT_WOLF
-from streamnb.rows.column_maps import MAPS
+from streamnb.rows.preparing import MAPS
 
 
 def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:

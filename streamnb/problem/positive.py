@@ -10,7 +10,7 @@ from scipy.special import digamma
 
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, FLOOR, Family, column_blocks
-from streamnb.stats.tables import columns_at_once
+from streamnb.stats.dense_tables import columns_at_once
 
 
 class _Positive(Family):

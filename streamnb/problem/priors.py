@@ -15,7 +15,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.problem.family import Family, column_blocks
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.tables import columns_at_once
+from streamnb.stats.dense_tables import columns_at_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)

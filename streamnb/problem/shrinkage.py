@@ -4,7 +4,7 @@ import numbers
 from typing import Any
 
 from streamnb.core import arguments
-from streamnb.rows.column_maps import MAPS, NONE
+from streamnb.rows.preparing import MAPS, NONE
 
 COVARIANCES = ("diagonal", "own", "pooled", "full")
 LEDOIT_WOLF = "ledoit_wolf"  # in place of g: by the rows, without cross-validation

@@ -1,9 +1,11 @@
-"""Some rows as they were read."""
+"""A block: some rows as they were read, cut and joined with its neighbours."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,3 +30,53 @@ class Block:
         if isinstance(self.X, dict):
             return next(iter(self.X.values())).shape[0]
         return len(self.X[2]) - 1 if isinstance(self.X, tuple) else self.X.shape[0]
+
+    def cut(self, start: int, stop: int) -> "Block":
+        """Some of its rows, by their numbers among all rows."""
+        n_rows, first, last = self.n_rows, start - self.first_row, stop - self.first_row
+        if last - first == n_rows:
+            return self
+        X: Any = _of_arrays(self.X, first, last) if isinstance(self.X, tuple) else self.X[first:last]
+        beside = {name: getattr(self, name) for name in ("y", "weight", "split")}
+        beside = {name: part if part is None else part[first:last] for name, part in beside.items()}
+        nbytes = self.nbytes * last // n_rows - self.nbytes * first // n_rows
+        return replace(self, X=X, **beside, first_row=start, nbytes=nbytes)
+
+
+def _of_arrays(X: Any, first: int, last: int) -> Any:
+    data, indices, indptr, n_features = X
+    stored = slice(int(indptr[first] - indptr[0]), int(indptr[last] - indptr[0]))
+    return None if data is None else data[stored], indices[stored], indptr[first : last + 1], n_features
+
+
+def joined(blocks: list[Block]) -> Iterator[Block]:
+    """Neighbours as one block; as they are where they are of several kinds, which is for others to refuse."""
+    if len(blocks) < 2 or len({_kind(block) for block in blocks}) > 1:
+        yield from blocks
+        return
+    X: Any = [block.X for block in blocks]
+    if isinstance(X[0], tuple):
+        data, indices, indptr, n_features = zip(*X, strict=True)
+        counts = [np.diff(each) for each in indptr]
+        joined: Any = None if data[0] is None else np.concatenate(data)
+        X = joined, np.concatenate(indices), np.concatenate([[0], np.cumsum(np.concatenate(counts))]), n_features[0]
+    else:
+        X = _stacked(X)
+    beside = {name: _stacked([getattr(block, name) for block in blocks]) for name in ("y", "weight", "split")}
+    yield replace(blocks[0], X=X, **beside, nbytes=sum(block.nbytes for block in blocks))
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if parts[0] is None:
+        return None
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _kind(block: Block) -> tuple[Any, ...]:
+    """What neighbours have to have in common."""
+    arrays = isinstance(block.X, tuple)
+    of_rows = (arrays, sp.issparse(block.X), *((block.X[3], block.X[0] is None) if arrays else (block.X.shape[1],)))
+    return of_rows + tuple(
+        None if part is None else (sp.issparse(part), part.dtype.kind, *part.shape[1:])
+        for part in (block.y, block.weight, block.split)
+    )

@@ -5,18 +5,104 @@ while they are summed. A copy takes a few percent of a scan from memory; a bound
 one more thing to remember in every kernel. Values may change: no kernel takes them for places without a bound.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import row_checks
 from streamnb.core.csr import as_csr
+from streamnb.core.memory import aligned
 from streamnb.kernels import row_values
 from streamnb.rows.block import Block
 from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, frozen
 from streamnb.rows.matrices import as_matrix
-from streamnb.rows.survey import Survey, look_at
+
+TILE = 1 << 17  # values looked at together
+FEWEST, MOST = 16, 4096  # rows of them, where these have columns; of more, sums by the largest would lose digits
+SIDE_BY_SIDE = 2048  # values of short rows that are looked at at once
+_BITS = {  # the integer that a float is looked at as, and all its bits but the sign
+    np.dtype(np.float32): (np.int32, np.int32(2**31 - 1)),
+    np.dtype(np.float64): (np.int64, np.int64(2**63 - 1)),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What is known of all values of a block."""
+
+    whole: bool  # every value is a whole number
+    negatives: int  # values below zero
+    low: float  # no value is below
+    top: float  # no absolute value is larger; NaN where some value is none
+    tops: np.ndarray | None = None  # of each column in each `tile` of rows, (n_tiles, n_features); of dense floats
+    tile: int = 0
+
+
+def look_at(stored: np.ndarray, width: int) -> Survey:
+    """Survey flat values, of rows stored in full where `width` is more than 1."""
+    if stored.dtype.kind != "f":
+        low, high = int(stored.min(initial=0)), int(stored.max(initial=0))
+        negatives = int(np.count_nonzero(stored < 0)) if low < 0 else 0
+        return Survey(True, negatives, float(low), float(max(-low, high)))
+    integer, magnitude = _BITS[stored.dtype]
+    tile = min(max(TILE // width, FEWEST), MOST) if width > 1 else TILE
+    tops = np.empty((-(-len(stored) // (width * tile)), width), integer)
+    n_wide = max(SIDE_BY_SIDE // width, 1) * width
+    wide = aligned(1, n_wide, integer)[0, :n_wide]
+    negatives, whole = row_values.survey(stored, stored.view(integer), magnitude, tile, wide, tops)
+    tops = tops.view(stored.dtype)
+    top = float(tops.max(initial=0.0))
+    of_columns = (tops, tile) if width > 1 else (None, 0)
+    return Survey(bool(whole), int(negatives), -top if negatives else 0.0, top, *of_columns)
+
+
+class TakesValues(Protocol):
+    """Somebody who does not take every value of x."""
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first value that is outside."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values of x that somebody takes; an open end is its neighbour among the floats."""
+
+    who: str = ""
+    lowest: float = -np.inf
+    highest: float = np.inf
+    columns: Any = None  # of these alone, a slice or numbers; None for all
+    what: str = "X"  # whose values they are
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first value that is outside, of those stored, then of those absent."""
+        if survey.low >= self.lowest and survey.top <= self.highest:
+            return
+        # as float64: the smallest numbers are 0 in float32
+        lowest, highest = np.float64(self.lowest), np.float64(self.highest)
+        outside = np.flatnonzero((chunk.stored < lowest) | (chunk.stored > highest))
+        mine = self._mine(chunk.shape[1])
+        outside = outside[mine[chunk.columns_at(outside)]]
+        if outside.size:
+            row, column = chunk.locate(int(outside[0]))
+            self._refuse(float(chunk.stored[outside[0]]), row, column)
+        absent = None if self.lowest <= 0.0 <= self.highest else chunk.first_absent(mine)
+        if absent is not None:
+            self._refuse(0.0, *absent)
+
+    def _mine(self, n_features: int) -> np.ndarray:
+        mine = np.zeros(n_features, bool)
+        mine[slice(None) if self.columns is None else self.columns] = True
+        return mine
+
+    def _refuse(self, value: float, row: int, column: int) -> NoReturn:
+        if value > self.highest:
+            row_checks.raise_too_large(value, row, column, self.who, self.highest, self.what)
+        if value < min(self.lowest, 0.0):
+            row_checks.raise_negative(value, row, column, self.who)
+        row_checks.raise_too_small(value, row, column, self.who, self.lowest, self.what)
+
 
 TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16)}
 

@@ -8,9 +8,8 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
-from streamnb.rows.layout import check_layout
-from streamnb.rows.reading import Cursor, Readers, check_complete
-from streamnb.rows.stores import persistently
+from streamnb.rows.retries import persistently
+from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_layout
 
 FEATURE_NAMES = "feature_names"  # an array of strings in a group that `write_csr` made, if there were any
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr

@@ -7,6 +7,7 @@ import os
 import re
 import zlib
 from codecs import getincrementaldecoder
+from collections.abc import Iterable
 from typing import Any
 
 HEAD = 1 << 12  # bytes that are looked at
@@ -55,13 +56,17 @@ def opener(path: Any) -> Any:
     return next((unpacking for magic, unpacking in _OPENERS.items() if head.startswith(magic)), None)
 
 
+def unpacked_name(path: str, packed: Iterable[str]) -> str:
+    """The name of a file in lower case, without the ending of what it is packed by."""
+    name = path.lower().rstrip("/")
+    return next((name.removesuffix(end) for end in packed if name.endswith(end)), name)
+
+
 def is_svmlight(path: Any) -> bool:
     """Whether it is the path of a svmlight file, by its name or by its first line with a feature, packed or not."""
     if not isinstance(path, (str, os.PathLike)) or not os.path.isfile(path):
         return False
-    name = os.fspath(path).lower()
-    bare = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
-    if bare.endswith(_SVMLIGHT):
+    if unpacked_name(os.fspath(path), _PACKED).endswith(_SVMLIGHT):
         return True
     try:
         with (opener(path) or open)(path, "rb") as file:
@@ -110,6 +115,5 @@ def _is_csv(head: bytes) -> bool:
 
 
 def _by_ending(path: str) -> str | None:
-    name = path.lower().rstrip("/")
-    name = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
+    name = unpacked_name(path, _PACKED)
     return next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)

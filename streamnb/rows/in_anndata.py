@@ -6,10 +6,10 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
-from streamnb.rows.columns import of_codes, whole
 from streamnb.rows.csr_store import member_of
 from streamnb.rows.files import is_hdf5
 from streamnb.rows.in_hdf5 import HDF5Matrix, opened_hdf5
+from streamnb.rows.labels import of_codes, whole
 from streamnb.rows.matrices import made_by
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from streamnb.core import row_checks
 from streamnb.rows.block import Block
-from streamnb.rows.lazy import computed, dask_array, is_dask
+from streamnb.rows.matrices import computed, dask_array, is_dask
 from streamnb.rows.source import Source
 
 

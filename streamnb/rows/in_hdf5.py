@@ -9,9 +9,9 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns
-from streamnb.rows.reading import timed
-from streamnb.rows.source import Source, multiple
+from streamnb.rows.labels import RowColumns
+from streamnb.rows.source import Source
+from streamnb.rows.zarr_reading import timed
 
 
 def opened_hdf5(path: Any) -> Any:
@@ -73,9 +73,6 @@ class HDF5Source(Source):
 
     def layout(self) -> dict[str, str]:
         return {"X": f"{self._matrix.key} in HDF5, {self._matrix.dtype} with {self.n_values} values"}
-
-    def rows_near(self, n_rows: int) -> int:
-        return multiple(1, n_rows)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         end = self._matrix.shape[0] if stop is None else stop

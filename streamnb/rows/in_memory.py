@@ -1,14 +1,19 @@
-"""Rows in memory."""
+"""Rows in memory: arrays, and streams of chunks of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
+from streamnb.core import label_checks, row_checks
+from streamnb.core.csr import as_csr
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns
+from streamnb.rows.labels import AskBeside, RowColumns
+from streamnb.rows.matrices import as_matrix
 from streamnb.rows.source import Source
+from streamnb.rows.zarr_reading import timed
 
 
 class ArraySource(Source):
@@ -40,3 +45,51 @@ class ArraySource(Source):
                 nbytes = X.nbytes
             y, weight, split = ask(row, until)()
             yield Block(X, y, weight, split, row, nbytes)
+
+
+class StreamSource(Source):
+    """An iterable of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
+
+    def __init__(self, chunks: Any, columns: RowColumns):
+        super().__init__(columns)
+        self._chunks = chunks
+
+    def check_resumable(self) -> None:
+        raise ValueError(
+            "checkpoint= goes with rows that can be read again from any row on, and X is a stream of chunks; write it "
+            "to a store with snb.write_csr, or add up the statistics of parts yourself and save them"
+        )
+
+    def check_read_again(self, who: str) -> None:
+        if not callable(self._chunks):
+            raise ValueError(
+                f"X is an iterator, which can be read once, but {who} reads the rows twice; "
+                "pass a callable that returns a fresh iterator"
+            )
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        assert start == 0 and stop is None, "a stream is read from its first row to its last"
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        if not isinstance(chunks, Iterable):
+            raise TypeError(f"X: the callable returned {type(chunks).__name__}; it should return an iterator of chunks")
+        ask = self._columns.reader()
+        for chunk in timed(chunks, self.reading):
+            block = self._block(chunk, start, ask)
+            yield block
+            start += block.X.shape[0]
+        self._columns.check_spent(start)
+
+    def _block(self, chunk: Any, row: int, ask: AskBeside) -> Block:
+        parts = chunk if isinstance(chunk, tuple) else (chunk,)
+        if not 1 <= len(parts) <= 3:
+            raise ValueError(f"X: a chunk is a tuple of {len(parts)}; it should be X, (X, y) or (X, y, sample_weight)")
+        rows, y, weight = (*parts, None, None)[:3]
+        # copies: the stream may fill the same buffers again while these rows are still being summed
+        X: Any = as_csr(rows, "X", copy=True) if sp.issparse(rows) else np.array(as_matrix(rows, row))
+        y = None if y is None else label_checks.check_y(y, row).copy()
+        weight = None if weight is None else np.array(row_checks.check_weights(weight, row))
+        columns = ask(row, row + X.shape[0], y, weight)()
+        for name, column in zip(self._columns.names, columns, strict=True):
+            if column is not None:
+                row_checks.check_lengths(X.shape[0], column.shape[0], name)
+        return Block(X, *columns, row, X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)

@@ -8,10 +8,10 @@ import zarr
 
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import Beside, RowColumns
 from streamnb.rows.csr_store import CSRArrays, CSRStore
-from streamnb.rows.reading import Cursor, Readers, ahead
+from streamnb.rows.labels import Beside, RowColumns
 from streamnb.rows.source import Source, multiple
+from streamnb.rows.zarr_reading import Cursor, Readers, ahead
 
 
 class ZarrSource(Source):

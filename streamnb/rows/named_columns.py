@@ -11,10 +11,10 @@ from streamnb.core import label_checks, row_checks
 from streamnb.core.arguments import as_array
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import InMemory, Stored, in_zarr
-from streamnb.rows.lazy import check_not_delayed, dask_array, is_dask
-from streamnb.rows.reading import Clock, Readers
+from streamnb.rows.labels import InMemory, Stored, in_zarr
+from streamnb.rows.matrices import check_not_delayed, dask_array, is_dask
 from streamnb.rows.source import Source
+from streamnb.rows.zarr_reading import Clock, Readers
 
 
 class NamedColumns(Source):

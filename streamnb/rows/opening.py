@@ -12,21 +12,19 @@ from zarr.abc.store import Store
 from streamnb.core import label_checks, messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
-from streamnb.rows.columns import open_columns, whole
 from streamnb.rows.csr_store import FEATURE_NAMES, member_of, open_csr
 from streamnb.rows.files import is_svmlight, unlike_zarr
 from streamnb.rows.in_anndata import is_anndata, named_frame, rows_of
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
-from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
-from streamnb.rows.layout import check_layout
-from streamnb.rows.lazy import check_not_delayed, is_dask
-from streamnb.rows.matrices import as_matrix
+from streamnb.rows.labels import open_columns, whole
+from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask
+from streamnb.rows.retries import persistently
 from streamnb.rows.source import Source
-from streamnb.rows.stores import persistently
-from streamnb.rows.streams import StreamSource
+from streamnb.rows.zarr_reading import check_layout
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
 

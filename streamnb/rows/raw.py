@@ -1,8 +1,10 @@
-"""Raw rows, texts or tables, whose features are made as they are read."""
+"""Raw rows, texts or tables, which are decoded and encoded as columns block by block, as they are read."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,12 +12,13 @@ import numpy as np
 from streamnb.core import row_checks
 from streamnb.core.threads import in_order
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns
-from streamnb.rows.reading import Clock
-from streamnb.rows.source import Source
+from streamnb.rows.labels import RowColumns, open_columns
+from streamnb.rows.source import Source, multiple
+from streamnb.rows.tables import Fields, Tables, check_has
+from streamnb.rows.zarr_reading import Clock
 
 
-class Made(NamedTuple):
+class EncodedRows(NamedTuple):
     """Rows as CSR arrays, as SciPy's classes have them; `data` is None where every value is 1."""
 
     data: np.ndarray | None
@@ -30,14 +33,14 @@ class RawSource(Source):
     Parameters
     ----------
     raw : any
-        What holds them: it has `n_rows`, `nbytes` and `files`; `jobs(start, stop)`, which yields the number of a first
-        row and a function that reads rows from there on, with their `shape`, `nbytes`, `y` and `weight`; and
-        `cut(start, stop)`, the same to be sent elsewhere.
+        What holds them: it has `n_rows`, `nbytes` and `files`; `step`, rows whose multiples are reached without reading
+        those before; and `jobs(start, stop)`, which yields the number of a first row and a function that reads rows
+        from there on, with their `shape`, `nbytes`, `y` and `weight`.
     columns : RowColumns
         Labels, weights and splits that do not come with the raw rows.
     step : callable, optional
-        Of raw rows and the number of the first one: SciPy CSR (n_rows, n_features), or `Made`; picklable. Without it
-        the blocks hold the raw rows.
+        Of raw rows and the number of the first one: SciPy CSR (n_rows, n_features), or `EncodedRows`; picklable.
+        Without it the blocks hold the raw rows.
     n_features : int, optional
         Columns of what it makes.
     about : str
@@ -92,15 +95,18 @@ class RawSource(Source):
 
     def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, tuple[float, float]]]:
         jobs = self._raw.jobs(start, self.n_rows if stop is None else stop)
-        return in_order(_Making(step), jobs, self._n_threads)
+        return in_order(partial(_decoded, step), jobs, self._n_threads)
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
-        part._raw, part.reading, part.making = self._raw.cut(start, stop), Clock(), Clock()
+        part.reading, part.making = Clock(), Clock()
         return part
 
     def layout(self) -> dict[str, str]:
         return {"the features": self._about}
+
+    def rows_near(self, n_rows: int) -> int:
+        return multiple(self._raw.step, n_rows)
 
     def with_step(
         self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
@@ -112,16 +118,76 @@ class RawSource(Source):
         return part
 
 
-class _Making:
-    """The rows of a job, and what is made of them; the time of both."""
+def _decoded(step: Any, job: tuple[int, Any]) -> tuple[int, Any, Any, tuple[float, float]]:
+    """The raw rows of a job, and the columns that are made of them; the seconds of both."""
+    first_row, read = job
+    started = time.perf_counter()
+    raw = read()
+    done = time.perf_counter()
+    X = raw if step is None else step(raw, first_row)
+    return first_row, raw, X, (done - started, time.perf_counter() - done)
 
-    def __init__(self, step: Any):
-        self._step = step
 
-    def __call__(self, job: tuple[int, Any]) -> tuple[int, Any, Any, tuple[float, float]]:
-        first_row, make = job
-        started = time.perf_counter()
-        raw = make()
-        read = time.perf_counter()
-        X = raw if self._step is None else self._step(raw, first_row)
-        return first_row, raw, X, (read - started, time.perf_counter() - read)
+class TableSource(RawSource):
+    """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
+
+    unknown: Any = None  # what counts values that encoding finds no column for
+
+    @classmethod
+    def of_columns(
+        cls,
+        tables: Tables,
+        kinds: Mapping[str, str | None],
+        zones: Mapping[str, str] | None,
+        y: Any,
+        weight: Any,
+        n_threads: int,
+    ) -> Self:
+        """Rows whose blocks hold these columns of a table, by what is known of them, as `Fields` have it.
+
+        Labels and weights are columns of it by name, or arrays.
+        """
+        check_has(tables.schema, [y] if isinstance(y, str) else [], "y")
+        check_has(tables.schema, [weight] if isinstance(weight, str) else [], "weight")
+        here = tuple(name for name in kinds if name in tables.schema.names)
+        fields = Fields(here, kinds=None if zones is None else kinds, zones=zones)
+        if isinstance(y, str):
+            fields, y = replace(fields, y=y), None
+        if isinstance(weight, str):
+            fields, weight = replace(fields, weight=weight), None
+        columns = open_columns(y, weight, tables.n_rows, False)
+        return cls(tables.selected(fields), columns, n_threads=n_threads)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        yield from super().blocks(start, stop)
+        if self.unknown is not None:
+            self.unknown.warn_of_most(self.n_rows)
+
+    @property
+    def tables(self) -> Tables:
+        """What holds them."""
+        return self._raw
+
+    def named(self, column: Any, name: str) -> Any:
+        if not isinstance(column, str):
+            return column
+        check_has(self.tables.schema, [column], name)
+        if column in self.tables.fields.features and name in ("y", "sample_weight"):
+            raise ValueError(
+                f"{name}={column!r} is a feature of X; name it where the table is opened, such as "
+                f"snb.table(.., {name.removeprefix('sample_')}={column!r})"
+            )
+        jobs = self.tables.selected(Fields((), y=column, labels=name)).jobs(0, self.tables.n_rows)
+        return np.concatenate([read().y for _, read in jobs])
+
+
+class TextSource(RawSource):
+    """Texts, in `TextsInMemory`, `TextFiles` or `TextFolders`; see `RawSource`."""
+
+    def named(self, column: Any, name: str) -> Any:
+        return self._raw.column(column, name) if isinstance(column, str) else column
+
+    @property
+    def vocabulary(self) -> tuple[str, ...] | None:
+        """The n-grams that have a column each, None where columns are hashed."""
+        return getattr(self._step, "vocabulary", None)

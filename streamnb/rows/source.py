@@ -10,8 +10,8 @@ import zarr
 from streamnb.core.label_checks import names_of_labels
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.columns import RowColumns, whole_column
-from streamnb.rows.reading import Clock
+from streamnb.rows.labels import RowColumns, whole_column
+from streamnb.rows.zarr_reading import Clock
 
 
 class Source:

@@ -1,99 +1,179 @@
-"""Files of Arrow: Parquet and IPC, whose rows are read piece by piece from any row group on."""
+"""Tables that are read as record batches, part by part: Parquet and IPC files, datasets of Arrow, frames of Dask."""
 
+import os
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
-from streamnb.rows.table_types import CATEGORY, NOTHING, arrow, kind_of, wider
-from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, check_names
+from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
+from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_frame, check_names, schema_of_frame
 from streamnb.rows.text_files import with_sizes
-from streamnb.rows.text_formats import pyarrow_for
+from streamnb.rows.texts import pyarrow_for
+
+FORMED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
 
 
-class ParquetFiles(Tables):
+class BatchTables(Tables):
+    """Tables in parts of known lengths, such as files, that are read as record batches from some places in them on."""
+
+    def _hold(self, lengths: list[list[int]]) -> None:
+        """Take the rows from place to place of each part: of row groups, or of batches."""
+        self._lengths = lengths
+        self._firsts = list(accumulate(map(sum, lengths), initial=0))
+        self.n_rows = self._firsts[-1]
+
+    def _read(self, part: int, place: int) -> Iterator[Any]:
+        """Yield the record batches of a part from this place on; each subclass says how."""
+        raise NotImplementedError
+
+    def _where(self, part: int) -> str:
+        """The name of a part in messages."""
+        return self.files[part][0]
+
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
+        for part, (first, end) in enumerate(pairwise(self._firsts)):
+            if first < stop and end > start:
+                places = list(accumulate(self._lengths[part], initial=first))
+                place = max(bisect_right(places, start) - 1, 0)
+                yield from self._cut(self._read(part, place), places[place], start, stop, self._where(part))
+
+    def _cut(self, batches: Iterator[Any], row: int, start: int, stop: int, where: str) -> Iterator[Reading]:
+        """Jobs of the rows in [start, stop) of batches, the first of which begins at `row`."""
+        for batch in batches:
+            for first in range(row, row + batch.num_rows, PIECE_ROWS):
+                here, end = max(first, start), min(first + PIECE_ROWS, row + batch.num_rows, stop)
+                if here < end:
+                    yield here, partial(self.fields.rows, batch.slice(here - row, end - here), here, where)
+            row += batch.num_rows
+            if row >= stop:
+                return
+
+
+class ParquetFiles(BatchTables):
     """Parquet files, one behind the other."""
 
     def __init__(self, paths: list[str], n_threads: int):
         self._threads = n_threads > 1
-        looked = list(in_order(_looked_at, paths, n_threads))
-        self.schema = common_schema([(path, schema) for path, (schema, _, _) in zip(paths, looked, strict=True)])
-        self._groups = [rows for _, rows, _ in looked]  # rows of each group of each file
-        self._firsts = [0, *accumulate(sum(rows) for rows in self._groups)]
-        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
-        self._sizes: dict[str, int] = {}
-        for _, _, sizes in looked:
-            self._sizes = {name: self._sizes.get(name, 0) + size for name, size in sizes.items()}
-        self.step = max((rows for groups in self._groups for rows in groups), default=1)
+        schemas, lengths, sizes = zip(*in_order(_parquet_layout, paths, n_threads), strict=True)
+        self.schema = common_schema(list(zip(paths, schemas, strict=True)))
+        self._hold(list(lengths))
+        self.files, self._sizes = with_sizes(paths), sum(sizes, Counter[str]())
+        self.step = max((rows for groups in lengths for rows in groups), default=1)
 
-    def selected(self, fields: Fields) -> "ParquetFiles":
+    def selected(self, fields: Fields) -> Self:
         part = super().selected(fields)
-        part.nbytes = sum(self._sizes.get(name, 0) for name in fields.all)
+        part.nbytes = sum(self._sizes[name] for name in fields.all)
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for (path, _), before, groups in zip(self.files, self._firsts, self._groups, strict=False):
-            firsts = [before, *(before + n for n in accumulate(groups))]
-            wanted = [k for k in range(len(groups)) if firsts[k] < stop and firsts[k + 1] > start]
-            if wanted:
-                yield from cut_jobs(self.fields, self._batches(path, wanted), firsts[wanted[0]], start, stop, path)
-
-    def _batches(self, path: str, groups: list[int]) -> Iterator[Any]:
+    def _read(self, part: int, place: int) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
+        path, n_groups = self.files[part][0], len(self._lengths[part])
         strings = [name for name in self.fields.all if kind_of(self.schema.field(name).type) == CATEGORY]
-        with readable(path), pq.ParquetFile(path, read_dictionary=strings) as file:
-            for group in groups:  # one by one: Arrow holds what it has read of all that it is asked for
+        with errors_named(path), pq.ParquetFile(path, read_dictionary=strings) as file:
+            for group in range(place, n_groups):  # one by one: Arrow holds what it has read of all that it is asked for
                 yield from file.iter_batches(PIECE_ROWS, [group], self.fields.all, use_threads=self._threads)
 
 
-class IPCFiles(Tables):
+class IPCFiles(BatchTables):
     """Files of Arrow IPC (Feather), one behind the other."""
 
     def __init__(self, paths: list[str], n_threads: int):
-        looked = list(in_order(_looked_at_ipc, paths, n_threads))
-        self.schema = common_schema([(path, schema) for path, (schema, _, _) in zip(paths, looked, strict=True)])
-        self._batches = [rows for _, rows, _ in looked]
-        self._firsts = [0, *accumulate(sum(rows) for rows in self._batches)]
-        self.n_rows, self.files, self.nbytes = self._firsts[-1], with_sizes(paths), sum(size for _, _, size in looked)
+        schemas, lengths, sizes = zip(*in_order(_ipc_layout, paths, n_threads), strict=True)
+        self.schema = common_schema(list(zip(paths, schemas, strict=True)))
+        self._hold(list(lengths))
+        self.files, self.nbytes = with_sizes(paths), sum(sizes)
 
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for (path, _), before, batches in zip(self.files, self._firsts, self._batches, strict=False):
-            firsts = [before, *(before + n for n in accumulate(batches))]
-            first = max(bisect_right(firsts, start) - 1, 0)
-            if before < stop and firsts[-1] > start:
-                yield from cut_jobs(self.fields, self._read(path, first), firsts[first], start, stop, path)
-
-    def _read(self, path: str, first: int) -> Iterator[Any]:
-        pa = arrow()
-        with readable(path), pa.memory_map(path) as file:
+    def _read(self, part: int, place: int) -> Iterator[Any]:
+        pa, path = arrow(), self.files[part][0]
+        with errors_named(path), pa.memory_map(path) as file:
             schema = pa.ipc.open_file(file).schema
             wanted = [schema.get_field_index(name) for name in self.fields.all]
             reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=wanted))
-            for k in range(first, reader.num_record_batches):
+            for k in range(place, reader.num_record_batches):
                 yield reader.get_batch(k)
 
 
-def cut_jobs(fields: Fields, batches: Iterator[Any], row: int, start: int, stop: int, where: str) -> Iterator[Reading]:
-    """Jobs of the rows in [start, stop) of batches, the first of which begins at `row`; messages number rows of all."""
-    for batch in batches:
-        for first in range(row, row + batch.num_rows, PIECE_ROWS):
-            here, end = max(first, start), min(first + PIECE_ROWS, row + batch.num_rows, stop)
-            if here < end:
-                yield here, partial(fields.rows, batch.slice(here - row, end - here), here, where)
-        row += batch.num_rows
-        if row >= stop:
-            return
+class Dataset(BatchTables):
+    """A dataset of Arrow, fragment by fragment."""
+
+    def __init__(self, dataset: Any):
+        self._dataset, self.schema = dataset, dataset.schema
+        self.files = with_sizes(path for path in getattr(dataset, "files", ()) if os.path.isfile(path))
+        self._fragments = [part for fragment in dataset.get_fragments() for part in _row_groups(fragment)]
+        lengths = [_rows_of(fragment) for fragment in self._fragments]
+        self._hold([[n] for n in lengths])
+        self.step = max(lengths, default=1)
+        width = sum(getattr(field.type, "bit_width", 64) / 8 if _fixed(field.type) else 16 for field in self.schema)
+        self.nbytes = int(self.n_rows * width)
+
+    def _where(self, part: int) -> str:
+        return "X"
+
+    def _read(self, part: int, place: int) -> Iterator[Any]:
+        fragment = self._fragments[part]
+        own = {field.name: field for field in fragment.physical_schema if field.name in self.fields.features}
+        types = []
+        for field in self.schema:  # features are brought to one form as they are read, and exactly
+            here = own.get(field.name, field)
+            types.append(here if all(kind_of(one.type) in FORMED for one in (field, here)) else field)
+        yield from fragment.to_batches(
+            schema=arrow().schema(types),
+            columns=self.fields.all,
+            batch_size=PIECE_ROWS,
+            batch_readahead=2,
+            fragment_readahead=1,
+        )
+
+
+def _row_groups(fragment: Any) -> list[Any]:
+    return fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
+
+
+def _rows_of(fragment: Any) -> int:
+    groups = getattr(fragment, "row_groups", None)
+    return fragment.count_rows() if groups is None else sum(group.num_rows for group in groups)
+
+
+def _fixed(dtype: Any) -> bool:
+    try:
+        return bool(dtype.bit_width)
+    except ValueError:
+        return False
+
+
+class DaskFrame(BatchTables):
+    """A data frame of Dask, partition by partition, each computed when it is read."""
+
+    def __init__(self, frame: Any):
+        self._frame = frame
+        lengths = [int(n) for n in frame.map_partitions(len).compute()]
+        self._hold([[n] for n in lengths])
+        self.step = max(lengths, default=1)
+        check_names([str(name) for name in frame.columns], "X")
+        full = next((part for part, n in enumerate(lengths) if n), 0)
+        some = frame.get_partition(full).compute()
+        self.schema = schema_of_frame(some)
+        self.nbytes = int(some.memory_usage(index=False).sum() / max(len(some), 1) * self.n_rows)
+
+    def _where(self, part: int) -> str:
+        return "X"
+
+    def _read(self, part: int, place: int) -> Iterator[Any]:
+        frame = self._frame[self.fields.all].get_partition(part).compute()
+        yield batch_of_frame(frame, arrow().schema([self.schema.field(name) for name in self.fields.all]))
 
 
 @contextmanager
-def readable(path: str) -> Iterator[None]:
+def errors_named(path: str) -> Iterator[None]:
     """Say of a file that cannot be read which one it is."""
     pa = arrow()
     try:
@@ -102,25 +182,24 @@ def readable(path: str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read ({error}); it is damaged, cut off, or of another format") from error
 
 
-def _looked_at(path: str) -> tuple[Any, list[int], dict[str, int]]:
+def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
     """Of a Parquet file the schema, the rows of each group, and the bytes of each column."""
     import pyarrow.parquet as pq
 
-    with readable(path), pq.ParquetFile(path) as file:
+    with errors_named(path), pq.ParquetFile(path) as file:
         about, schema = file.metadata, file.schema_arrow
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
-        sizes: dict[str, int] = {}
+        sizes = Counter[str]()
         for group in groups:
             for column in map(group.column, range(group.num_columns)):
-                name = column.path_in_schema.partition(".")[0]
-                sizes[name] = sizes.get(name, 0) + column.total_uncompressed_size
+                sizes[column.path_in_schema.partition(".")[0]] += column.total_uncompressed_size
         return schema, [group.num_rows for group in groups], sizes
 
 
-def _looked_at_ipc(path: str) -> tuple[Any, list[int], int]:
+def _ipc_layout(path: str) -> tuple[Any, list[int], int]:
     """Of an IPC file the schema, the rows of each batch, and how large it is."""
     pa = arrow()
-    with readable(path), pa.memory_map(path) as file:
+    with errors_named(path), pa.memory_map(path) as file:
         schema = pa.ipc.open_file(file).schema
         reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # counts want one column
         return schema, [reader.get_batch(k).num_rows for k in range(reader.num_record_batches)], file.size()

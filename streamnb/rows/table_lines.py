@@ -5,16 +5,15 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
+from streamnb.rows.table_columns import CATEGORY, DATES, NOTHING, arrow, kind_of
 from streamnb.rows.table_files import common_schema
-from streamnb.rows.table_types import CATEGORY, DATES, NOTHING, arrow, kind_of
-from streamnb.rows.tables import Fields, Reading, Tables, one_batch
-from streamnb.rows.text_files import jobs_of, looked_through, with_sizes
-from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
+from streamnb.rows.tables import Fields, Tables, one_batch
+from streamnb.rows.text_files import LineFiles, index_file
+from streamnb.rows.text_formats import BOM, CSV, JSON, Format, csv_heading, whole_lines
 
 NO_FIELDS = Fields(())
 SHOWN = 60  # letters of a wrong value in a message
@@ -49,31 +48,20 @@ class TableFormat(Format):
         try:
             return self._csv(piece, names, types, wrong) if self.kind == CSV else self._json(piece, names, types)
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-            rows = f"rows from {first_row} on" if not wrong else _of_another_width(first_row, wrong[0])
+            rows = f"rows from {first_row} on" if not wrong else _wrong_width(first_row, wrong[0])
             why = self._why(piece, types, first_row) or f"{rows} cannot be read as {self.kind}: {error}"
             raise DataError(f"{where}: {why}") from error
 
     def _csv(self, piece: bytes, names: Any, types: dict[str, Any], wrong: list[Any]) -> Any:
-        from pyarrow import csv as reader
-
         def refuse(row: Any) -> str:
             wrong.append(row)
             return "error"
 
-        convert = reader.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True)
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
-        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
-        source = arrow().BufferReader(piece)
-        return reader.read_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+        return self.read_csv(piece, names, types, refuse)
 
     def _json(self, piece: bytes, names: Any, types: dict[str, Any]) -> Any:
-        from pyarrow import json as reader
-
         schema = None if names is None and not types else arrow().schema(list(types.items()))
-        others = "infer" if names is None else "ignore"
-        parse = reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1)
-        return reader.read_json(arrow().BufferReader(piece), read_options=read, parse_options=parse)
+        return self.read_json(piece, schema, "infer" if names is None else "ignore")
 
     def _why(self, piece: bytes, types: dict[str, Any], first_row: int) -> str | None:
         """What is wrong with the first row that is, where it is a value of another type or no JSON."""
@@ -114,7 +102,7 @@ class TableFormat(Format):
             yield record if isinstance(record, dict) else f"no JSON object: {line[:SHOWN]!r}"
 
 
-def _of_another_width(first_row: int, row: Any) -> str:
+def _wrong_width(first_row: int, row: Any) -> str:
     return f"a row from {first_row} on has {row.actual_columns} columns, and the first line {row.expected_columns}"
 
 
@@ -133,22 +121,18 @@ def _fits(value: Any, dtype: Any) -> bool:
     return kind != "boolean" or isinstance(value, bool) or str(value).lower() in ("true", "false", "0", "1")
 
 
-class LineTables(Tables):
+class LineTables(LineFiles, Tables):
     """Files of CSV or of JSON lines, one behind the other; columns in `strings` are read as such."""
 
     def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
-        look = partial(looked_through, kind=None, named=frozenset(strings), read=read_table_format)
-        self._files = list(in_order(look, paths, n_threads))
+        index = partial(index_file, kind=None, named=frozenset(strings), read=read_table_format)
+        LineFiles.__init__(self, list(in_order(index, paths, n_threads)))
         pa = arrow()
         schemas = [(file.path, pa.schema(list(file.form.types.items()))) for file in self._files]
         self.schema = common_schema(schemas)
-        self.unseen = self._nowhere(frozenset.intersection(*(file.form.unseen for file in self._files)))
-        self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
-        self.nbytes = sum(file.offsets[-1] for file in self._files)
-        self.step = max((file.rows[-1] for file in self._files if file.packed), default=1)
+        self.unseen = self._absent(frozenset.intersection(*(file.form.unseen for file in self._files)))
 
-    def _nowhere(self, names: frozenset[str]) -> frozenset[str]:
+    def _absent(self, names: frozenset[str]) -> frozenset[str]:
         """Those of the names that no first rows have which no other row of any file has either."""
         for piece in (piece for file in self._files if names for _, _, piece in file.pieces(0)):
             if any(json.dumps(name, ensure_ascii=plain).encode() in piece for name in names for plain in (True, False)):
@@ -162,23 +146,15 @@ class LineTables(Tables):
         part._files = [replace(file, form=file.form.selected(self.schema, fields)) for file in self._files]
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        return jobs_of(self._files, self._firsts, start, stop)
-
 
 def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: str) -> tuple[TableFormat, int]:
     """What the first lines of a file tell: its format with the types of its columns, and where its rows begin."""
     pa = arrow()
-    begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     if kind == CSV:
-        first = first_record(head[begin:])
-        heading = first.decode("utf-8", "replace")
-        delimiter = max(",;\t|", key=heading.count)
-        names = next(csv.reader([heading], delimiter=delimiter), [])
+        names, delimiter, begin = csv_heading(head, ",;\t|")
         form = TableFormat(kind, names=tuple(names), delimiter=delimiter)
-        begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
     elif kind == JSON:
-        form = TableFormat(kind)
+        form, begin = TableFormat(kind), len(BOM) if head.startswith(BOM) else 0
     else:
         raise DataError(f"{where} is no table that is known; it should be Parquet, Arrow IPC, CSV or JSON lines")
     sample = whole_lines(head[begin:], form)

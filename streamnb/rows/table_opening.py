@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.core.messages import DataError
-from streamnb.rows.files import holds_numbers
-from streamnb.rows.lazy import is_dask
-from streamnb.rows.matrices import made_by
-from streamnb.rows.table_files import IPCFiles, ParquetFiles
+from streamnb.rows.files import holds_numbers, unpacked_name
+from streamnb.rows.matrices import is_dask, made_by
+from streamnb.rows.table_columns import arrow
+from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, ParquetFiles
 from streamnb.rows.table_lines import LineTables
-from streamnb.rows.table_parts import DaskFrame, Dataset
-from streamnb.rows.table_types import arrow
 from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
 
 PARQUET, IPC, LINES = "Parquet", "Arrow IPC", "lines"
@@ -87,8 +85,7 @@ def is_path(X: Any) -> bool:
 
 def format_of(path: str) -> str | None:
     """The format of a file by its name; None of one that is no table."""
-    name = path.lower()
-    name = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
+    name = unpacked_name(path, _PACKED)
     return next((kind for kind, ends in _ENDINGS.items() if name.endswith(ends)), None)
 
 
@@ -116,7 +113,7 @@ def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
 
 
 def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
-    if isinstance(X, str | os.PathLike) and os.path.isdir(X) and any("=" in name for name in _folders_in(Path(X))):
+    if isinstance(X, str | os.PathLike) and any("=" in one.name for one in Path(X).glob("*/")):  # folders
         import pyarrow.dataset as ds
 
         return Dataset(ds.dataset(os.fspath(X), partitioning="hive"))
@@ -163,7 +160,3 @@ def _files_in(folder: Path) -> list[str]:
     """Those in a folder and in the folders in it, but not those that are hidden."""
     inside = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return [str(path) for path in inside if not path.relative_to(folder).parts[-1].startswith((".", "_"))]
-
-
-def _folders_in(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir() if path.is_dir()]

@@ -2,52 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
-from streamnb.rows.table_types import BOOLEAN, CATEGORY, NUMBER, arrow, as_known, check_known, kind_of
+from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
+from streamnb.rows.texts import of_arrow
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised work, few enough that threads share small tables
 Reading = tuple[int, Any]  # the number of the first row, and what reads the rows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TableRows:
-    """Some rows of a table: `columns`, a record batch of Arrow, with labels and weights of the same table.
-
-    `known` says whether columns are in the one form of what they hold.
-    """
-
-    columns: Any
-    y: Any = None
-    weight: Any = None
-    where: str = "X"  # in messages
-    known: bool = True
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.columns.num_rows, self.columns.num_columns
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.columns.nbytes)
-
-    def __getitem__(self, rows: slice) -> "TableRows":
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        start, stop, _ = rows.indices(self.shape[0])
-        return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight)
-
-    def picked(self, rows: np.ndarray) -> "TableRows":
-        """Some of the rows, by their numbers here."""
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, columns=self.columns.take(arrow().array(rows)), y=y, weight=weight)
-
-    def copy(self) -> "TableRows":
-        return self  # which nobody changes
 
 
 @dataclass(frozen=True)
@@ -89,7 +55,7 @@ class Fields:
 
 def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     """Labels, (n_rows,), of a column of Arrow; strings where it holds any, else as NumPy has them."""
-    types = arrow().types
+    types, column = arrow().types, chunk_of(column)
     if column.null_count:
         row = first_row + int(np.argmax(np.asarray(column.is_null())))
         raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
@@ -97,7 +63,14 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     if kind_of(value_type) != CATEGORY:
         return np.asarray((column.dictionary_decode() if value_type is not column.type else column).to_numpy(False))
     coded = column if value_type is not column.type else column.dictionary_encode()
-    values = np.array(coded.dictionary.to_pylist() or [""])
+    try:
+        values = np.array(coded.dictionary.to_pylist() or [""])
+    except UnicodeDecodeError as error:
+        texts = of_arrow(column, first_row, where)
+        row = next(row for row in range(len(column)) if not texts.is_utf8(row))
+        raise DataError(
+            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
+        ) from error
     return values[coded.indices.to_numpy(zero_copy_only=False)]
 
 
@@ -105,6 +78,7 @@ def weights_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray
     """Weights, (n_rows,), of a column of Arrow."""
     if kind_of(column.type) not in (NUMBER, BOOLEAN):
         raise ValueError(f"{where}: weight={name!r} is a column of type {column.type}; it should hold numbers")
+    column = chunk_of(column)
     if column.null_count:
         row = first_row + int(np.argmax(np.asarray(column.is_null())))
         raise ValueError(f"{where}: weight={name!r} is missing at row {row}")
@@ -140,11 +114,12 @@ class Tables:
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         """What makes the rows in [start, stop), piece by piece in order; threads may call it."""
-        raise NotImplementedError
+        for first in range(start, stop, PIECE_ROWS):
+            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
 
-    def cut(self, start: int, stop: int) -> Self:
-        """The same, to be sent elsewhere for these rows."""
-        return self
+    def _rows(self, start: int, stop: int) -> TableRows:
+        """The rows in [start, stop) of what is in memory; other subclasses have `jobs` of their own."""
+        raise NotImplementedError
 
 
 class ArrowTable(Tables):
@@ -159,10 +134,6 @@ class ArrowTable(Tables):
         part._table = self._table.select(fields.all)
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for first in range(start, stop, PIECE_ROWS):
-            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
-
     def _rows(self, start: int, stop: int) -> TableRows:
         return self.fields.rows(one_batch(self._table.slice(start, stop - start)), start)
 
@@ -173,10 +144,6 @@ class FrameTable(Tables):
     def __init__(self, frame: Any):
         self._frame, self.schema = frame, schema_of_frame(frame)
         self.n_rows, self.nbytes = len(frame), int(frame.memory_usage(index=False).sum())
-
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for first in range(start, stop, PIECE_ROWS):
-            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
 
     def _rows(self, start: int, stop: int) -> TableRows:
         names = self.fields.all
@@ -227,7 +194,9 @@ def one_batch(table: Any) -> Any:
 
 
 def chunk_of(column: Any) -> Any:
-    """One array of a column in chunks."""
+    """One array of a column, which may lie in chunks."""
+    if not isinstance(column, arrow().ChunkedArray):
+        return column
     if column.num_chunks == 1:
         return column.chunk(0)
     joined = column.combine_chunks()

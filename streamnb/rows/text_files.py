@@ -20,8 +20,9 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.kernels.ngrams import count_lines
-from streamnb.rows.text_formats import ENDINGS, LINES, Format, pyarrow_for, read_format
-from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts
+from streamnb.rows.files import unpacked_name
+from streamnb.rows.text_formats import BOM, ENDINGS, LINES, Format, read_format
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts, pyarrow_for
 
 LONGEST = 1 << 30  # bytes of a line; Arrow numbers those of a piece in 32 bits
 PACKED = {".gz": "gzip", ".zst": "zstd"}
@@ -105,9 +106,7 @@ class TextFile:
                 yield self.rows[k], self.rows[k + 1], piece
 
 
-def looked_through(
-    path: str, kind: str | None, named: Any, labels: str = "y", read: Callable = read_format
-) -> TextFile:
+def index_file(path: str, kind: str | None, named: Any, labels: str = "y", read: Callable = read_format) -> TextFile:
     """A file, with the places of its rows; `read` tells its format, and where they begin."""
     offsets, rows = [0], [0]
     with opened_file(path) as file:
@@ -115,7 +114,7 @@ def looked_through(
         while more and b"\n" not in rest:  # labels and columns are told by a whole line
             rest += (more := read_exactly(file, max(PIECE_BYTES, len(rest)), path))
         form, begin = read(rest, kind or kind_of(path), named, path)
-        begin = max(begin, 3 if rest.startswith(b"\xef\xbb\xbf") else 0)
+        begin = max(begin, len(BOM) if rest.startswith(BOM) else 0)
         offsets[0], rest = begin, rest[begin:]
         while True:
             n, end = _rows_in(rest, form)
@@ -169,25 +168,42 @@ def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
 
 def kind_of(path: str) -> str:
     """Of a file by its name."""
-    name = path.lower()
-    name = next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
-    return ENDINGS.get(Path(name).suffix, LINES)
+    return ENDINGS.get(Path(unpacked_name(path, PACKED)).suffix, LINES)
 
 
-class TextFiles:
-    """Files whose rows are lines, one behind the other."""
+class LineFiles:
+    """Files whose rows are lines, one behind the other; their `form` says what becomes of lines."""
+
+    _files: list[Any]
+
+    def __init__(self, files: list[TextFile]):
+        self._files, self._firsts = files, list(accumulate((file.rows[-1] for file in files), initial=0))
+        self.n_rows, self.files = self._firsts[-1], with_sizes(file.path for file in files)
+        self.nbytes = sum(file.offsets[-1] for file in files)
+        self.step = max((file.rows[-1] for file in files if file.packed), default=1)
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        """Yield the number of a row and what reads rows from there on, for the rows in [start, stop)."""
+        for file, before in zip(self._files, self._firsts, strict=False):
+            if before + file.rows[-1] <= start or before >= stop:
+                continue
+            for first, last, piece in file.pieces(max(start - before, 0)):
+                if before + first >= stop:
+                    break
+                here = max(first, start - before), min(last, stop - before)
+                yield before + here[0], partial(_texts_of, file, piece, (first, last), here)
+
+
+class TextFiles(LineFiles):
+    """Texts in files of lines."""
 
     def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
         self._named, self._n_threads = named, n_threads
-        look = partial(looked_through, kind=None, named=named, labels=labels)
-        self._files = list(in_order(look, paths, n_threads))
+        index = partial(index_file, kind=None, named=named, labels=labels)
+        super().__init__(list(in_order(index, paths, n_threads)))
         self._check_alike()
-        if not any(file.rows[-1] for file in self._files):
+        if not self.n_rows:
             raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
-        self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
-        self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)
-        self.nbytes = sum(file.offsets[-1] for file in self._files)
 
     def _check_alike(self) -> None:
         """Refuse labels of several types."""
@@ -198,9 +214,6 @@ class TextFiles:
                     there = f"{first.form.types[name]} in {first.path}"
                     raise DataError(f"{file.path}: {name!r} is of type {kind}, but {there}; make them of one type")
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
-        return jobs_of(self._files, self._firsts, start, stop)
-
     def column(self, column: str, name: str) -> np.ndarray:
         """All values of a field, read as labels are."""
         if self._named["text"] is None:
@@ -209,24 +222,6 @@ class TextFiles:
         files = TextFiles(paths, named, self._n_threads, name)
         parts = in_order(_labels_of, files.jobs(0, files.n_rows), self._n_threads)
         return np.concatenate(list(parts))
-
-    def cut(self, start: int, stop: int) -> "TextFiles":
-        return copy(self)
-
-
-def jobs_of(files: Iterable[TextFile], firsts: Iterable[int], start: int, stop: int) -> Iterator[Job]:
-    """Yield the number of a row and what reads rows from there on, for the rows in [start, stop) of files in order.
-
-    `firsts` are the numbers of the first rows of the files.
-    """
-    for file, before in zip(files, firsts, strict=False):
-        if before + file.rows[-1] <= start or before >= stop:
-            continue
-        for first, last, piece in file.pieces(max(start - before, 0)):
-            if before + first >= stop:
-                break
-            here = max(first, start - before), min(last, stop - before)
-            yield before + here[0], partial(_texts_of, file, piece, (first, last), here)
 
 
 def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Texts:
@@ -246,7 +241,7 @@ def _labels_of(job: Job) -> Any:
 class TextFolders:
     """A folder for each class, and in it a file for each row."""
 
-    unpacked_rows = 1
+    step = 1
 
     def __init__(self, folder: Path):
         classes = sorted(path for path in folder.iterdir() if path.is_dir())
@@ -269,7 +264,7 @@ class TextFolders:
         parts = []
         for path, _ in self.files[start:stop]:
             with opened_file(path) as file:
-                parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
+                parts.append(read_exactly(file, LONGEST, path).removeprefix(BOM))
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
 
@@ -280,6 +275,3 @@ class TextFolders:
         part = copy(self)
         part._labels = None
         return part
-
-    def cut(self, start: int, stop: int) -> "TextFolders":
-        return self

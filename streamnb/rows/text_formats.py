@@ -9,18 +9,12 @@ import numpy as np
 
 from streamnb.core.messages import DataError, listed
 from streamnb.kernels.ngrams import count_lines
-from streamnb.rows.texts import Texts, of_arrow
+from streamnb.rows.tables import labels_of, weights_of
+from streamnb.rows.texts import Texts, of_arrow, pyarrow_for
 
 LINES, JSON, CSV = "lines", "JSON lines", "CSV"
+BOM = b"\xef\xbb\xbf"
 ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV}
-
-
-def pyarrow_for(what: str) -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
-    return pyarrow
 
 
 @dataclass(frozen=True)
@@ -56,19 +50,14 @@ class Format:
         table = self._of_json(piece, first_row, where) if self.kind == JSON else self._of_csv(piece, first_row, where)
         none = f"has no field {self.text!r}" if self.kind == JSON else None
         texts = of_arrow(table[self.text], first_row, where, none)
-        y = None if self.y is None else _labels(table[self.y], f"{self.labels}={self.y!r}", first_row, where)
-        weight = None if self.weight is None else _weights(table[self.weight], self.weight, first_row, where)
+        y = None if self.y is None else labels_of(table[self.y], f"{self.labels}={self.y!r}", first_row, where)
+        weight = None if self.weight is None else weights_of(table[self.weight], self.weight, first_row, where)
         return Texts(texts.buffer, texts.starts, texts.stops, y, weight, where)
 
     def _of_json(self, piece: bytes, first_row: int, where: str) -> Any:
         pa = pyarrow_for("JSON lines")
-        from pyarrow import json as reader
-
-        schema = pa.schema([(self.text, pa.string()), *self.types.items()])
-        parse = reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1)
         try:
-            return reader.read_json(pa.BufferReader(piece), read_options=read, parse_options=parse)
+            return self.read_json(piece, pa.schema([(self.text, pa.string()), *self.types.items()]))
         except pa.ArrowInvalid as error:
             self._raise_bad_json(piece, first_row, where, error)
 
@@ -94,22 +83,28 @@ class Format:
 
     def _of_csv(self, piece: bytes, first_row: int, where: str) -> Any:
         pa = pyarrow_for("CSV")
-        from pyarrow import csv as reader
-
-        convert = reader.ConvertOptions(
-            include_columns=[self.text, *self.beside],
-            column_types=dict([(self.text, pa.string()), *self.types.items()]),
-            check_utf8=False,
-            null_values=[""],
-            strings_can_be_null=True,
-        )
-        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
-        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        types = {self.text: pa.string()} | self.types
         try:
-            source = pa.BufferReader(piece)
-            return reader.read_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+            return self.read_csv(piece, [self.text, *self.beside], types, check_utf8=False, null_values=[""])
         except pa.ArrowInvalid as error:
             raise DataError(f"{where}: rows from {first_row} on cannot be read as CSV: {error}") from error
+
+    def read_json(self, piece: bytes, schema: Any, others: str = "ignore") -> Any:
+        """Whole lines of JSON as a table of Arrow with these columns, and `others` as Arrow takes them."""
+        from pyarrow import BufferReader, json
+
+        parse = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        read = json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        return json.read_json(BufferReader(piece), read_options=read, parse_options=parse)
+
+    def read_csv(self, piece: bytes, names: Any, types: Any, refuse: Any = None, **convert: Any) -> Any:
+        """Whole lines of CSV as a table of Arrow: columns of these names and types, all where `names` is None."""
+        from pyarrow import BufferReader, csv
+
+        options = csv.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True, **convert)
+        read = csv.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
+        parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
+        return csv.read_csv(BufferReader(piece), read_options=read, parse_options=parse, convert_options=options)
 
 
 def lines_of(piece: bytes, where: str) -> Texts:
@@ -135,18 +130,13 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
         raise ValueError(f"text=None, but {where} is {kind}; name the field that holds the text")
     if kind == JSON:
         return _of_json_head(head, Format(kind, named["text"], named["y"], named["weight"]), where), 0
-    begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    first = first_record(head[begin:])
-    heading = first.decode("utf-8", "replace")
-    delimiter = max(",;\t", key=heading.count)
-    names = next(csv.reader([heading], delimiter=delimiter), [])
+    names, delimiter, begin = csv_heading(head, ",;\t")
     for name in filter(None, named.values()):
         if names.count(name) != 1:
             what = "is the name of several columns" if name in names else "is no column"
-            like = " (it looks like JSON)" if heading.startswith("{") else ""
+            like = " (it looks like JSON)" if head.removeprefix(BOM).startswith(b"{") else ""
             raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}{like}")
     form = Format(kind, named["text"], named["y"], named["weight"], tuple(names), delimiter)
-    begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
     sample = whole_lines(head[begin:], form)
     return _with_types(form, form._of_csv(sample, 0, where)) if sample.strip() else form, begin
 
@@ -200,6 +190,16 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, takes) and isinstance(value, bool) == (str(kind) == "bool")
 
 
+def csv_heading(head: bytes, delimiters: str) -> tuple[list[str], str, int]:
+    """The names of the columns of CSV, the delimiter that parts them most, and where the rows begin."""
+    begin = len(BOM) if head.startswith(BOM) else 0
+    first = first_record(head[begin:])
+    heading = first.decode("utf-8", "replace")
+    delimiter = max(delimiters, key=heading.count)
+    begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
+    return next(csv.reader([heading], delimiter=delimiter), []), delimiter, begin
+
+
 def first_record(head: bytes) -> bytes:
     """The first line, or more where a quotation goes on."""
     end, quotes = -1, 1
@@ -209,34 +209,6 @@ def first_record(head: bytes) -> bytes:
             return head.rstrip(b"\r\n")
         quotes = head.count(b'"', 0, end)
     return head[:end].removesuffix(b"\r")
-
-
-def _labels(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
-    if column.null_count:
-        row = first_row + int(np.argmax(column.is_null().to_numpy()))
-        raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
-    if str(column.type) != "string":
-        return column.to_numpy()
-    coded = column.combine_chunks().dictionary_encode()
-    try:
-        return np.array(coded.dictionary.to_pylist() or [""])[coded.indices.to_numpy()]
-    except UnicodeDecodeError as error:
-        texts = of_arrow(column, first_row, where)
-        row = next(row for row in range(len(column)) if not _is_utf8(texts, row))
-        raise DataError(
-            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
-        ) from error
-
-
-def _is_utf8(texts: Texts, row: int) -> bool:
-    return texts.decoded(row, "replace").encode() == texts.buffer[texts.starts[row] : texts.stops[row]].tobytes()
-
-
-def _weights(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
-    if column.null_count:
-        row = first_row + int(np.argmax(column.is_null().to_numpy()))
-        raise ValueError(f"{where}: weight={name!r} is missing at row {row}")
-    return column.to_numpy()
 
 
 def _shown(line: bytes) -> str:

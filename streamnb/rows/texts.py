@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,15 @@ from streamnb.rows.matrices import made_by
 
 PIECE_BYTES = 1 << 20  # of text that becomes a block: its features take a few times as much
 PIECE_ROWS = 1 << 14
+
+
+def pyarrow_for(what: str) -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
+    return pyarrow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,11 +53,11 @@ class Texts:
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
 
-    def copy(self) -> "Texts":
-        return self  # which nobody changes
-
     def decoded(self, row: int, errors: str = "strict") -> str:
         return self.buffer[self.starts[row] : self.stops[row]].tobytes().decode("utf-8", errors)
+
+    def is_utf8(self, row: int) -> bool:
+        return self.decoded(row, "ignore") == self.decoded(row, "surrogateescape")
 
 
 Job = tuple[int, Callable[[], Texts]]  # the number of the first row, and what makes the texts
@@ -125,7 +135,7 @@ class TextsInMemory:
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
     files: tuple[tuple[str, int], ...] = ()  # where others may read the same
-    unpacked_rows = 1  # that are read together, lest all before them be unpacked for each
+    step = 1
 
     def __init__(self, values: Any, table: Any = None):
         self._table = table  # that the values are a column of
@@ -147,25 +157,14 @@ class TextsInMemory:
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
         step = max(1, min(PIECE_ROWS, PIECE_BYTES * self.n_rows // max(self.nbytes, 1)))
         for first in range(start, stop, step):
-            yield first, _Slice(self._values[first : min(first + step, stop)], first, self._arrow)
+            some = self._values[first : min(first + step, stop)]
+            if self._arrow:
+                yield first, partial(of_arrow, some, first, none="has no text; every row should be a string")
+            else:
+                yield first, partial(of_strings, some, first)
 
     def column(self, column: str, name: str) -> Any:
         """Another column of the table."""
         if self._table is None:
             raise ValueError(f"{name}={column!r} names a column, but X is no table and no file of records")
         return np.asarray(column_of(self._table, column, name))
-
-    def cut(self, start: int, stop: int) -> "TextsInMemory":
-        return self
-
-
-@dataclass(frozen=True)
-class _Slice:
-    values: Any
-    first_row: int
-    arrow: bool
-
-    def __call__(self) -> Texts:
-        if self.arrow:
-            return of_arrow(self.values, self.first_row, none="has no text; every row should be a string")
-        return of_strings(self.values, self.first_row)

@@ -18,11 +18,9 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import as_chunk
-from streamnb.rows.column_maps import LearnedStep
-from streamnb.rows.domain import Domain, TakesValues
-from streamnb.rows.lazy import check_not_delayed
-from streamnb.rows.preparing import RowOptions, prepared_block
+from streamnb.rows.boundary import Domain, TakesValues, as_chunk
+from streamnb.rows.matrices import check_not_delayed
+from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_learns, check_n_folds, check_no_empty, check_no_splits
 from streamnb.rows.table_opening import ANY, COMPLETE

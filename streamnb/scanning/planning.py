@@ -10,7 +10,7 @@ from streamnb.core import label_checks, memory, notebook
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import is_raw, opened
-from streamnb.rows.columns import known_classes
+from streamnb.rows.labels import known_classes
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source

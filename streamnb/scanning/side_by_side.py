@@ -13,8 +13,7 @@ from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import checked
-from streamnb.rows.domain import TakesValues
+from streamnb.rows.boundary import TakesValues, checked
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan

@@ -8,8 +8,8 @@ from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
 from streamnb.problem.penalties import L1
-from streamnb.rows.column_maps import QUANTILE_NORMAL
-from streamnb.rows.in_tables import TableSource
+from streamnb.rows.preparing import QUANTILE_NORMAL
+from streamnb.rows.raw import TableSource
 from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
 from streamnb.searching.encodings import Encoded

@@ -10,8 +10,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.column_maps import check_maps, learned_maps
-from streamnb.encoding.learning import LearnsBins, learned_by_fold, of_values
+from streamnb.encoding.learning import LearnsBins, check_maps, learned_by_fold, learned_maps, of_values
 from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
@@ -24,11 +23,10 @@ from streamnb.problem.references import check_reference
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.column_maps import NONE
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import NONE, RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.survey import Survey
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.comparison import Comparison, Pair

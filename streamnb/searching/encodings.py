@@ -12,13 +12,12 @@ from sklearn.pipeline import make_pipeline
 
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
+from streamnb.encoding.category_columns import CategoryColumns, LevelScan
 from streamnb.encoding.learning import prepared, step_of
-from streamnb.encoding.levels import CategoryColumns, LevelScan
 from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened
 from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import TableToLearn
-from streamnb.encoding.text import TextsToLearn, text
-from streamnb.encoding.text_encoding import TextEncoding
+from streamnb.encoding.text import TextEncoding, TextsToLearn, text
 from streamnb.estimators.preparation import check_coded
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -26,7 +25,7 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE
@@ -243,9 +242,9 @@ def _encoded(encoding: Any, given: Given) -> Encoded:
     found: Encoded
     try:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
-            found = Learned(TableToLearn.asked(X, y, weight, encoding), given)
+            found = Learned(TableToLearn.from_options(X, y, weight, encoding), given)
         elif isinstance(encoding.get("vocabulary"), int):
-            found = Learned(TextsToLearn.asked(X, y, weight, encoding), given)
+            found = Learned(TextsToLearn.from_options(X, y, weight, encoding), given)
         else:  # hashed, or by tokens that are named
             rows = text(X, y=y, weight=weight, **encoding)
             found = Encoded(rows, (rows, None, None))

@@ -1,7 +1,7 @@
 """Loads what was saved; imports the modules whose classes may be in a file."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import svmlight_encoding, table_encoding, text_encoding
+from streamnb.encoding import svmlight_encoding, table_encoding, text
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -27,7 +27,7 @@ from streamnb.searching import comparison, found
 REGISTERED = (
     table_encoding,
     svmlight_encoding,
-    text_encoding,
+    text,
     found,
     comparison,
     together,

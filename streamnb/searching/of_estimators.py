@@ -18,7 +18,7 @@ from streamnb.evaluation.judging import JudgingTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.rows.fold_rows import FoldRows
+from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds

@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.evaluation.scorers import Scorer
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.rows.column_maps import NONE
+from streamnb.rows.preparing import NONE
 from streamnb.rows.splits import check_learns
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.folded_scan import ScannedFolds

@@ -9,8 +9,7 @@ from streamnb.encoding.learning import prepared
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.family import Family
-from streamnb.rows.column_maps import LearnedStep
-from streamnb.rows.preparing import FeatureScale, RowOptions
+from streamnb.rows.preparing import FeatureScale, LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, messages, persistence
-from streamnb.encoding.column_maps import check_applied
+from streamnb.encoding.learning import check_applied
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family

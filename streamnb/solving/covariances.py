@@ -14,8 +14,8 @@ from streamnb.problem.shrinkage import LEDOIT_WOLF, Point
 from streamnb.solving import ledoit_wolf
 from streamnb.solving.tridiagonal import factors, ratios, turned
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import PooledTable
 from streamnb.stats.second_moments import scatter
-from streamnb.stats.tables import PooledTable
 from streamnb.stats.totals import whole
 
 CONSTANT = 1e-26  # of a mean square: a variance that rounding left

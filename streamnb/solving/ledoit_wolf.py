@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import PooledTable
 from streamnb.stats.second_moments import unpacked
-from streamnb.stats.tables import PooledTable
 
 LOST = 1e10  # times what is left of fourth powers about the mean: digits do not suffice
 

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import row_checks
-from streamnb.rows.boundary import csr_chunk
+from streamnb.rows.boundary import Survey, csr_chunk
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.rows.survey import Survey
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import pooled, spread
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
 from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
@@ -23,7 +23,6 @@ from streamnb.stats.moments import LABELS, SECOND_MOMENTS, TABLE
 from streamnb.stats.overlaps import CountedOverlaps
 from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits
 from streamnb.stats.sparse_tables import AnyTable
-from streamnb.stats.tables import pooled, spread
 
 
 class Accumulator:

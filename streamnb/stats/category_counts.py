@@ -16,8 +16,8 @@ from streamnb.rows.splits import Folding
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.category_tables import GroupTables
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable
-from streamnb.stats.tables import Table
 
 FULL = 1 << 28  # bytes of tables that grow; then they become a run
 WIDER = 2  # as many columns at most are worth a table with every cell, most of which are not 0

@@ -8,9 +8,9 @@ from streamnb.kernels import category_sums
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.grouping import Groups
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
-from streamnb.stats.tables import Table
 
 PIECE = 1 << 16  # rows that are added at once, for which there has to be room
 GROWTH = 4  # times as much room as is needed; what is never touched takes no memory

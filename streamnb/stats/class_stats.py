@@ -15,6 +15,7 @@ from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
+from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import check_classes, merged_classes, positions
@@ -23,7 +24,6 @@ from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
 from streamnb.stats.second_moments import matrices, n_multiplied, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
-from streamnb.stats.tables import PooledTable, Table
 
 FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
 

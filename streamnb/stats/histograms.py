@@ -9,10 +9,10 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries, frozen
-from streamnb.rows.survey import Survey
+from streamnb.stats.dense_tables import Table, low_of_state, low_state, parts_of, renormalised, spread
 from streamnb.stats.moment_sums import GrowingTable
-from streamnb.stats.tables import Table, low_of_state, low_state, parts_of, renormalised, spread
 
 MODES = ("value", "bins")
 N_BINS = 64  # of a feature, unless told otherwise

@@ -9,12 +9,12 @@ from streamnb.core import memory
 from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums, exact
 from streamnb.kernels.lanes import LANES
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, DenseChunk, Entries, frozen
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.survey import Survey
+from streamnb.stats.dense_tables import Table, renormalised
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
-from streamnb.stats.tables import Table, renormalised
 
 _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.stats.dense_tables import columns_at_once
 from streamnb.stats.moments import SECOND_MOMENTS, TABLE
 from streamnb.stats.second_moments import diagonal, n_multiplied
 from streamnb.stats.sparse_tables import SparseTable, first
-from streamnb.stats.tables import columns_at_once
 
 ROUNDING = 1e-12  # of what is compared; sums of terms are exact, terms and comparisons are rounded
 VANISHING = 1e-150  # smaller values may have squares without digits

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import difference
 from streamnb.stats.sparse_tables import AnyTable, alike
-from streamnb.stats.tables import difference
 
 HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
 

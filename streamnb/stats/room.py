@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.tables import Parts, difference
+from streamnb.stats.dense_tables import Parts, difference
 
 
 class Room:

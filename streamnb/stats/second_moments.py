@@ -11,12 +11,12 @@ from streamnb.core import arguments, memory
 from streamnb.core.blas import one_thread
 from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
+from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries
-from streamnb.rows.survey import Survey
 from streamnb.stats import products
+from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.moments import SECOND_MOMENTS
-from streamnb.stats.tables import PooledTable, Table
 
 WAITING = 1 << 18  # numbers of products that are added together
 FEW = 40_000  # products of rows of a group that a loop takes less time for than a call of BLAS

@@ -14,7 +14,15 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
 from streamnb.rows.chunk import Chunk, Entries, frozen
-from streamnb.stats.tables import NO_LOW_PARTS, PooledTable, Table, columns_at_once, low_of_state, low_state, residue_of
+from streamnb.stats.dense_tables import (
+    NO_LOW_PARTS,
+    PooledTable,
+    Table,
+    columns_at_once,
+    low_of_state,
+    low_state,
+    residue_of,
+)
 
 LARGE = 1 << 30  # bytes of a dense array that may be too much
 _SPAN = 1 << 24  # cells of a dense table looked at at once

@@ -7,8 +7,8 @@ import numpy as np
 from streamnb.kernels import cell_sums, class_sums, exact
 from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import PooledTable, Table, parts_of, renormalised
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
-from streamnb.stats.tables import PooledTable, Table, parts_of, renormalised
 
 ONE = np.zeros(1, np.intp)
 

@@ -8,11 +8,9 @@ import numpy as np
 from streamnb.core import memory
 from streamnb.passes.dask_workers import client_for
 from streamnb.passes.options import RunOptions
-from streamnb.rows.column_maps import LearnedStep
-from streamnb.rows.kept import KeptSource, NarrowSource, kept
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.derived_sources import CachedSource, NarrowSource, cached, in_tiles
+from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.tiles import in_tiles
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.objectives import RowSums, Softmax, features_used
 from streamnb.training.reading import ReadTask
@@ -102,7 +100,7 @@ class TrainingRows:
         if not len(features) or (rows.in_memory and len(features) == stats.n_features):
             return as_opened
         few = in_tiles(NarrowSource(rows, stats.options, features, stats.n_features), TILE_ROWS)
-        kept_rows = KeptSource(few, _bytes_for_rows(options))
+        kept_rows = CachedSource(few, _bytes_for_rows(options))
         return replace(as_opened, read=kept_rows, n_features=len(features), features=features)
 
 
@@ -127,7 +125,7 @@ def start_weights(
 
 def read_often(rows: Source, options: RunOptions) -> Source:
     """Rows that are scanned and then read, whose features are made once where they fit into memory."""
-    return kept(rows, _bytes_for_rows(options))
+    return cached(rows, _bytes_for_rows(options))
 
 
 def _bytes_for_rows(options: RunOptions) -> int:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core import csr, label_checks, row_checks
 from streamnb.kernels import histograms, row_values
-from streamnb.rows.columns import RowColumns
+from streamnb.rows.labels import RowColumns
 from tests.support.strategies import same_stats
 
 FAR = np.iinfo(np.int32).max // 64  # well outside of every table

@@ -9,8 +9,8 @@ import streamnb as snb
 from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums
 from streamnb.kernels.lanes import LANES
+from streamnb.rows.boundary import look_at
 from streamnb.rows.chunk import frozen
-from streamnb.rows.survey import look_at
 from tests.support import naive
 
 N_GROUPS = 3

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from streamnb.kernels import row_values
-from streamnb.rows import survey
+from streamnb.rows import boundary
 from streamnb.rows.chunk import frozen
 
 FLOATS = st.sampled_from([np.float32, np.float64])
@@ -17,10 +17,10 @@ FLOATS = st.sampled_from([np.float32, np.float64])
 @given(FLOATS.flatmap(lambda dtype: arrays(dtype, st.tuples(st.integers(0, 40), st.integers(1, 9)))))
 def test_survey(values):
     with pytest.MonkeyPatch.context() as few:  # tiles of 11 rows, of which 2 are looked at side by side, or 4 times 2
-        few.setattr(survey, "TILE", 1)
-        few.setattr(survey, "FEWEST", 11)
-        few.setattr(survey, "SIDE_BY_SIDE", 2 * values.shape[1])
-        seen = survey.look_at(frozen(values.reshape(-1)), values.shape[1])
+        few.setattr(boundary, "TILE", 1)
+        few.setattr(boundary, "FEWEST", 11)
+        few.setattr(boundary, "SIDE_BY_SIDE", 2 * values.shape[1])
+        seen = boundary.look_at(frozen(values.reshape(-1)), values.shape[1])
     if not np.isfinite(values).all():
         assert not seen.top < np.inf
         return

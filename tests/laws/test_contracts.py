@@ -74,7 +74,7 @@ def copied(block, n_rows=None):
         indptr = X[2][: None if n_rows is None else n_rows + 1].copy()
         X = (*(part if part is None else part[: indptr[-1] - indptr[0]].copy() for part in X[:2]), indptr, X[3])
     else:
-        X = X[rows].copy()
+        X = copy.copy(X[rows])
     beside = {name: getattr(block, name) for name in ("y", "weight", "split")}
     return replace(block, X=X, **{name: part if part is None else part[rows].copy() for name, part in beside.items()})
 

@@ -11,7 +11,7 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.pull import Pull
 from streamnb.rows import opening
 from streamnb.rows.block import Block
-from streamnb.rows.columns import open_columns
+from streamnb.rows.labels import open_columns
 from streamnb.rows.source import Source
 from tests.support.of_users import Highest
 

@@ -1,16 +1,107 @@
 """Values and indices of every dtype give the sums and scores that the same numbers give in float64, bit for bit."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 import streamnb as snb
-from streamnb.rows.boundary import as_chunk
+from streamnb.rows import boundary
+from streamnb.rows.boundary import Domain, as_chunk, look_at
 from streamnb.stats.moments import MOMENTS
 from tests.support.strategies import same_stats
+
+
+@given(st.sampled_from([np.int8, np.uint8, np.int16, np.uint16]).flatmap(lambda d: arrays(d, st.integers(0, 9))))
+def test_whole_numbers(values):
+    seen, wide = look_at(values, 1), values.astype(int)
+    assert seen.whole and seen.negatives == (wide < 0).sum() and seen.tops is None
+    assert (seen.low, seen.top) == (min(wide.min(initial=0), 0), np.abs(wide).max(initial=0))
+
+
+@pytest.mark.parametrize(("width", "tile"), [(2, 4096), (50, (1 << 17) // 50), (1 << 14, 16)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tops_of_tiles(width, tile, dtype):
+    x = np.random.default_rng(0).normal(size=(tile + 3, width)).astype(dtype)
+    seen = look_at(x.reshape(-1), width)
+    assert seen.tile == tile and seen.tops.dtype == dtype
+    assert np.array_equal(seen.tops, [np.abs(part).max(axis=0) for part in (x[:tile], x[tile:])])
+    assert (seen.whole, seen.negatives, seen.top, seen.low) == (False, (x < 0).sum(), seen.tops.max(), -seen.top)
+
+
+def test_values_that_lie_flat_have_no_tiles():
+    for n in (0, 1, boundary.TILE, boundary.TILE + 1):
+        values = np.arange(n, dtype=np.float64)
+        seen = look_at(values, 1)
+        assert (seen.tops, seen.tile) == (None, 0) and seen.whole
+        assert (seen.negatives, seen.low, seen.top) == (0, 0.0, max(n - 1, 0))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, -np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 7, -1])
+@pytest.mark.parametrize("width", [1, 4])
+def test_what_is_not_finite_is_seen_wherever_it_is(wrong, place, width):
+    values = np.ones(5000, np.float32)
+    values[place] = wrong
+    assert not look_at(values, width).top < np.inf
+
+
+VALUES = st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.5, -1.0])
+ENDS = st.sampled_from([-np.inf, -1.0, 0.0, np.nextafter(0.0, 1.0), 0.5, 1.0, np.inf])
+SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=4)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(arrays(np.float64, SHAPES, elements=VALUES), ENDS, ENDS.filter(lambda end: end >= 0), st.data())
+def test_a_value_is_refused_where_there_is_one_outside(storage, dtype, x, lowest, highest, data):
+    columns = data.draw(st.none() | st.builds(slice, st.integers(0, 3)) | st.just([0]))
+    domain = Domain("Own", lowest, highest, columns, "y")
+    mine = np.zeros(x.shape, bool)
+    mine[:, slice(None) if columns is None else columns] = True
+    outside = mine & ((x < lowest) | (x > highest))
+    rows = as_chunk(storage(x.astype(dtype)), 10)
+    if not outside.any():
+        domain.check(*rows)
+        return
+    with pytest.raises(ValueError, match=r"Own") as error:
+        domain.check(*rows)
+    row, column = map(int, re.search(r"row (\d+), column (\d+)", str(error.value)).groups())
+    assert outside[row - 10, column]
+    stored = outside & (storage is np.asarray or x != 0)  # of these the first, then of those absent
+    assert [row - 10, column] == np.argwhere(stored if stored.any() else outside)[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "words"),
+    [
+        (Domain("Own", 0.0), -2.0, r"Negative values in data passed to Own: row 0, column 1 is -2\.0"),
+        (Domain("Own", 1.0, what="y"), 0.5, r"^y has 0\.5 at row 0, column 1; Own takes values of at least 1$"),
+        (Domain("Own", np.nextafter(1.0, 2.0)), 1.0, r"^X has 1\.0 at .* takes values above 1$"),
+        (Domain("Own", -1.0), -2.0, r"Negative values in data passed to Own"),
+        (Domain("Own", highest=3.0), 4.0, r"^X has 4\.0 at row 0, column 1; Own takes values of at most 3$"),
+        (Domain("Own", highest=np.nextafter(3.0, 2.0)), 3.0, r"takes values below 3$"),
+        (Domain("Own", highest=-3.0), 4.0, r"takes values of at most -3$"),
+    ],
+)
+def test_each_end_has_its_words(domain, value, words):
+    inside = 2.0 if domain.highest > 0 else -5.0
+    with pytest.raises(ValueError, match=words):
+        domain.check(*as_chunk(np.array([[inside, value]])))
+
+
+def test_an_end_that_single_precision_cannot_tell_from_zero():
+    above_zero = Domain("Own", np.nextafter(0.0, 1.0))
+    above_zero.check(*as_chunk(np.ones((2, 2), np.float32)))
+    with pytest.raises(ValueError, match=r"^X has 0\.0 at row 0, column 0; Own takes values above 0$"):
+        above_zero.check(*as_chunk(np.zeros((2, 2), np.float32)))
+
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", ">i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
 OPTIONS = {

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.rows import sizes
-from streamnb.rows.columns import open_columns
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
+from streamnb.rows.labels import open_columns
 from tests.support.refusals import refused
 
 X = np.random.default_rng(0).poisson(0.7, (31, 6)).astype(np.float32)

@@ -1,22 +1,29 @@
 """Rows in memory come in blocks of a few MB, whatever range of them is asked for."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
+import streamnb as snb
 from streamnb.rows import sizes
 from streamnb.rows.boundary import checked
-from streamnb.rows.columns import open_columns
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.labels import open_columns
+from streamnb.stats.matching import widened
+from tests.support.processes import python
+from tests.support.strategies import chunkings, labelled, same_stats
 
-X = np.random.default_rng(0).integers(0, 3, (23, 4)).astype(float)
-Y = np.arange(23) % 3
+FEW = np.random.default_rng(0).integers(0, 3, (23, 4)).astype(float)
+CODES = np.arange(23) % 3
 
 
 def source(storage):
-    return ArraySource(storage(X), open_columns(Y, Y + 1.0, 23, True))
+    return ArraySource(storage(FEW), open_columns(CODES, CODES + 1.0, 23, True))
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.asfortranarray])
@@ -34,8 +41,8 @@ def test_every_row_once_in_order(storage, start, stop, n_bytes):
     for block in blocks:
         rows = slice(block.first_row, block.first_row + block.n_rows)
         found = checked(block)[0].to_matrix()
-        assert np.array_equal(found.toarray() if sp.issparse(found) else found, X[rows])
-        assert np.array_equal(block.y, Y[rows]) and np.array_equal(block.weight, Y[rows] + 1.0)
+        assert np.array_equal(found.toarray() if sp.issparse(found) else found, FEW[rows])
+        assert np.array_equal(block.y, CODES[rows]) and np.array_equal(block.weight, CODES[rows] + 1.0)
         assert 1 <= block.n_rows <= 7 and block.split is None
 
 
@@ -47,11 +54,257 @@ def test_blocks_are_of_the_size_wanted(storage, monkeypatch):
     fewer = rows.wanted(True, 1 << 20)
     assert rows.n_blocks == -(-rows.nbytes // 128) and len([*fewer.blocks()]) == 1 < len([*rows.blocks()])
     if storage is np.asarray:
-        assert {block.n_rows for block in rows.blocks()} == {4, 3} and rows.nbytes == X.nbytes
+        assert {block.n_rows for block in rows.blocks()} == {4, 3} and rows.nbytes == FEW.nbytes
 
 
 def test_what_is_known_before_a_row_is_read():
     dense, sparse = source(np.asarray), source(sp.csr_array)
     assert dense.in_memory and (dense.n_rows, dense.n_features, dense.n_values) == (23, 4, 92)
-    assert (sparse.n_rows, sparse.n_features, sparse.n_values) == (23, 4, np.count_nonzero(X))
+    assert (sparse.n_rows, sparse.n_features, sparse.n_values) == (23, 4, np.count_nonzero(FEW))
     assert dense.arrays == () and np.shares_memory(next(dense.blocks()).X, dense._X)
+
+
+rng = np.random.default_rng(5)
+X = rng.poisson(0.8, (120, 6)).astype(float)
+Y = rng.integers(0, 3, 120)
+LABELS = (rng.random((120, 4)) < [0.5, 0.3, 0.2, 0.6]).astype(int)
+PARTS = [slice(start, start + 30) for start in range(0, 120, 30)]
+MODELS = [
+    snb.LinearNB("poisson"),
+    snb.LinearNB("gaussian"),
+    snb.MultinomialNB(),
+    snb.GaussianNB(),
+    snb.CategoricalNB(),
+    snb.FeatureSelector("f_classif", k=3),
+]
+every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+
+
+def outcome(model):
+    names = ("coef_", "intercept_", "theta_", "var_", "feature_log_prob_", "scores_")
+    parts = [getattr(model, name) for name in names if hasattr(model, name)]
+    return np.concatenate([np.ravel(array) for part in parts for array in part]).tolist()
+
+
+def statistics(**options):
+    return [snb.scan(X[part], Y[part], **options) for part in PARTS]
+
+
+# --------------------------------------------------------------------------------------------------- decay
+
+
+@every_model
+def test_decay_weighs_down_what_came_before_once_a_call(model):
+    fading = clone(model)
+    for part in PARTS:
+        fading.partial_fit(X[part], Y[part], decay=0.5)
+    weights = 0.5 ** np.repeat([3, 2, 1, 0], 30)
+    assert outcome(fading) == outcome(clone(model).fit(X, Y, sample_weight=weights)) != []
+    assert fading.decay_ == 0.125
+    assert fading.stats_.n_rows == 120
+
+
+@given(st.floats(0.01, 1.0), st.data())
+def test_decay_is_multiplication_of_the_statistics(decay, data):
+    rows = data.draw(labelled(min_rows=4, kind="str"))
+    model, total = snb.LinearNB("gaussian"), None
+    for part in rows.split(data.draw(chunkings(len(rows)))):
+        if len(part):
+            model.partial_fit(part.x, part.y, sample_weight=part.w, decay=decay)
+            stats = snb.scan(part.x, part.y, sample_weight=part.w, moments=model.stats_.moments)
+            total = stats if total is None else total * decay + stats
+    for name in ("classes", "weight", "sum", "sum_sq"):
+        assert getattr(model.stats_, name).tolist() == getattr(total, name).tolist()
+
+
+@pytest.mark.parametrize("decay", [0.0, -0.5, 1.5, np.nan, np.inf, "half", None, True])
+def test_wrong_decays_are_named(decay):
+    model = snb.LinearNB("poisson").partial_fit(X, Y)
+    with pytest.raises((ValueError, TypeError), match="decay="):
+        model.partial_fit(X, Y, decay=decay)
+    assert model.stats_.n_rows == 120 and model.decay_ == 1.0
+
+
+def test_rows_are_forgotten_after_a_decay_with_what_they_count_now(tmp_path):
+    model = snb.LinearNB("poisson").partial_fit(X[:60], Y[:60]).partial_fit(X[60:], Y[60:], decay=0.25)
+    model.save(tmp_path / "model.snb")
+    for fading in (model, snb.load(tmp_path / "model.snb")):
+        with pytest.raises(ValueError, match=r"sample_weight is not given.*decay="):
+            fading.forget(X[:20], Y[:20])
+        fading.forget(X[:20], Y[:20], sample_weight=0.25).forget(X[90:], Y[90:], sample_weight=1.0)
+        weights = np.repeat([0.25, 1.0], [40, 30])
+        assert outcome(fading) == outcome(snb.LinearNB("poisson").fit(X[20:90], Y[20:90], weights))
+    assert model.fit(X, Y).forget(X[:60], Y[:60]).stats_.n_rows == 60  # a fit begins anew
+
+
+def test_a_part_that_faded_alike_is_subtracted_exactly():
+    a, b, c, d = statistics()
+    window = ((a * 0.9 + b) * 0.9 + c) * 0.9 + d
+    assert same_stats(window - a * 0.9 * 0.9 * 0.9, (b * 0.9 + c) * 0.9 + d)
+
+
+def test_what_fades_for_long_is_gone_and_the_rest_keeps_its_digits():
+    names = np.where(Y == 0, "rare", np.where(Y == 1, "often", "mostly"))
+    rare, plain = names == "rare", snb.LinearNB("gaussian")
+    first = np.hstack([X, np.ones((120, 1))])  # a feature that never comes again
+    later = np.hstack([X, np.zeros((120, 1))])
+    plain.partial_fit(first, names)
+    for _ in range(1200):
+        plain.partial_fit(later[~rare], names[~rare], decay=0.5)
+    stats = plain.stats_
+    assert stats.classes.tolist() == ["mostly", "often", "rare"]
+    assert stats.weight[2] == 0 and not stats.sum[2].any() and not stats.sum[:, 6].any()
+    assert (stats.n_rows, stats.rows[2]) == (120 + 1200 * np.count_nonzero(~rare), np.count_nonzero(rare))
+    parts = [part for table in stats.tables.values() for part in (table.hi, table.lo) if part is not None]
+    numbers = np.abs(np.concatenate([part.ravel() for part in parts]))
+    assert not ((numbers > 0) & (numbers < np.finfo(float).tiny)).any()  # slow, and without digits
+    with pytest.warns(snb.StreamnbWarning, match="without any weight: .*rare"):
+        assert "rare" not in plain.predict(later)
+        twice = np.full(np.count_nonzero(~rare), 2.0)  # 1 + 1/2 + 1/4 + ..
+        fresh = snb.LinearNB("gaussian").fit(later[~rare], names[~rare], twice, classes=plain.classes_)
+    np.testing.assert_allclose(outcome(plain), outcome(fresh), rtol=1e-12)
+
+
+def test_a_class_comes_back_after_it_has_faded():
+    model = snb.LinearNB("poisson").partial_fit(X, Y)
+    model.stats_ = model.stats_ * 2.0**-400 * 2.0**-400
+    assert not model.stats_.weight.any()
+    assert outcome(model.partial_fit(X, Y)) == outcome(snb.LinearNB("poisson").fit(X, Y))
+
+
+def test_factors_that_leave_the_floats_are_refused():
+    stats = snb.scan(X, Y)
+    with pytest.raises(ValueError, match=r"gamma=1e\+300"):
+        stats * 1e300
+    assert same_stats(stats * 2.0**300 * 2.0**-300, stats)
+
+
+# -------------------------------------------------------------------------------------------------- windows
+
+
+@pytest.mark.parametrize("options", [{}, {"classes": [0, 1, 2]}, {"folds": 3}], ids=str)
+def test_a_window_that_slides_is_the_scan_of_its_rows(options):
+    parts = statistics(**options)
+    window = parts[0] + parts[1]
+    for old, new in ((0, 2), (1, 3)):
+        window = window + parts[new] - parts[old]
+        rows = slice(PARTS[new - 1].start, PARTS[new].stop)
+        afresh = snb.scan(X[rows], Y[rows], **{k: v for k, v in options.items() if k == "classes"})
+        assert same_stats(window, afresh)
+
+
+def test_windows_of_labels_and_of_models():
+    parts = [snb.scan(X[part], LABELS[part]) for part in PARTS]
+    window, afresh = sum(parts) - parts[0], snb.scan(X[30:], LABELS[30:])
+    assert same_stats(window, afresh) and same_stats(window.every, afresh.every)
+    model = snb.LinearNB("bernoulli").partial_fit(X[:60], LABELS[:60])
+    model.partial_fit(X[60:], LABELS[60:]).forget(X[:60], LABELS[:60])
+    assert outcome(model) == outcome(snb.LinearNB("bernoulli").fit(X[60:], LABELS[60:]))
+
+
+# ------------------------------------------------------------------------------------------ sums of any size
+
+
+def test_sums_beyond_two_to_the_53_stay_exact():
+    weights = np.full(120, 2.0**52 + 1)
+    model = snb.LinearNB("poisson")
+    for _ in range(5):
+        model.partial_fit(X, Y, sample_weight=weights)
+    for k in range(3):
+        exact = [sum(Fraction(v) for v in column) * 5 * Fraction(weights[0]) for column in X[k == Y].T]
+        table = model.stats_.tables["sum"]
+        assert [Fraction(h) + Fraction(lo) for h, lo in zip(*table.row(k))] == exact
+        assert model.stats_.weight[k] == float(5 * np.count_nonzero(k == Y) * Fraction(weights[0]))
+    for _ in range(4):
+        model.forget(X, Y, sample_weight=weights)
+    assert outcome(model) == outcome(snb.LinearNB("poisson").fit(X, Y, sample_weight=weights))
+
+
+def test_numbers_of_rows_are_of_64_bits():
+    stats = snb.scan(X, Y)
+    for _ in range(40):
+        stats = stats + stats
+    assert stats.n_rows == 120 * 2**40
+    assert stats.weight.tolist() == (np.bincount(Y) * 2.0**40).tolist()
+    assert (stats.sum_sq == snb.scan(X, Y).sum_sq * 2.0**40).all()
+
+
+CALLS = """
+import gc, tracemalloc
+import numpy as np
+import streamnb as snb
+
+model, X, y = snb.LinearNB("poisson"), np.arange(72.0).reshape(12, 6) % 5, np.arange(12) % 3
+
+def held(calls):
+    for _ in range(calls):
+        model.partial_fit(X, y, decay=0.999)
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+model.partial_fit(X, y)  # compiles, which takes five times as long while memory is traced
+tracemalloc.start()
+before = held(50)
+print(held(200) - before)
+"""
+
+
+@pytest.mark.process
+def test_calls_without_end_keep_no_memory():
+    """In a process of its own: what measures coverage keeps something for each thread."""
+    ended = python("-c", CALLS, check=True)
+    assert int(ended.stdout) < 100 * 200  # 100 bytes a call, less than any object of one
+
+
+# ------------------------------------------------------------------------------------- labels that appear later
+
+
+@given(st.permutations(range(4)))
+def test_classes_may_come_in_any_order(order):
+    model, names = snb.LinearNB("poisson", snb.L1(1.0)), np.array(["b", "aa", "longer than these"])
+    for k in order:
+        model.partial_fit(X[PARTS[k]], names[np.minimum(Y[PARTS[k]], k)])
+    labels = np.concatenate([names[np.minimum(Y[PARTS[k]], k)] for k in range(4)])
+    assert outcome(model) == outcome(snb.LinearNB("poisson", snb.L1(1.0)).fit(X, labels))
+
+
+def test_labels_of_an_indicator_may_come_as_further_columns():
+    wide = np.hstack([LABELS, np.roll(LABELS[:, :2], 7, axis=0)])
+    filled = np.vstack([np.hstack([LABELS[:60], np.zeros((60, 2), int)]), wide[60:]])
+    model = snb.LinearNB("poisson").partial_fit(X[:60], LABELS[:60]).partial_fit(X[60:], wide[60:])
+    assert outcome(model) == outcome(snb.LinearNB("poisson").fit(X, filled))
+    assert model.predict(X).shape == (120, 6)
+    few, many = snb.scan(X[:60], LABELS[:60]), snb.scan(X[60:], wide[60:])
+    total = widened(few, 6) + many
+    assert same_stats(total, snb.scan(X, filled)) and same_stats(total.every, few.every + many.every)
+    with pytest.raises(ValueError, match="different classes"):
+        few + many
+    with pytest.raises(ValueError, match="y has 4 columns and 6 before"):
+        model.partial_fit(X, LABELS)
+
+
+@pytest.mark.parametrize("classes", [list("abcd"), range(4)], ids=["names", "numbers"])
+def test_labels_that_were_named_are_all_there_are(classes):
+    wide = np.hstack([LABELS, LABELS[:, :1]])
+    model = snb.LinearNB("poisson").partial_fit(X, LABELS, classes=list(classes))
+    with pytest.raises(ValueError, match="y is an indicator of 5 labels, but classes names 4"):
+        model.partial_fit(X, wide)
+    with pytest.raises(ValueError, match="different classes"):
+        model.stats_ + snb.scan(X, wide, moments=["sum"])
+
+
+def test_a_label_that_was_never_seen_cannot_be_forgotten():
+    model = snb.LinearNB("poisson").fit(X, Y)
+    for x, y in ((X[:5], Y[:5] + 3), (np.vstack([X, X]), np.tile(Y, 2)), (X[:5], np.full(5, "a"))):
+        with pytest.raises(ValueError, match=r"more rows of class .* are taken away|labels are of two kinds"):
+            model.forget(x, y)
+    with pytest.raises(ValueError, match="another weight"):
+        model.forget(X, Y, sample_weight=0.5)
+    assert outcome(model) == outcome(snb.LinearNB("poisson").fit(X, Y))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_an_indicator_has_one_width_in_one_call(n_threads):
+    chunks = [(X[part], LABELS[part, :width]) for part, width in zip(PARTS, (3, 4, 4, 3))]
+    with pytest.raises(ValueError, match=r"width|different classes"):
+        snb.LinearNB("poisson").fit(iter(chunks), n_threads=n_threads)

@@ -3,6 +3,9 @@
 import datetime
 
 import anndata
+import dask
+import dask.array as da
+import dask.bag as db
 import dask.dataframe as dd
 import h5py
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.rows import matrices
 from tests.support.refusals import cases, refused
 
 X = np.arange(24.0).reshape(8, 3) % 5
@@ -194,3 +198,48 @@ def test_parts_of_anndata_in_memory_are_rows():
 def test_a_frame_may_have_a_column_named_like_a_part_of_anndata():
     frame = FRAME.rename(columns={"age": "obs"})
     assert np.array_equal(snb.scan(frame, Y).sum, snb.scan(X, Y).sum)
+
+
+LAZY = {
+    "array": lambda x: da.from_array(x, chunks=2),
+    "frame": lambda x: dd.from_pandas(pd.DataFrame({"a": x}), npartitions=2)["a"],
+}
+
+
+@pytest.mark.parametrize("make", LAZY.values(), ids=LAZY)
+def test_dask_collections(make):
+    values = np.arange(5)
+    held = make(values)
+    assert matrices.is_dask(held) and isinstance(matrices.dask_array(held), da.Array)
+    assert matrices.computed(held).tolist() == values.tolist() and isinstance(matrices.computed(held), np.ndarray)
+
+
+@pytest.mark.parametrize("held", [None, np.arange(5), [1, 2], pd.Series([1, 2])], ids=type)
+def test_anything_else_stays_as_it_is(held):
+    assert not matrices.is_dask(held) and matrices.computed(held) is held and matrices.dask_array(held) is held
+
+
+V, Z = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 0, 1])
+OF_UNKNOWN_SHAPE = {"delayed": dask.delayed, "call": lambda x: dask.delayed(np.array)(x), "bag": db.from_sequence}
+DOORS = {  # where rows, and what is beside them, come in
+    "X": lambda later: snb.scan(later(V), Z),
+    "y": lambda later: snb.scan(V, later(Z)),
+    "sample_weight": lambda later: snb.scan(V, Z, sample_weight=later(Z)),
+    "folds": lambda later: snb.scan(V, Z, folds=later(Z)),
+    "groups": lambda later: snb.scan(V, Z, folds=2, groups=later(Z)),
+    "y_pred": lambda later: snb.evaluate(Z, later(Z)),
+}
+
+
+@pytest.mark.parametrize("later", OF_UNKNOWN_SHAPE.values(), ids=OF_UNKNOWN_SHAPE)
+@pytest.mark.parametrize("name", DOORS)
+def test_what_is_lazy_and_no_array_is_refused_at_the_door(name, later):
+    """Of a delayed object any attribute is there, and gives another one."""
+    assert not matrices.is_dask(later(V))
+    with pytest.raises(TypeError, match=rf"^{name} is a \w+ of Dask, .*from_delayed\({name}, shape=.*{name}.compute"):
+        DOORS[name](later)
+
+
+def test_names_of_columns_do_not_make_a_delayed_object_a_frame():
+    with pytest.raises(TypeError, match=r"^X is a Delayed\w* of Dask"):
+        snb.LinearNB().fit(dask.delayed(pd.DataFrame({"a": [1, 2], "kind": ["b", "c"]})), "kind")

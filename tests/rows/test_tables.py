@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows.table_types import kind_of
+from streamnb.rows.table_columns import kind_of
 from streamnb.rows.tables import (
     ArrowTable,
     Fields,
@@ -58,7 +58,7 @@ def test_pieces_have_the_rows_that_are_asked_for(opened):
     assert (first, piece.shape, opened.n_rows) == (2, (2, 1), 4) and piece.columns.column("a").to_pylist() == [3, 4]
     assert piece.y.tolist() == ["y", "x"] and piece.weight.tolist() == [0.5, 1.0]
     part = piece[1:]
-    assert part.shape == (1, 1) and part.y.tolist() == ["x"] and part.copy() is part
+    assert part.shape == (1, 1) and part.y.tolist() == ["x"]
     with pytest.raises(ValueError, match="y='b' is missing at row 1"):
         [read() for _, read in rows.jobs(0, 4)]
 
@@ -108,3 +108,9 @@ def test_columns_in_chunks_become_one():
     assert one_batch(table).to_pydict() == {"a": [1, 2, 3], "b": ["x", "y", None]}
     assert one_batch(table.slice(0, 0)).num_rows == 0
     assert np.array_equal(one_batch(table.slice(1, 1)).column("a"), [2])
+
+
+def test_labels_that_are_no_utf8_are_named_by_their_row():
+    labels = pa.chunked_array([pa.array([b"a", b"\xff"]).view(pa.string())])
+    with pytest.raises(DataError, match=r"X: y='kind' of row 5 is no UTF-8 .*; write the file in it"):
+        labels_of(labels, "y='kind'", 4, "X")

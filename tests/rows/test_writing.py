@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from zarr.storage import LocalStore, MemoryStore
 
 import streamnb as snb
-from streamnb.rows.reading import Cursor
+from streamnb.rows.zarr_reading import Cursor
 from tests.support.strategies import (
     LABELS,
     alternating,

@@ -10,14 +10,13 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.families import as_family
 from streamnb.problem.mixed import FamilyDomain
-from streamnb.rows.column_maps import LogColumns
 from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import LogColumns, RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide, StatsSideBySide, run_scans
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable
-from streamnb.stats.tables import Table
 
 X = np.random.default_rng(0).gamma(1.0, size=(30, 3))
 Y = np.arange(30) % 2

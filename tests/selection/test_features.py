@@ -18,7 +18,7 @@ from streamnb.selection import criteria
 from streamnb.selection.criteria import CRITERIA
 from streamnb.selection.features import rank_features
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.tables import Table
+from streamnb.stats.dense_tables import Table
 from tests.support.strategies import LABELS, example, labelled
 
 PRESENCE = ["mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler", "one_r"]

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable
-from streamnb.stats.tables import Table
 from tests.support.examples_of_contracts import BASES
 from tests.support.of_users import HighestValues
 

@@ -18,11 +18,10 @@ from sklearn.datasets import dump_svmlight_file
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds
+from streamnb.encoding.category_columns import LevelScan
 from streamnb.encoding.counters import CountedColumns, CountTask
-from streamnb.encoding.levels import LevelScan
-from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table_scan import TableScan
-from streamnb.encoding.vocabulary import TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
@@ -35,30 +34,30 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
-from streamnb.rows.columns import open_columns
-from streamnb.rows.domain import Domain
-from streamnb.rows.fold_rows import FoldRows
+from streamnb.rows.boundary import Domain
+from streamnb.rows.derived_sources import (
+    CachedSource,
+    FoldRows,
+    NarrowSource,
+    PreparedSource,
+    TiledSource,
+    WrappedSource,
+)
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
-from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightSource
-from streamnb.rows.in_tables import TableSource
-from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
-from streamnb.rows.kept import KeptSource, NarrowSource
+from streamnb.rows.labels import open_columns
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
-from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.opening import opened
-from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.raw import RawSource
+from streamnb.rows.raw import RawSource, TableSource, TextSource
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.rows.streams import StreamSource
-from streamnb.rows.tiles import TiledSource
-from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
+from streamnb.scanning.user_tasks import _OfUser
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import SampleTask
@@ -89,7 +88,7 @@ FOLDS = as_folding(2, repeats=2, seed=1)
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Source, SourceOfAnother, RawSource, Family, _Positive, _Shares, Together, Penalty,
+    PassTask, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
     Auto,  # another family once the columns are known
 }  # fmt: skip
@@ -344,9 +343,9 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
-    KeptSource: every(
-        (lambda _: KeptSource(texts_of(COUNTS, Y, WEIGHT), 1 << 20), LABELLED),
-        files=(lambda folder: KeptSource(texts_of(COUNTS, Y, WEIGHT, folder), 100), LABELLED),
+    CachedSource: every(
+        (lambda _: CachedSource(texts_of(COUNTS, Y, WEIGHT), 1 << 20), LABELLED),
+        files=(lambda folder: CachedSource(texts_of(COUNTS, Y, WEIGHT, folder), 100), LABELLED),
     ),
     NarrowSource: every(
         (lambda _: NarrowSource(opened(BESIDE_ZEROS, Y, WEIGHT), RowOptions(), np.arange(1, 6), 7), LABELLED),

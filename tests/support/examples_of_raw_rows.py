@@ -8,15 +8,13 @@ import numpy as np
 import pandas as pd
 
 import streamnb as snb
-from streamnb.encoding.table_encoding import rows_of
 from streamnb.encoding.table_scan import TableCounts, TableScan
-from streamnb.rows.fold_rows import FoldRows
-from streamnb.rows.in_tables import TableSource
-from streamnb.rows.in_texts import TextSource
+from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.opening import opened
+from streamnb.rows.raw import TableSource, TextSource
 from streamnb.rows.splits import Folding, fold_numbers
+from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables
-from streamnb.rows.table_values import LEVEL, MEASURE, ColumnPart
 
 N = 40
 WORDS = ["ash", "beech", "cedar", "elm", "fir"]
@@ -49,7 +47,7 @@ def kinds_of_columns(most: int = 9) -> tuple[TableScan, TableSource]:
     frame = pd.DataFrame({"real": real, "of": np.array(["ash", "birch", None])[np.arange(N) % 3], "row": np.arange(N)})
     parts = ColumnPart(("real",), MEASURE), *(ColumnPart(of, LEVEL) for of in (("of",), ("row",), ("of", "row")))
     kinds = {"real": "number", "of": "category", "row": None}
-    return TableScan(parts, most), rows_of(open_tables(frame, (), 1), kinds, {}, None, None, 1)
+    return TableScan(parts, most), TableSource.of_columns(open_tables(frame, (), 1), kinds, {}, None, None, 1)
 
 
 def counted_columns(seed: int) -> TableCounts:

@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.encoding.by_fold import TotalsOfFolds
+from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
-from streamnb.encoding.vocabulary import TokenCounts
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.nested_ranking import NestedRanking

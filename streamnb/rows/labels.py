@@ -13,9 +13,8 @@ from streamnb.core import label_checks, row_checks
 from streamnb.core.messages import DataError
 from streamnb.rows.boundary import csr_chunk
 from streamnb.rows.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, open_csr
-from streamnb.rows.layout import check_layout
-from streamnb.rows.lazy import computed, is_dask
-from streamnb.rows.reading import Cursor, Readers, check_complete
+from streamnb.rows.matrices import computed, is_dask
+from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_layout
 
 Beside = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits
 AskBeside = Callable[..., Beside]
@@ -158,59 +157,35 @@ class _IndicatorInZarr(_InStore):
 
 
 class _Masked(_InStore):
-    """A column that the AnnData layout keeps as a group: values of which some are missing."""
+    """A column in a group of the AnnData layout: codes into categories, -1 where missing, or values and a mask."""
 
-    def __init__(self, group: zarr.Group, first: str, second: str):
-        parts = [member_of(group, name) for name in (first, second)]
+    def __init__(self, group: zarr.Group, categorical: bool):
+        names = ("codes", "categories") if categorical else ("values", "mask")
+        parts = [member_of(group, name) for name in names]
         where = f"y: group {group.path!r} in {group.store}"
         if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
-            raise DataError(f"{where} lacks the 1-D arrays {first!r} and {second!r}")
-        self.arrays = self._read = first_part, second_part = tuple(parts)  # those read along with the rows
-        if first == "codes" and first_part.dtype.kind not in "iu":
-            raise DataError(f"{where}: array 'codes' has dtype {first_part.dtype}; it should hold integers")
-        if second == "mask" and (second_part.shape != first_part.shape or second_part.dtype.kind != "b"):
-            raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first_part.shape[0]} values")
-        self.n_rows = first_part.shape[0]
+            raise DataError(f"{where} lacks the 1-D arrays {names[0]!r} and {names[1]!r}")
+        self.arrays = first, second = tuple(parts)
+        if categorical and first.dtype.kind not in "iu":
+            raise DataError(f"{where}: array 'codes' has dtype {first.dtype}; it should hold integers")
+        if not categorical and (second.shape != first.shape or second.dtype.kind != "b"):
+            raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first.shape[0]} values")
+        self.n_rows, self._categories = first.shape[0], whole(second) if categorical else None
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        asks = [Stored(array).reader(start, readers) for array in self._read]
+        read = self.arrays if self._categories is None else self.arrays[:1]
+        asks = [Stored(array).reader(start, readers) for array in read]
         return lambda start, stop: partial(self._present, [ask(start, stop) for ask in asks], start)
 
     def _present(self, asked: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
-        values, missing = self._values(*(wait() for wait in asked))
+        read, categories = [wait() for wait in asked], self._categories
+        values, missing = read if categories is None else of_codes(read[0], categories)
         if missing.any():
             raise ValueError(
                 f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
                 "or give them a label of their own"
             )
         return values
-
-    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values of rows, and where they are missing."""
-        raise NotImplementedError
-
-
-class _Categorical(_Masked):
-    """Codes into categories, -1 where missing."""
-
-    def __init__(self, group: zarr.Group):
-        super().__init__(group, "codes", "categories")
-        self._read = self.arrays[:1]
-        self._categories = whole(self.arrays[1])
-
-    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return of_codes(read[0], self._categories)
-
-
-class _Nullable(_Masked):
-    """Values beside a mask that is True where they are missing."""
-
-    def __init__(self, group: zarr.Group):
-        super().__init__(group, "values", "mask")
-
-    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, mask = read
-        return values, mask.astype(bool)
 
 
 def of_codes(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +202,7 @@ def in_zarr(column: Any, name: str) -> Any:
             return _IndicatorInZarr(open_csr(column))
         if kind != "categorical" and not kind.startswith("nullable-"):
             raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
-        return _Categorical(column) if kind == "categorical" else _Nullable(column)
+        return _Masked(column, kind == "categorical")
     if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
     return Stored(check_layout(column))

@@ -9,7 +9,7 @@ from s3fs import S3FileSystem
 from zarr.storage import FsspecStore, ObjectStore, WrapperStore
 
 import streamnb as snb
-from streamnb.rows import stores
+from streamnb.rows import retries
 from tests.support import object_store
 from tests.support.clusters import cluster_of, prefixes
 from tests.support.processes import PATIENCE
@@ -54,7 +54,7 @@ def url(server, rows):
 def sound(server, monkeypatch):
     """No fault is left by another test, and nobody waits long."""
     server.faults()
-    monkeypatch.setattr(stores, "PAUSE", 0.01)
+    monkeypatch.setattr(retries, "PAUSE", 0.01)
 
 
 def plain(server, path, read_timeout=PATIENCE, read_only=True):
@@ -136,7 +136,9 @@ def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, 
     server.faults({"path": "indices/c/0", "method": "GET", "times": 10**6, "status": "500 broken"})
     with pytest.raises(snb.DataError, match=r"'indices' in .*chunk 0 cannot be read in 3 attempts"):
         snb.LinearNB("poisson").fit(store, "y")
-    assert sum("indices" in r.getMessage() or "failed" in r.getMessage() for r in caplog.records) == stores.ATTEMPTS - 1
+    assert (
+        sum("indices" in r.getMessage() or "failed" in r.getMessage() for r in caplog.records) == retries.ATTEMPTS - 1
+    )
 
 
 def test_a_store_that_is_too_slow_is_named(server, url):
@@ -146,8 +148,8 @@ def test_a_store_that_is_too_slow_is_named(server, url):
 
 
 def test_slowness_now_and_then_does_no_harm(server, url, rows, monkeypatch):
-    monkeypatch.setattr(stores, "ATTEMPTS", 1000)  # the machine may be slow, too
-    monkeypatch.setattr(stores, "PAUSE", 0.0)
+    monkeypatch.setattr(retries, "ATTEMPTS", 1000)  # the machine may be slow, too
+    monkeypatch.setattr(retries, "PAUSE", 0.0)
     server.faults({"path": "data/c/0", "method": "GET", "times": 1, "seconds": PATIENCE})
     assert same(snb.LinearNB("poisson").fit(impatient(server), "y"), rows)
 

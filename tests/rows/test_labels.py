@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from zarr.storage import MemoryStore
 
 from streamnb.core.messages import DataError
-from streamnb.rows import columns
-from streamnb.rows.columns import in_zarr, open_columns
-from streamnb.rows.reading import Clock, Readers
+from streamnb.rows.labels import in_zarr, known_classes, open_columns, whole_column
+from streamnb.rows.zarr_reading import Clock, Readers
 
 Y = np.array([3, -1, 3, 0, 0, 7, 3, 7, 0, -1, 3])
 N = len(Y)
@@ -94,17 +93,17 @@ def test_readers_read_meanwhile():
 
 def test_how_many_classes_there_are_is_known_of_what_is_in_memory():
     n = len(np.unique(Y))
-    assert columns.known_classes(Y, None, len(Y)) == (n, 0)
-    assert [columns.known_classes(FORMS[form](), None, len(Y)) for form in ("dask", "zarr")] == [(None, 0)] * 2
-    assert columns.known_classes(np.eye(3, dtype=int), None, 3) == (3, 1)
-    assert columns.known_classes(None, None, None) == (None, 0)
+    assert known_classes(Y, None, len(Y)) == (n, 0)
+    assert [known_classes(FORMS[form](), None, len(Y)) for form in ("dask", "zarr")] == [(None, 0)] * 2
+    assert known_classes(np.eye(3, dtype=int), None, 3) == (3, 1)
+    assert known_classes(None, None, None) == (None, 0)
 
 
 def test_names_are_of_arrays_beside_the_rows():
     beside = group("anndata", labels=Y)
     assert stretches(open_columns("labels", 2, N, True, beside), 3, [5])[0].tolist() == Y[3:5].tolist()
     for held in ("labels", beside["labels"], Y, da.from_array(Y)):
-        assert columns.whole_column(held, "folds", beside).tolist() == Y.tolist()
+        assert whole_column(held, "folds", beside).tolist() == Y.tolist()
     with pytest.raises(ValueError, match=r"^y='other' is not in group '/' of X, which has the arrays: labels$"):
         open_columns("other", None, N, True, beside)
     with pytest.raises(ValueError, match=r"^y='labels' names an array beside X, but X is not in a Zarr group"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.export.portable import portable
+from streamnb.export.as_portable import portable
 from tests.support.exported import MODELS, fitted
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import extended
-from streamnb.stats.tables import Table
 
 numbers = st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=6, max_size=6)
 ROWS = np.arange(2)

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.chosen import ChosenColumns
-from streamnb.encoding.levels import CategoryColumns
+from streamnb.encoding.category_columns import CategoryColumns
+from streamnb.encoding.learning import ChosenColumns
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep

@@ -1,0 +1,294 @@
+"""Sources that wrap another source and change its blocks: prepared rows, rows of a fold, tiles, cached rows."""
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import row_checks
+from streamnb.rows.block import Block, joined
+from streamnb.rows.boundary import checked
+from streamnb.rows.chunk import CSRChunk, frozen
+from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.source import Source, multiple
+from streamnb.rows.splits import Folding
+
+SHARED = "n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"
+
+
+class WrappedSource(Source):
+    """A source of the same rows as another, not of Dask; a subclass says what becomes of its blocks."""
+
+    def __init__(self, rows: Source):
+        self._rows = rows
+        for name in SHARED:
+            setattr(self, name, getattr(rows, name))
+
+    @property
+    def arrays(self) -> Any:
+        return self._rows.arrays
+
+    @property
+    def own_groups(self) -> str | None:  # type: ignore[override]
+        return self._rows.own_groups
+
+    @property
+    def label_names(self) -> np.ndarray | None:  # type: ignore[override]
+        return self._rows.label_names
+
+    @property
+    def n_blocks(self) -> int | None:
+        return self._rows.n_blocks
+
+    def _around(self, rows: Source) -> Self:
+        part = copy(self)
+        part._rows = rows
+        return part
+
+    def cut(self, start: int, stop: int) -> Self:
+        part = self._around(self._rows.cut(start, stop))
+        part.group = None
+        return part
+
+    def wanted(self, values: bool, block_bytes: int) -> Self:
+        part = self._around(self._rows.wanted(values, block_bytes))
+        part.values_matter, part.longer_blocks = values, block_bytes
+        return part
+
+    def with_split(self, name: str, values: Any) -> Self:
+        return self._around(self._rows.with_split(name, values))
+
+    def whole_column(self, column: Any, name: str) -> np.ndarray:
+        return self._rows.whole_column(column, name)
+
+    def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
+        return self._rows.cut_alike(column, whole)
+
+    def check_resumable(self) -> None:
+        self._rows.check_resumable()
+
+    def check_read_again(self, who: str) -> None:
+        self._rows.check_read_again(who)
+
+    def layout(self) -> dict[str, str]:
+        return self._rows.layout()
+
+    def rows_near(self, n_rows: int) -> int:
+        return self._rows.rows_near(n_rows)
+
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        return self._rows.beside(step)
+
+
+class PreparedSource(WrappedSource):
+    """A source whose blocks are matrices, CSR or dense, that `step` makes of those of another.
+
+    Parameters
+    ----------
+    rows : Source
+    step : callable
+        Of a chunk, dense ones with NaN where values are missing: (n_rows, n_features); picklable.
+    n_features : int
+        Columns of what it makes.
+    about : str
+        What tells the step from others.
+    at_once : int, optional
+        Rows that the step is given at most.
+    """
+
+    making_takes = True
+
+    def __init__(self, rows: Source, step: Callable, n_features: int, about: str, at_once: int | None = None):
+        super().__init__(rows)
+        self._step, self._about, self._at_once = step, about, at_once
+        self.n_features, self.n_values, self.in_memory, self.dtype = n_features, None, False, Source.dtype
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        for block in self._few(start, stop):
+            X = self._step(checked(block, missing=True)[0])
+            yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
+
+    def _few(self, start: int, stop: int | None) -> Iterator[Block]:
+        """Blocks of the other source, cut where what the step makes of them would be large."""
+        for block in self._rows.blocks(start, stop):
+            first, end = block.first_row, block.first_row + block.n_rows
+            step = self._at_once or max(block.n_rows, 1)
+            for row in range(first, max(end, first + 1), step):
+                yield block.cut(row, min(row + step, end))
+
+    def wanted(self, values: bool, block_bytes: int) -> Self:
+        part = super().wanted(True, block_bytes)  # the step looks at them in any case
+        part.values_matter = values
+        return part
+
+    def layout(self) -> dict[str, str]:
+        return {**super().layout(), "the step": self._about}
+
+
+class FoldRows(WrappedSource):
+    """A source whose rows have their weight inside a fold, or outside it, and none elsewhere.
+
+    Parameters
+    ----------
+    rows : Source
+        With groups or fold numbers beside the rows where the folding asks for them.
+    folding : Folding
+    fold : int
+    inside : bool
+    """
+
+    def __init__(self, rows: Source, folding: Folding, fold: int, inside: bool):
+        if rows.lazy:
+            raise ValueError("X is in Dask, whose rows no fold can be taken from; give the Zarr store behind it")
+        super().__init__(rows)
+        self._folding, self._fold, self._inside = folding, fold, inside
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        for block in self._rows.blocks(start, stop):
+            yield replace(block, weight=self._weights(block.first_row, block.n_rows, block.weight, block.split))
+
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        first = 0
+        for columns in self._rows.beside(step):
+            n_rows = columns["y"].shape[0]
+            split = columns.get("groups", columns.get("folds"))
+            weight = self._weights(first, n_rows, columns.get("sample_weight"), split)
+            yield {**columns, "sample_weight": weight}
+            first += n_rows
+
+    def _weights(self, first_row: int, n_rows: int, weight: Any, split: Any) -> np.ndarray:
+        own = self._folding.numbers(first_row, n_rows, split, 0) == self._fold
+        weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
+        return np.where(own == self._inside, weight, 0.0)
+
+
+def in_tiles(rows: Any, n_rows: int) -> Any:
+    """The same rows in blocks that cut none of the tiles [t n_rows, (t + 1) n_rows)."""
+    if n_rows == 1:
+        return rows
+    return rows.in_tiles(n_rows) if rows.lazy else TiledSource(rows, n_rows)
+
+
+class TiledSource(WrappedSource):
+    """A source whose blocks begin and end at multiples of `tile` rows, but for the first and the last row asked for.
+
+    Only rows of tiles that the blocks of `rows` cut are copied.
+    """
+
+    def __init__(self, rows: Source, tile: int):
+        super().__init__(rows)
+        self._tile = tile
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        tile, held = self._tile, list[Block]()  # what has come of a tile so far
+        for block in self._rows.blocks(start, stop):
+            row, end = block.first_row, block.first_row + block.n_rows
+            first = min(-(-row // tile) * tile, end)
+            last = max(end // tile * tile, first)
+            if first > row or (held and row == end):
+                held.append(block.cut(row, first))
+                if first % tile == 0:
+                    yield from joined(held)
+                    held = []
+            if last > first or (not held and row == end):
+                yield block.cut(first, last)
+            if end > last:
+                held.append(block.cut(last, end))
+        yield from joined(held)
+
+    def rows_near(self, n_rows: int) -> int:
+        return multiple(self._tile, super().rows_near(n_rows))
+
+
+class CachedSource(WrappedSource):
+    """Rows whose blocks are made once and cached, where all of them fit.
+
+    Parameters
+    ----------
+    rows : Source
+    max_bytes : int
+        Of X that are cached; rows of more are made with each read, as without this.
+    """
+
+    def __init__(self, rows: Source, max_bytes: int):
+        super().__init__(rows)
+        self._max_bytes = max_bytes
+        self._cached: dict[tuple[int, int | None, bool], list[Block]] = {}
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        key = start, stop, self.values_matter
+        if key in self._cached:
+            yield from self._cached[key]
+            return
+        made: list[Block] = []
+        left = self._max_bytes - sum(block.nbytes for blocks in self._cached.values() for block in blocks)
+        for block in self._rows.blocks(start, stop):
+            left -= block.nbytes
+            if left >= 0:
+                made.append(block)
+            else:
+                made.clear()
+            yield block
+        if left >= 0:
+            self._cached[key] = made
+
+    def with_split(self, name: str, values: object) -> Self:
+        part = super().with_split(name, values)
+        part._cached = {}  # which lack it
+        return part
+
+    def cut(self, start: int, stop: int) -> Self:
+        part = super().cut(start, stop)
+        part._cached, part._max_bytes = {}, 0  # whoever it is sent to reads these rows once
+        return part
+
+
+class NarrowSource(WrappedSource):
+    """Rows as a model takes them: prepared, and without columns that are all 0.
+
+    Of 2^18 columns of hashed words a fifth is in use, and the arrays of a read are as long as there are columns.
+
+    Parameters
+    ----------
+    rows : Source
+    options : RowOptions
+        What is done to a row.
+    columns : (n_columns,) ints, ascending
+    n_features : int
+        Columns of `rows`, which are 0 in all of these but for `columns`.
+    """
+
+    def __init__(self, rows: Source, options: RowOptions, columns: np.ndarray, n_features: int):
+        super().__init__(rows)
+        self._options, self._columns = options, columns
+        self._places = np.full(n_features, -1, np.int32)
+        self._places[columns] = np.arange(len(columns), dtype=np.int32)
+        self.n_features = len(columns)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        for block in self._rows.blocks(start, stop):
+            chunk, survey = checked(block)
+            row_checks.check_n_features(chunk.shape[1], len(self._places), "the first read")
+            chunk, _ = transformed(chunk, survey, self._options)
+            if isinstance(chunk, CSRChunk):
+                places = self._places[chunk.indices]
+                if (places < 0).any():  # of values that count for nothing: zeros, and those of rows of weight 0
+                    chunk = chunk.of_columns(self._columns)
+                    places = chunk.indices
+                arrays = None if chunk.ones else chunk.data, frozen(places), chunk.indptr
+                nbytes = sum(0 if array is None else array.nbytes for array in arrays)
+                yield replace(block, X=(*arrays, len(self._columns)), nbytes=nbytes)
+            else:
+                values = chunk.of_columns(self._columns).values
+                yield replace(block, X=values, nbytes=values.nbytes)
+
+    def layout(self) -> dict[str, str]:
+        columns = f"{len(self._columns)} of {len(self._places)}"
+        return {**super().layout(), "columns": columns, "options": repr(self._options)}
+
+
+def cached(rows: Source, max_bytes: int) -> Source:
+    """Rows whose features are made as they are read, which takes longer than to sum them, made once."""
+    return CachedSource(rows, max_bytes) if rows.making_takes and not rows.lazy else rows
