@@ -87,6 +87,7 @@ class ScalarEquations:
     def weight_inside(self, t: np.ndarray) -> np.ndarray:
         """W(t), without bound where the pull has not yet brought both means back to their domain."""
         (low, high), sides = self.family.mean_range, self.moved(t)
+        high = np.inf if self.family.coupled else high  # means of coupled features are shares only at the root of all
         w = self._weight(*sides, self.t_star - t)
         for mean, *room in sides:
             beyond = (mean < low) | ((room[0] < 0.0) if room else mean > high)
@@ -223,7 +224,8 @@ class ScalarEquations:
             here = self.only(i.astype(np.intp))
             t = start + pull.of_weights(w)  # beyond t* the weight would have changed sign; the means end there
             t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
-            return w - np.where(t == here.t_star, 0.0, here.weight_inside(t))
+            away = w - np.where(t == here.t_star, 0.0, here.weight_inside(t))
+            return np.clip(away, -1e300, 1e300)  # what has no bound would leave no number
 
         near, every = side * 1e-300, np.arange(len(side), dtype=np.float64)
         far = np.where(np.isfinite(first), first, side * 1e3)

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import csr, label_checks, row_checks
-from streamnb.kernels import histograms, row_values
+from streamnb.kernels import row_values
 from streamnb.rows.labels import RowColumns
+from streamnb.stats.histograms import Grid
 from tests.support.strategies import same_stats
 
 FAR = np.iinfo(np.int32).max // 64  # well outside of every table
@@ -94,14 +95,14 @@ def test_values_that_change_once_bins_are_laid_out_stay_in_the_table(value, rows
     X, weights = rows(COUNTS), np.full(60, weight)
     options = {"sample_weight": weights, "histogram": "bins", "n_bins": 4, "n_threads": 1}
     total = snb.scan(X, Y, **options).tables["histogram"].value().sum()
-    for name in ("add_dense", "add_dense_pairs", "add_csr", "add_csr_pairs"):
-        add = getattr(histograms, name)
+    seen = Grid.seen
 
-        def changed(*args, add=add):
-            (X.data if sp.issparse(X) else X)[:] = value
-            return add(*args)
+    def changed(*args):
+        found = seen(*args)
+        (X.data if sp.issparse(X) else X)[:] = value
+        return found
 
-        monkeypatch.setattr(histograms, name, changed)
+    monkeypatch.setattr(Grid, "seen", changed)
     found = snb.scan(X, Y, **options).tables["histogram"].value().sum()
     assert found == pytest.approx(total)
 
