@@ -65,7 +65,7 @@ def test_rows_begin_where_a_line_does(shape, border, dtype):
 
 
 def test_zeros_lie_beside_each_other_as_long_as_any_of_them_is_there():
-    few, many = memory.zeros(3), memory.zeros(memory.TOGETHER // 8)
+    few, many = memory.zeros(3), memory.zeros(memory.POOL // 8)
     assert few.base is None and many.base is None and not few.any()
     tables = [memory.zeros(90, 100, 2) for _ in range(3)]
     for number, table in enumerate(tables, 1):
