@@ -1,4 +1,4 @@
-"""ROC curves, with the part where they differ enlarged."""
+"""ROC curves, magnified where they differ."""
 
 from __future__ import annotations
 
