@@ -44,8 +44,8 @@ class _Signals:
         if not self.imported:
             _leave(number)
         if first:  # only once: a second signal may come while this one holds a lock
-            stopping.asked.set()
-        waits = first and number == signal.SIGTERM and stopping.keeping.is_set()
+            stopping.requested.set()
+        waits = first and number == signal.SIGTERM and stopping.saving.is_set()
         if not (waits or self.raised or self.finished):
             self.raised = True
             raise stopping.Stopped
@@ -86,7 +86,7 @@ def _status(signals: _Signals) -> int:
 def _end_in_time(read_end: int) -> None:
     """Wait for a signal in a thread of its own, and end the process if the main thread, say in C, does not in time."""
     number = os.read(read_end, 1)[0]
-    while number == signal.SIGTERM and stopping.keeping.is_set() and not select([read_end], [], [], 0.1)[0]:
+    while number == signal.SIGTERM and stopping.saving.is_set() and not select([read_end], [], [], 0.1)[0]:
         pass  # until the checkpoint is written, or a second signal comes
     time.sleep(PATIENCE)
     _leave(number)

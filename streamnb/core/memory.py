@@ -87,7 +87,7 @@ def aligned(n_rows: int, n_columns: int, dtype: Any = np.float64, border: int = 
     return buffer[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
-def at_a_line(table: np.ndarray) -> np.ndarray:
+def cache_aligned(table: np.ndarray) -> np.ndarray:
     """The same rows in C order, copied to begin at a cache line if that pays.
 
     Random reads of rows of a cache line or more are a quarter faster; tables larger than the caches are not copied.

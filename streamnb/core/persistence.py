@@ -57,7 +57,7 @@ def register(cls: C) -> C:
     return cls
 
 
-def made_again(cls: type[T], state: dict[str, Any]) -> T:
+def restored(cls: type[T], state: dict[str, Any]) -> T:
     """The object of a class with this state."""
     made: Any = cls
     return made._from_state(state)
@@ -305,7 +305,7 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            return made_again(_class(node["object"]), self._decode(node["state"]))
+            return restored(_class(node["object"]), self._decode(node["state"]))
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 

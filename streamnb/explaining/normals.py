@@ -63,7 +63,7 @@ def normals_of(model: LinearModel) -> Normals | None:
     return None
 
 
-def telling(model: LinearModel, names: Any, n_features: int) -> Any:
+def strongest_features(model: LinearModel, names: Any, n_features: int) -> Any:
     """A data frame of the features of each class that diverge most from those of the other classes."""
     n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     assert normals is not None
@@ -75,7 +75,7 @@ def telling(model: LinearModel, names: Any, n_features: int) -> Any:
     return frame_of(("class", "feature", "weight"), rows)
 
 
-def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
+def contrasting_features(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
     """A data frame of the features that best separate rows of one class from another, for each of the two."""
     n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     assert normals is not None
@@ -86,7 +86,7 @@ def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_feat
     return frame_of(("class", "feature", "weight"), rows)
 
 
-def explained(model: LinearModel, names: Any, rows: Any, class_: Any, against: Any) -> Any:
+def contributions(model: LinearModel, names: Any, rows: Any, class_: Any, against: Any) -> Any:
     """A data frame of the contributions of the features of one row to a score, the largest first, and the intercept."""
     normals = normals_of(model)
     assert normals is not None

@@ -16,7 +16,7 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.source import Source
 
 
-def telling(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
+def strongest_features(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
     """A data frame of the features of each class with the largest weights, in absolute value or only positive ones."""
     n_features = arguments.positive_integer("n_features", n_features)
     names = names_of(names, model.n_features)
@@ -27,7 +27,7 @@ def telling(model: LinearModel, names: Any, n_features: int, positive: bool = Fa
     return frame_of(("class", "feature", "weight"), (row for some in found for row in some))
 
 
-def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
+def contrasting_features(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
     """A data frame of the features that favour one class over another, and of those that favour the other."""
     n_features = arguments.positive_integer("n_features", n_features)
     names = names_of(names, model.n_features)
@@ -39,7 +39,7 @@ def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_feat
     return frame_of(("class", "feature", "weight"), rows)
 
 
-def explained(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
+def contributions(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
     """A data frame of the contributions of the features of one row to a score, the largest first, and the intercept.
 
     Raises

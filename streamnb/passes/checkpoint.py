@@ -111,7 +111,7 @@ class Checkpoint:
     @property
     def due(self) -> bool:
         """True if it is time to `add` the rows done since the last write."""
-        return stopping.asked.is_set() or time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
+        return stopping.requested.is_set() or time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
 
     def add(self, total: Any, report: Report, ranges: Iterable[Range]) -> None:
         """Add the total of some rows, none of which was added before, and write the file."""

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from streamnb.core import label_checks, messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.passes.contract import PassTask
-from streamnb.passes.dask_workers import awaited
+from streamnb.passes.dask_workers import result_of
 from streamnb.passes.progress import shape
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
@@ -94,7 +94,7 @@ def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: boo
     future = client.compute(total)
     if progress:
         show(future, notebook=False)
-    return awaited(future).item()
+    return result_of(future).item()
 
 
 def map_rows(
@@ -185,7 +185,7 @@ def _counted(X: Any, held: str, client: Any) -> Any:
         "rows; X.compute_chunk_sizes() beforehand, or a Dask array with the same blocks, saves that"
     )
     lengths = _lengths(X)
-    counted = lengths.compute() if client is None else awaited(client.compute(lengths))
+    counted = lengths.compute() if client is None else result_of(client.compute(lengths))
     return da.Array(X.dask, X.name, (tuple(counted.tolist()), X.chunks[1]), meta=X._meta)
 
 

@@ -106,7 +106,7 @@ def _in_memory(store: Store) -> bool:
 
 
 @contextmanager
-def aside() -> Iterator[None]:
+def seceded() -> Iterator[None]:
     """Within a task, release the thread of the worker for the tasks that this one waits for."""
     from distributed import rejoin, secede
 
@@ -121,9 +121,9 @@ def aside() -> Iterator[None]:
         rejoin()
 
 
-def awaited(future: Any) -> Any:
+def result_of(future: Any) -> Any:
     """The result of a future."""
-    with aside():
+    with seceded():
         return future.result()
 
 
@@ -140,16 +140,16 @@ class Tasks:
         self._client, self._token, self._numbers = client, uuid4().hex, count()
         self._descriptions: dict[Any, str] = {}  # of each task, for messages
         self._alive: WeakSet = WeakSet()
-        self._aside = aside()
+        self._seceded = seceded()
 
     def __enter__(self) -> "Tasks":
-        self._aside.__enter__()
+        self._seceded.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
         for future in list(self._alive):  # also those that a traceback refers to
             future.release()
-        self._aside.__exit__(*error)
+        self._seceded.__exit__(*error)
 
     def submit(self, work: str, what: str, function: Callable, *args: Any, **options: Any) -> Any:
         """A future of what `function` returns."""

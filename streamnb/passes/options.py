@@ -36,7 +36,7 @@ class RunOptions:
         object.__setattr__(self, "memory_limit", check_memory_limit(self.memory_limit))
 
     @property
-    def of_fit(self) -> dict[str, Any]:
+    def fit_options(self) -> dict[str, Any]:
         """The options that `fit` of estimators takes; not the checkpoint, which belongs to one pass."""
         return {name: value for name, value in vars(self).items() if name != "checkpoint"}
 

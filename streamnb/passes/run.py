@@ -54,7 +54,7 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
         checkpoint = None if options.checkpoint is None else Checkpoint.open(options.checkpoint, task, rows)
         rows = in_tiles(rows, wants.tile_rows)
         earlier = 0.0 if checkpoint is None else checkpoint.report.seconds  # of the runs before this one
-        with stopping.once_kept(checkpoint is not None):
+        with stopping.checkpointing(checkpoint is not None):
             if client is not None and reachable(rows):
                 total, report = on_workers(task, rows, client, options.progress, checkpoint)
             else:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
 
-asked = Event()  # set when the process should end, for instance by a signal handler
-keeping = Event()  # set while a pass checks `asked` after every block, so that it can write its checkpoint and end
+requested = Event()  # set when the process should end, for instance by a signal handler
+saving = Event()  # set while a pass checks `requested` after every block, so that it can write its checkpoint and end
 
 
 class Stopped(BaseException):
@@ -14,19 +14,19 @@ class Stopped(BaseException):
 
 def check() -> None:
     """Raise `Stopped` if the process was asked to stop."""
-    if asked.is_set():
+    if requested.is_set():
         raise Stopped
 
 
 @contextmanager
-def once_kept(kept: bool) -> Iterator[None]:
-    """Let a pass with a checkpoint (`kept`) write it before the process ends; end after it if asked to stop."""
-    if not kept:
+def checkpointing(active: bool) -> Iterator[None]:
+    """Let a pass with a checkpoint (`active`) write it before the process ends; end after it if asked to stop."""
+    if not active:
         yield
         return
-    keeping.set()
+    saving.set()
     try:
         yield
     finally:
-        keeping.clear()
+        saving.clear()
     check()

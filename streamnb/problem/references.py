@@ -1,4 +1,4 @@
-"""What the labels of an indicator are compared with: one label, or the rows without any."""
+"""The reference that labels of an indicator are compared with: one label, or the rows without any."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace

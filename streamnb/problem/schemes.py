@@ -40,8 +40,8 @@ class Scheme:
         """Columns of `decision_function`; None where it is 1-D."""
         return n_classes
 
-    def posed(self, stats: ClassStats, moments: Iterable[str]) -> ClassStats:
-        """Statistics with all classes that sides need, and at least these moments."""
+    def with_reference(self, stats: ClassStats, moments: Iterable[str]) -> ClassStats:
+        """Statistics, of at least these moments, with the rows without any label as a class where they are needed."""
         return stats
 
     def groups(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -269,7 +269,7 @@ class LabelReference(Scheme):
     def width(self, n_classes):
         return len(self._labels)
 
-    def posed(self, stats, moments):
+    def with_reference(self, stats, moments):
         return stats if self.reference is not None else with_unlabelled(stats, moments)
 
     def groups(self, rows):

@@ -163,7 +163,7 @@ class BayesOnGrid(Contestants):
         """On all folds, the first time."""
         if not self._judged:
             try:
-                self._model.fit(*self._given, groups=self._judging.groups, **self._options.of_fit)
+                self._model.fit(*self._given, groups=self._judging.groups, **self._options.fit_options)
             except (ValueError, TypeError) as error:
                 self.left_out[self.names[0]] = str(error)
                 return []

@@ -61,7 +61,7 @@ class StackOnFolds(OneByOne):
         task, rows = with_folds(ClassScan((), RowOptions()), rows, *asked)
         assert task.folding is not None
         stack = clone(self._model)
-        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.of_fit)
+        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.fit_options)
         needs = judging.scorer.needs
         if "probabilities" in needs and not hasattr(stack, "predict_proba"):
             raise ValueError("a scoring needs probabilities, and its second level has none")
@@ -71,7 +71,7 @@ class StackOnFolds(OneByOne):
         return [one.of(sheet.evaluations) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:
-        rows, options = self._encoded.to_fit, self._options.of_fit
+        rows, options = self._encoded.to_fit, self._options.fit_options
         model = clone(self._model).fit(*rows, groups=self._judging.groups, **options)
         self.report = self.report + model.report_
         return self._encoded.finished(model)

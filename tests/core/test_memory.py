@@ -85,7 +85,7 @@ def test_rows_that_are_read_all_over_begin_at_a_line(width, most, moved, monkeyp
     room = memory.aligned(1, 200)[0]
     room[:] = np.arange(200)
     table = room[1 : 1 + 9 * width].reshape(9, width)
-    found = memory.at_a_line(table)
+    found = memory.cache_aligned(table)
     assert np.array_equal(found, table) and found.flags.c_contiguous
     assert (found is not table) == (found.ctypes.data % memory.LINE == 0) == moved
-    assert memory.at_a_line(found) is found
+    assert memory.cache_aligned(found) is found
