@@ -1,4 +1,4 @@
-"""The report of a pass: rows, bytes, seconds and threads."""
+"""The report of a pass: rows, bytes, blocks and seconds."""
 
 from dataclasses import dataclass
 
