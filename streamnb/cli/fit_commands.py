@@ -1,10 +1,10 @@
-"""Commands that learn: fit, and search."""
+"""The commands that learn: fit and search."""
 
 from typing import Any
 
 import click
 
-from streamnb.cli.given import DATA, POSED, RUN, TABLE, new_file, penalty_of, rows_of, steps_of
+from streamnb.cli.given import DATA, MODEL, RUN, TABLE, new_file, penalty_of, rows_of, steps_of
 from streamnb.cli.output import say
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
 from streamnb.estimators.least_squares import LeastSquaresClassifierCV
@@ -14,7 +14,7 @@ from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegres
 from streamnb.passes.dask_workers import connected
 from streamnb.searching.searching import search as find
 
-NAMED = 100_000  # tokens whose columns have names
+NAMED = 100_000  # tokens at most that are kept to name columns of texts
 READS = {
     "softmax": SoftmaxRegressionCV,
     "margin": MarginClassifierCV,
@@ -27,50 +27,50 @@ READS = {
 @click.argument("data")
 @DATA
 @TABLE
-@POSED
+@MODEL
 @RUN
 @click.option(
     "--model",
     type=click.Choice(["bayes", *READS]),
     default="bayes",
     show_default=True,
-    help="Naive Bayes of one or two reads, or a model of a few reads more.",
+    help="Naive Bayes in one or two reads, or a model of a few more.",
 )
-@click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="That choose the penalty.")
-@click.option("--scoring", default="roc_auc", show_default=True, help="What chooses.")
+@click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to choose by.")
+@click.option("--scoring", default="roc_auc", show_default=True, help="Score that chooses the penalty.")
 @click.option("--rule", default="best", show_default=True, help="best, one_standard_error, parsimonious.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
-@click.option("--checkpoint", help="What is done is kept here, so that the same command goes on from there.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@click.option("--checkpoint", help="File from which the same command resumes after it was stopped.")
 @click.option("-o", "out", required=True, help="The file of the model.")
 @click.option("--stats/--no-stats", default=True, help="Keep statistics in the file, for refit.  [default: stats]")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **asked: Any) -> None:
+def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **settings: Any) -> None:
     """Fit a model and save it.
 
     Example: streamnb fit store.zarr --y y --family multinomial --penalty l1:score --cv 5 -o m.snb
     """
-    path, model = new_file(out, force), _model(asked)
-    run = {name: asked[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer")}
+    path, model = new_file(out, force), _model(settings)
+    run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer")}
     with connected(client):
-        X, beside = rows_of(data, asked, asked["y"], NAMED)
-        model.fit(X, **beside, progress=True, **run)
+        X, per_row = rows_of(data, settings, settings["y"], NAMED)
+        model.fit(X, **per_row, progress=True, **run)
     model.save(path, stats=stats)
     say(f"{out}: {model}")
     if hasattr(model, "best_score_"):
-        say(f"{asked['scoring']} on held-out rows: {model.best_score_:.4f} at {model.best_}")
+        say(f"{settings['scoring']} on held-out rows: {model.best_score_:.4f} at {model.best_}")
 
 
-def _model(asked: dict[str, Any]) -> Any:
-    """The estimator that is asked for."""
-    rows = {"transform": steps_of(asked["transform"]), "normalize": asked["normalize"], "idf": asked["idf"]}
-    chosen = {"folds": asked["cv"], "scoring": asked["scoring"], "rule": asked["rule"], "seed": asked["seed"]}
-    if asked["model"] != "bayes":
-        return READS[asked["model"]](**rows, **chosen)
-    penalty = penalty_of(asked["penalty"])
-    posed = {"scheme": asked["scheme"], "smoothing": asked["smoothing"], **rows}
+def _model(settings: dict[str, Any]) -> Any:
+    """The estimator that the options describe."""
+    rows = {"transform": steps_of(settings["transform"]), "normalize": settings["normalize"], "idf": settings["idf"]}
+    validation = {name: settings[name] for name in ("scoring", "rule", "seed")} | {"folds": settings["cv"]}
+    if settings["model"] != "bayes":
+        return READS[settings["model"]](**rows, **validation)
+    penalty = penalty_of(settings["penalty"])
+    options = {"scheme": settings["scheme"], "smoothing": settings["smoothing"], **rows}
     if penalty is None or all(part.tau is not None and len(part.tau) == 1 for part in penalty.parts):
-        return LinearNB(asked["family"], penalty, **posed)
-    return LinearNBCV(asked["family"], penalty, **posed, **chosen)
+        return LinearNB(settings["family"], penalty, **options)
+    return LinearNBCV(settings["family"], penalty, **options, **validation)
 
 
 @click.command()
@@ -80,25 +80,25 @@ def _model(asked: dict[str, Any]) -> Any:
 @RUN
 @click.option("--family", "families", multiple=True, help="A family to try; several times for several.")
 @click.option("--transform", "transforms", multiple=True, help="Steps to try, none among them; several times, too.")
-@click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="That judge.")
-@click.option("--budget", help="What may be spent: 600s, 10m, or '20 reads'.")
+@click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to compare on.")
+@click.option("--budget", help="Limit on time or reads: 600s, 10m, or '20 reads'.")
 @click.option("--scoring", default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
 @click.option("-o", "out", required=True, help="The file of the best model.")
 @click.option("--stats/--no-stats", default=True, help="Keep statistics in the file, for refit.  [default: stats]")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def search(data: str, out: str, stats: bool, force: bool, client: str | None, **asked: Any) -> None:
-    """Judge many ways to pose a model on the same folds, print the table, and save the best.
+def search(data: str, out: str, stats: bool, force: bool, client: str | None, **settings: Any) -> None:
+    """Compare many models on the same folds, print the table, and save the best.
 
     Example: streamnb search store.zarr --y y --budget 600s -o m.snb
     """
     path = new_file(out, force)
-    transforms = [steps_of(None if given == "none" else given) for given in asked["transforms"]]
-    named = {"families": list(asked["families"]) or None, "transforms": transforms or None, "folds": asked["cv"]}
-    run = {name: asked[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
+    transforms = [steps_of(None if given == "none" else given) for given in settings["transforms"]]
+    named = {"families": list(settings["families"]) or None, "transforms": transforms or None, "folds": settings["cv"]}
+    run = {name: settings[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
     with connected(client):
-        X, beside = rows_of(data, asked, asked["y"], NAMED)
-        found = find(X, **beside, **named, **run, scoring=asked["scoring"].split(","), show=False, progress=True)
+        X, per_row = rows_of(data, settings, settings["y"], NAMED)
+        found = find(X, **per_row, **named, **run, scoring=settings["scoring"].split(","), show=False, progress=True)
     found.best_.save(path, stats=stats)
     click.echo(found)
     say(f"{out}: {found.best_}")

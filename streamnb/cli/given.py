@@ -1,4 +1,4 @@
-"""What is given on the command line, as the arguments of functions and estimators."""
+"""Converts command-line values to arguments of functions and estimators."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ PENALTIES = "none, l1, l1:score, l2=TAU, topk=K, or one tau: l1=0.5, l1:score=2"
 
 
 def penalty_of(given: str) -> Penalty | None:
-    """A penalty in words: its name, a scale after a colon, a tau after an equals sign."""
+    """Parse a penalty: its name, a scale after a colon, a tau after an equals sign."""
     name, _, tau = given.partition("=")
     name, _, scale = name.partition(":")
     if given == "none":
@@ -41,13 +41,13 @@ def _one(numbers: list[Any] | None) -> Any:
 
 
 def steps_of(given: str | None) -> Any:
-    """Steps of a transform, split at commas: "log1p", or "l1:10000,log1p"."""
+    """Parse the steps of a transform, split at commas: "log1p", or "l1:10000,log1p"."""
     steps = tuple(given.split(",")) if given else ()
     return steps if len(steps) > 1 else (steps[0] if steps else None)
 
 
 def words_of(given: str) -> tuple[int, int]:
-    """A range of lengths, such as 1-2."""
+    """Parse a range of lengths, such as 1-2."""
     low, _, high = given.partition("-")
     try:
         return int(low), int(high or low)
@@ -56,12 +56,12 @@ def words_of(given: str) -> tuple[int, int]:
 
 
 def names_of(given: str | None) -> list[str]:
-    """Names split at commas."""
+    """Split names at commas."""
     return given.split(",") if given else []
 
 
 def bins_of(given: str) -> Any:
-    """Numbers of bins, of all columns or by name: 16, none, or distance=20,age=none."""
+    """Parse numbers of bins, of all columns or by name: 16, none, or distance=20,age=none."""
     try:
         if "=" not in given:
             return _n_bins(given)
@@ -76,29 +76,29 @@ def _n_bins(given: str) -> int | None:
 
 
 def rows_of(
-    path: str, asked: dict[str, Any], y: str | None, keep_tokens: int | None = None, groups: str | None = None
+    path: str, settings: dict[str, Any], y: str | None, keep_tokens: int | None = None, groups: str | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """X, and by name what is beside it, as the functions take them: a path, a table of chosen columns, or texts."""
+    """X as a path, a table of chosen columns or texts, and the keywords for labels, weights and groups."""
     if "://" not in path and not any(sign in path for sign in "*?["):
-        put_back(Path(path))  # of a command that was killed while it replaced a store
+        put_back(Path(path))  # if a command was killed while it replaced this store
         if not Path(path).exists():
             raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
-    beside = {"y": y, "sample_weight": asked.get("weight"), **({} if groups is None else {"groups": groups})}
-    chosen = {name: asked[name] for name in TABLE_OPTIONS if asked.get(name)}
-    if asked["text"] is None and not chosen:
-        return path, beside
-    if asked["text"] is None:
-        return _table(path, asked, chosen, groups), {}
+    per_row = {"y": y, "sample_weight": settings.get("weight"), **({} if groups is None else {"groups": groups})}
+    chosen = {name: settings[name] for name in TABLE_OPTIONS if settings.get(name)}
+    if settings["text"] is None and not chosen:
+        return path, per_row
+    if settings["text"] is None:
+        return _table(path, settings, chosen, groups), {}
     if chosen:
         raise click.BadParameter(f"--text has one column, of texts, and --{next(iter(chosen))} is of tables")
-    sizes = {"n_features": asked["n_features"]} if asked["n_features"] else {}
-    words = words_of(asked["words"])
-    X = text(path, asked["text"], y=y, weight=asked.get("weight"), words=words, keep_tokens=keep_tokens, **sizes)
-    return X, {name: beside[name] for name in ("groups",) if name in beside}
+    sizes = {"n_features": settings["n_features"]} if settings["n_features"] else {}
+    words = words_of(settings["words"])
+    X = text(path, settings["text"], y=y, weight=settings.get("weight"), words=words, keep_tokens=keep_tokens, **sizes)
+    return X, {name: per_row[name] for name in ("groups",) if name in per_row}
 
 
-def _table(path: str, asked: dict[str, Any], chosen: dict[str, str], groups: str | None) -> Any:
-    """Rows of a table whose columns become those of a model as is asked for."""
+def _table(path: str, settings: dict[str, Any], chosen: dict[str, str], groups: str | None) -> Any:
+    """Rows of a table with the chosen columns and their encoding."""
     if not is_table(path):
         raise click.BadParameter(f"{path!r} is no table, which --{next(iter(chosen))} is of", param_hint="DATA")
     options: dict[str, Any] = {"hashed": names_of(chosen.get("hash"))}
@@ -106,9 +106,9 @@ def _table(path: str, asked: dict[str, Any], chosen: dict[str, str], groups: str
         options["bins"] = bins_of(chosen["bins"])
     if "columns" in chosen:
         options["columns"] = names_of(chosen["columns"])
-    if asked["n_features"]:
-        options["hash_features"] = asked["n_features"]
-    return table(path, asked["y"], weight=asked["weight"], groups=groups, **options)
+    if settings["n_features"]:
+        options["hash_features"] = settings["n_features"]
+    return table(path, settings["y"], weight=settings["weight"], groups=groups, **options)
 
 
 def model_of(path: str) -> Any:
@@ -124,7 +124,7 @@ def model_of(path: str) -> Any:
 
 
 def _may_be_saved(path: Path) -> bool:
-    """Whether a file begins as those of `save` do, which are zip files."""
+    """Whether a file starts like a zip file, as files of `save` do."""
     if path.is_dir():
         return False
     with path.open("rb") as file:
@@ -132,7 +132,7 @@ def _may_be_saved(path: Path) -> bool:
 
 
 def new_file(path: str | None, force: bool, hint: str = "-o") -> Path | None:
-    """Where something is written, if nothing is there yet; `hint` names the argument."""
+    """The path of a new file, which may exist only with `force`; `hint` names the argument."""
     if path is not None and not force and Path(path).exists():
         raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint=hint)
     if path is not None and not Path(path).absolute().parent.is_dir():
@@ -141,7 +141,7 @@ def new_file(path: str | None, force: bool, hint: str = "-o") -> Path | None:
 
 
 def options(*more: Callable) -> Callable:
-    """Several options as one decorator, in this order."""
+    """Several options as one decorator, in the given order."""
 
     def add(command: Callable) -> Callable:
         for option in reversed(more):
@@ -152,18 +152,18 @@ def options(*more: Callable) -> Callable:
 
 
 ROWS = options(
-    click.option("--y", help="Name of the labels beside the rows, or of a column."),
-    click.option("--weight", help="Name of weights beside the rows."),
-    click.option("--text", help="Field of texts, of JSON lines or CSV: hashed words are the features."),
+    click.option("--y", help="Name of the labels stored with the rows, or of a column."),
+    click.option("--weight", help="Name of the weights stored with the rows, or of a column."),
+    click.option("--text", help="Field of JSON lines or CSV that holds texts; their hashed words are the features."),
     click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words."),
-    click.option("--n-features", type=int, help="Columns of hashed words or categories, a power of two."),
+    click.option("--n-features", type=int, help="Number of columns for hashed words or categories, a power of two."),
 )
 DATA = options(ROWS, click.option("--layer", help="Layer of AnnData."))
 TABLE = options(
     click.option("--columns", help="Columns of a table that are features, split at commas; all others by default."),
-    click.option("--hash", help="Columns of a table that are categories and hashed: tailnum,route."),
+    click.option("--hash", help="Columns of a table with categories to hash: tailnum,route."),
     click.option(
-        "--bins", help="Bins of numbers of a table, or none, of all columns or by name: distance=20,age=none."
+        "--bins", help="Number of bins of numeric columns, or none, for all columns or by name: distance=20,age=none."
     ),
 )
 RUN = options(
@@ -171,7 +171,7 @@ RUN = options(
     click.option("--memory-limit", help="Bytes for sums and weights, such as 4GB."),
     click.option("--client", help="Address of a Dask scheduler whose workers read, such as tcp://host:8786."),
 )
-POSED = options(
+MODEL = options(
     click.option("--family", default="multinomial", show_default=True, help="Distribution of each feature, or auto."),
     click.option("--penalty", default="l1:score", show_default=True, help=f"One of {PENALTIES}."),
     click.option("--scheme", type=click.Choice(["joint", "ovr", "ovo", "reference"]), default="joint"),

@@ -1,4 +1,4 @@
-"""The group of commands, and how they end: 0, 1 for a fault of data, 2 of use."""
+"""The command group and its exit codes: 0, 1 for bad data, 2 for wrong use, 75 when asked to stop."""
 
 import sys
 import warnings
@@ -26,7 +26,7 @@ COMMANDS = (
 
 
 class _Commands(click.Group):
-    """Commands, of which a mistyped one is told the nearest."""
+    """A group that suggests the nearest command for a mistyped one."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and self.get_command(ctx, args[0]) is None:
@@ -54,7 +54,7 @@ for command in COMMANDS:
 
 
 def main() -> int:
-    """Run the command of this process, and return its status."""
+    """Run the command of this process and return its exit code."""
     warnings.showwarning = _say_warning
     if not sys.stderr.isatty():
         sys.stderr = BarLines(sys.stderr)
@@ -64,12 +64,12 @@ def main() -> int:
 def _say_warning(
     message: Warning | str, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
-    """In words alone: a line of the source says nothing to who runs a command."""
+    """Print a warning without its source line, which means nothing to a user of the command line."""
     say(f"Warning: {message}")
 
 
 def status(arguments: Sequence[str]) -> int:
-    """Run a command, say what was wrong, and return how the process should end."""
+    """Run a command, print its error if there is one, and return the exit code."""
     try:
         commands(list(arguments), prog_name="streamnb", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk is an error
@@ -78,6 +78,6 @@ def status(arguments: Sequence[str]) -> int:
         error.show()
         return USE
     except (ValueError, TypeError, OSError, MemoryError, ImportError, AttributeError) as error:
-        stopping.check()  # an import, for one, may make an error of the end
+        stopping.check()  # an import, for example, can turn `Stopped` into another error
         say(f"Error: {error}")
         return DATA

@@ -1,4 +1,4 @@
-"""What commands write: tables by the ending of a file, data to stdout, words to stderr."""
+"""Writes results: tables by file extension, data to stdout, messages to stderr."""
 
 import csv
 import io
@@ -17,24 +17,24 @@ from streamnb.cli.given import new_file
 from streamnb.core.replacing import replacing, replacing_folder
 from streamnb.rows.table_files import write_parquet
 
-AT_ONCE = 1 << 16  # rows that become Python's numbers at a time
-EVERY = 60.0  # seconds between lines of a bar without a terminal
+AT_ONCE = 1 << 16  # rows that are converted to Python objects at a time
+EVERY = 60.0  # seconds between lines of a progress bar without a terminal
 ENDINGS = (".csv", ".parquet", ".npy", ".jsonl")
 
 
-def say(words: str) -> None:
-    """Tell the user, beside the data."""
-    click.echo(words, err=True)
+def say(message: str) -> None:
+    """Print a message to stderr, apart from the data."""
+    click.echo(message, err=True)
 
 
 def check_ending(path: Path | None) -> None:
-    """Refuse a file of a kind that no table is written to."""
+    """Refuse a file extension that no table can be written to."""
     if path is not None and path.suffix not in ENDINGS:
         raise click.BadParameter(f"{str(path)!r} should end with one of {', '.join(ENDINGS)}", param_hint="-o")
 
 
 def write_table(columns: dict[str, np.ndarray], path: Path | None) -> None:
-    """Columns into a file, or as CSV to stdout."""
+    """Write columns to a file, or as CSV to stdout."""
     if path is None:
         _write_lines(columns, ".csv", sys.stdout)
         return
@@ -45,14 +45,14 @@ def write_table(columns: dict[str, np.ndarray], path: Path | None) -> None:
         elif path.suffix == ".parquet":
             write_parquet(columns, file)
         else:
-            words = io.TextIOWrapper(file, "utf-8", newline="")
-            _write_lines(columns, path.suffix, words)
-            words.detach()
+            text = io.TextIOWrapper(file, "utf-8", newline="")
+            _write_lines(columns, path.suffix, text)
+            text.detach()
 
 
 @contextmanager
 def new_store(store: str, force: bool) -> Iterator[str]:
-    """Where a store is written: beside its place, which it takes once it is whole, or there if that has a URL."""
+    """Yield the path to write a store to: a new folder that replaces `store` once it is complete, or a URL itself."""
     if "://" in store:
         yield store
         return
@@ -63,12 +63,12 @@ def new_store(store: str, force: bool) -> Iterator[str]:
 
 
 def write_json(found: Any) -> None:
-    """A value to stdout."""
+    """Print a value to stdout as JSON."""
     click.echo(json.dumps(found, default=_plain))
 
 
 def _write_lines(columns: dict[str, np.ndarray], ending: str, file: Any) -> None:
-    """A line for each row, of CSV or of JSON, which has no numbers that are not finite: these are null."""
+    """Write a line of CSV or JSON for each row; JSON has null for numbers that are not finite."""
     nothing = np.array(None)
     table = csv.writer(file, lineterminator="\n")
     if ending == ".csv":
@@ -88,28 +88,28 @@ def _plain(value: Any) -> Any:
 
 
 class BarLines:
-    """stderr of a process without a terminal: a bar is a line a minute, and the last one of it."""
+    """stderr without a terminal: prints a progress bar as one line a minute, and its last state."""
 
     def __init__(self, file: Any):
-        self._file, self._bar, self._told = file, "", -EVERY
+        self._file, self._bar, self._printed = file, "", -EVERY
 
     def write(self, text: str) -> int:
         if text.startswith("\r"):
             self._bar = text.strip()
-            if time.monotonic() - self._told >= EVERY:
-                self._tell()
+            if time.monotonic() - self._printed >= EVERY:
+                self._print_bar()
         elif text.strip():
-            self._tell()  # how far the last bar came
+            self._print_bar()  # its last state
             self._file.write(text)
-        elif not self._bar:  # else the end of a bar, after which another may follow at once
+        elif not self._bar:  # else this ends a bar, and another may follow at once
             self._file.write(text)
         return len(text)
 
-    def _tell(self) -> None:
+    def _print_bar(self) -> None:
         if self._bar:
             self._file.write(f"{self._bar}\n")
-            self._file.flush()  # to be seen in a log while the work goes on
-            self._bar, self._told = "", time.monotonic()
+            self._file.flush()  # so that a log shows it at once
+            self._bar, self._printed = "", time.monotonic()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

@@ -1,4 +1,4 @@
-"""Commands that read data or a model: convert, plan, predict, evaluate, inspect, export."""
+"""The commands that read data or a model: convert, plan, predict, evaluate, inspect, export."""
 
 from typing import Any
 
@@ -18,17 +18,17 @@ from streamnb.scanning.planning import plan as plan_scan
 @click.argument("store")
 @DATA
 @TABLE
-@click.option("--groups", help="Name of groups beside the rows.")
+@click.option("--groups", help="Name of the groups stored with the rows, or of a column.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read and encode; it is written here.")
 @click.option("--force", is_flag=True, help="Replace a store that is there.")
-def convert(data: str, store: str, groups: str | None, client: str | None, force: bool, **asked: Any) -> None:
-    """Write rows of any kind into a Zarr store that is read as fast as any.
+def convert(data: str, store: str, groups: str | None, client: str | None, force: bool, **settings: Any) -> None:
+    """Write rows of any kind into a Zarr store, the format that is read fastest.
 
     Example: streamnb convert flights.parquet flights.zarr --y late --hash tailnum,route --bins distance=20
     """
     with new_store(store, force) as place, connected(client):
-        X, beside = rows_of(data, asked, asked["y"], groups=groups)
-        convert_rows(X, place, **beside, layer=asked["layer"])
+        X, per_row = rows_of(data, settings, settings["y"], groups=groups)
+        convert_rows(X, place, **per_row, layer=settings["layer"])
     say(f"{store} is written")
 
 
@@ -38,28 +38,28 @@ def convert(data: str, store: str, groups: str | None, client: str | None, force
 @TABLE
 @click.option("--folds", type=int, help="Folds of a cross-validation.")
 @click.option("--memory-limit", help="Bytes for the sums, such as 4GB.")
-def plan(data: str, folds: int | None, memory_limit: str | None, **asked: Any) -> None:
-    """Say what a scan would read and take, before any row is read.
+def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any) -> None:
+    """Show what a scan would read and how much memory it would take, before any row is read.
 
     Example: streamnb plan store.zarr --y y --folds 5
     """
-    X, beside = rows_of(data, asked, asked["y"])
-    click.echo(plan_scan(X, beside.get("y"), folds=folds, memory_limit=memory_limit, layer=asked["layer"]))
+    X, per_row = rows_of(data, settings, settings["y"])
+    click.echo(plan_scan(X, per_row.get("y"), folds=folds, memory_limit=memory_limit, layer=settings["layer"]))
 
 
 @click.command()
 @click.argument("model")
 @click.argument("data")
-@click.option("--proba", is_flag=True, help="Probabilities of all classes beside the labels.")
-@click.option("--scores", is_flag=True, help="Scores of decision_function beside the labels.")
-@click.option("-o", "out", help="A file by its ending: .csv, .parquet, .npy, .jsonl; CSV to stdout by default.")
+@click.option("--proba", is_flag=True, help="Probabilities of all classes as well.")
+@click.option("--scores", is_flag=True, help="Scores of decision_function as well.")
+@click.option("-o", "out", help="File: .csv, .parquet, .npy or .jsonl; CSV to stdout by default.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
 @click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words.")
 @click.option("--n-features", type=int, help="Columns of hashed words.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read.")
 def predict(
-    model: str, data: str, proba: bool, scores: bool, out: str | None, force: bool, client: str | None, **asked: Any
+    model: str, data: str, proba: bool, scores: bool, out: str | None, force: bool, client: str | None, **settings: Any
 ) -> None:
     """Labels of rows, and probabilities or scores.
 
@@ -67,7 +67,7 @@ def predict(
     """
     path = new_file(out, force)
     check_ending(path)
-    fitted, (X, _) = model_of(model), rows_of(data, asked, None)
+    fitted, (X, _) = model_of(model), rows_of(data, settings, None)
     with connected(client):
         columns = _labels("label", fitted.predict(X), fitted.classes_)
         for wanted, prefix, method in ((proba, "p", "predict_proba"), (scores, "score", "decision_function")):
@@ -82,14 +82,14 @@ def predict(
 @ROWS
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read.")
-def evaluate(model: str, data: str, as_json: bool, client: str | None, **asked: Any) -> None:
+def evaluate(model: str, data: str, as_json: bool, client: str | None, **settings: Any) -> None:
     """Judge a model on rows whose labels are known.
 
     Example: streamnb evaluate m.snb test.zarr --y y
     """
-    fitted, (X, beside) = model_of(model), rows_of(data, asked, asked["y"])
+    fitted, (X, per_row) = model_of(model), rows_of(data, settings, settings["y"])
     with connected(client):
-        found = judge(fitted, X, **beside)
+        found = judge(fitted, X, **per_row)
     if as_json:
         write_json(found.summary())
     else:
@@ -149,7 +149,7 @@ def _labels(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]
 
 
 def _whole(labels: np.ndarray) -> np.ndarray:
-    """Labels that are floats, as those of svmlight files are, are whole numbers: 1, not 1.0."""
+    """Labels as integers where they are floats, as in svmlight files, so that they are written as 1, not 1.0."""
     return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
 
 

@@ -1,8 +1,8 @@
-"""Where the process of the command line begins and ends: it hears signals before anything that takes time is imported.
+"""The entry point: installs signal handlers before the slow imports.
 
-SIGINT and SIGTERM end what is under way by an exception, so that it clears away what is half written, and imports,
-which have written nothing, on the spot. A pass that has a checkpoint keeps what is done first when SIGTERM comes. What
-cannot be interrupted, such as a long call of C, or does not let the exception through, has a few seconds.
+SIGINT and SIGTERM raise an exception, so that unfinished files are removed; during imports, when nothing is written
+yet, they end the process at once. On SIGTERM a pass with a checkpoint first writes it. Code that cannot be interrupted,
+such as a long call in C, or that swallows the exception, is ended after a few seconds.
 """
 
 import os
@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 
 from streamnb.passes import stopping
 
-PATIENCE = 5.0  # seconds until a process ends that was asked to, whatever it does
+PATIENCE = 5.0  # seconds from a signal until the process ends, whatever it does
 FAULT = 1
-STATUS = {signal.SIGTERM: 75, signal.SIGINT: 130}  # 75 is EX_TEMPFAIL of sysexits.h: start it again, and it goes on
+STATUS = {signal.SIGTERM: 75, signal.SIGINT: 130}  # 75 is EX_TEMPFAIL of sysexits.h: the same command resumes
 WORDS = {
     signal.SIGTERM: "stopped as asked, nothing is half written; with --checkpoint the same command goes on from here",
     signal.SIGINT: "interrupted; nothing is half written",
@@ -26,44 +26,44 @@ WORDS = {
 
 
 class _Signals:
-    """How far the process is, and so what a signal does."""
+    """Handles signals according to the state of the process."""
 
     def __init__(self) -> None:
-        self.imported = self.raised = self.over = False
-        self.number: int | None = None  # of the last that came
-        heard, wakes = os.pipe()
-        os.set_blocking(wakes, False)
-        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        self.imported = self.raised = self.finished = False
+        self.number: int | None = None  # of the last signal
+        read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)
+        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         for number in STATUS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and shells that start a job behind have it
-                signal.signal(number, self._hear)
-        Thread(target=_end_in_time, args=(heard,), daemon=True).start()
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup and in background jobs
+                signal.signal(number, self._handle)
+        Thread(target=_end_in_time, args=(read_end,), daemon=True).start()
 
-    def _hear(self, number: int, frame: Any) -> None:
+    def _handle(self, number: int, frame: Any) -> None:
         first, self.number = self.number is None, number
         if not self.imported:
             _leave(number)
-        if first:  # once alone: the next may come while this has a lock
-            stopping.asked.set()
-        waits = first and number == signal.SIGTERM and stopping.keeping.is_set()
-        if not (waits or self.raised or self.over):
+        if first:  # only once: a second signal may come while this one holds a lock
+            stopping.requested.set()
+        waits = first and number == signal.SIGTERM and stopping.saving.is_set()
+        if not (waits or self.raised or self.finished):
             self.raised = True
             raise stopping.Stopped
 
 
 def main() -> None:
-    """Run the command of this process, and leave with its status."""
+    """Run the command of this process and exit with its code."""
     signals = _Signals()
     sys.unraisablehook = _unraisable
     try:
         status = _status(signals)
-        signals.over = True
+        signals.finished = True
     except stopping.Stopped:
         number = signal.Signals(signals.number or signal.SIGTERM)
         with suppress(OSError):
             print(WORDS[number], file=sys.stderr)
         status = STATUS[number]
-    os._exit(status)  # for whoever is heard while Python is taken down gets another status
+    os._exit(status)  # a signal during Python's shutdown would change the exit code
 
 
 def _status(signals: _Signals) -> int:
@@ -73,9 +73,9 @@ def _status(signals: _Signals) -> int:
     try:
         return run()
     except stopping.Stopped:
-        signals.raised = True  # where a pass ended by itself
+        signals.raised = True  # where a pass raised it
         raise
-    except SystemExit as ended:  # of click, when nobody reads what is written
+    except SystemExit as ended:  # raised by click when nobody reads the output
         return int(ended.code or 0)
     except Exception:
         stopping.check()
@@ -83,23 +83,23 @@ def _status(signals: _Signals) -> int:
         return FAULT
 
 
-def _end_in_time(heard: int) -> None:
-    """Wait for a signal, in a thread that hears it while the main one is in C, and for the end of the process."""
-    number = os.read(heard, 1)[0]
-    while number == signal.SIGTERM and stopping.keeping.is_set() and not select([heard], [], [], 0.1)[0]:
-        pass  # until what is done is kept, or a second signal comes
+def _end_in_time(read_end: int) -> None:
+    """Wait for a signal in a thread of its own, and end the process if the main thread, say in C, does not in time."""
+    number = os.read(read_end, 1)[0]
+    while number == signal.SIGTERM and stopping.saving.is_set() and not select([read_end], [], [], 0.1)[0]:
+        pass  # until the checkpoint is written, or a second signal comes
     time.sleep(PATIENCE)
     _leave(number)
 
 
 def _leave(number: int) -> NoReturn:
     with suppress(OSError):
-        if select([], [2], [], 0)[1]:  # else nobody reads, and to write would take for ever
+        if select([], [2], [], 0)[1]:  # else nobody reads, and the write would block forever
             os.write(2, f"{WORDS[signal.Signals(number)]}\n".encode())
     os._exit(STATUS[signal.Signals(number)])
 
 
 def _unraisable(lost: Any) -> None:
-    """Say nothing of an end in a place that lets no exception through: the next check or the time will end it."""
+    """Ignore `Stopped` where exceptions cannot propagate: the next check, or the deadline, ends the process."""
     if not isinstance(lost.exc_value, stopping.Stopped):
         sys.__unraisablehook__(lost)

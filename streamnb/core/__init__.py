@@ -1,1 +1,1 @@
-"""What knows neither rows nor classes: checks and their messages, memory, threads, files."""
+"""Shared helpers that know nothing of rows or classes: argument checks, messages, memory, threads, files."""

@@ -1,4 +1,4 @@
-"""Arguments, checked: each message names the argument, what was given and what would be right."""
+"""Argument checks. Each message names the argument, what was given and what would be right."""
 
 import math
 import numbers
@@ -29,7 +29,7 @@ def family_name(family: Any, names: Iterable[str]) -> str:
 
 
 def as_array(name: str, value: Any) -> np.ndarray:
-    """Return `value` as NumPy makes an array of it; what holds none is named."""
+    """Convert `value` to a NumPy array; an error names the argument."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of several lengths; an __array__ that refuses
@@ -60,7 +60,7 @@ def number_above_0(name: str, value: Any, why: str = "") -> float:
 
 
 def each(name: str, given: Any) -> list[tuple[str, Any]]:
-    """The entries of a list, or the one that is given, under the names that messages have for them."""
+    """The entries of a list, or the single value, each with its name for messages."""
     if np.ndim(given) == 0:
         return [(name, given)]
     values = given.tolist() if isinstance(given, np.ndarray) else given
@@ -68,7 +68,7 @@ def each(name: str, given: Any) -> list[tuple[str, Any]]:
 
 
 def share(name: str, value: Any) -> float:
-    """A number from 0 to 1."""
+    """Return `value` as a float from 0 to 1."""
     number = finite_number(name, value)
     if not 0.0 <= number <= 1.0:
         raise ValueError(f"{name}={value!r} should be from 0 to 1")
@@ -97,7 +97,7 @@ def _check_whole(name: str, value: Any) -> None:
 
 
 def numbers_for_features(name: str, value: Any, by_class: bool = False) -> Any:
-    """Return a finite float, or an array of such with one for each feature; `by_class` may have a row a class."""
+    """Return a finite float, or an array with one for each feature; `by_class` also allows a row for each class."""
     shapes = "(n_features,)" + (" or (n_classes, n_features)" if by_class else "")
     given = as_array(name, value)
     if given.ndim == 0:
@@ -115,16 +115,16 @@ def numbers_for_features(name: str, value: Any, by_class: bool = False) -> Any:
 
 
 def positive_numbers(name: str, value: Any, by_class: bool = False) -> Any:
-    """Return a float above 0, or an array of such with one for each feature; `by_class` may have a row a class."""
+    """Return a float above 0, or an array with one for each feature; `by_class` also allows a row for each class."""
     given = np.asarray(numbers_for_features(name, value, by_class))
     if not (given > 0.0).all():
         raise ValueError(f"{_entry(name, given, given > 0.0)} should be greater than 0")
     return given if given.ndim else float(given)
 
 
-def _entry(name: str, given: np.ndarray, right: np.ndarray) -> str:
-    """The first wrong entry, with its place and value."""
-    at = np.unravel_index(np.argmin(right), given.shape)
+def _entry(name: str, given: np.ndarray, valid: np.ndarray) -> str:
+    """The index and value of the first entry that is not valid."""
+    at = np.unravel_index(np.argmin(valid), given.shape)
     return f"{name}{[int(i) for i in at] if at else ''}={given[at]}"
 
 
@@ -139,7 +139,7 @@ def tau_grid(name: str, tau: Any) -> np.ndarray:
 
 
 def check_class_weight(class_weight: Any, classes: np.ndarray) -> Any:
-    """Return None, "balanced", or a weight for each label that is named."""
+    """Return None, "balanced", or the weight of each label that is listed."""
     if class_weight is None or isinstance(class_weight, str):
         return one_of("class_weight", class_weight, [None, "balanced"])
     if not isinstance(class_weight, Mapping):
@@ -153,7 +153,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> Any:
 
 
 def class_factors(class_weight: Any, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """What the weight (K,) of each class is multiplied by, (K,); "balanced" makes the classes weigh the same."""
+    """Factors (K,) for the weights (K,) of the classes; "balanced" gives all classes the same total weight."""
     if class_weight == "balanced":
         seen = weight > 0
         return np.where(seen, weight.sum() / (np.count_nonzero(seen) * np.where(seen, weight, 1.0)), 1.0)
@@ -161,7 +161,7 @@ def class_factors(class_weight: Any, classes: np.ndarray, weight: np.ndarray) ->
 
 
 def check_out(out: Any, n_rows: int | None, width: int | None, dtype: np.dtype) -> None:
-    """Refuse an `out` that cannot hold the whole answer as it is; `n_rows` is None where it is not known yet."""
+    """Refuse an `out` that cannot hold all results without loss; `n_rows` is None where it is not known yet."""
     if not hasattr(out, "shape") or not hasattr(out, "dtype"):
         raise TypeError(f"out={out!r} should be an array that takes slices of rows: NumPy, or an open zarr.Array")
     shape = tuple(out.shape)
@@ -186,7 +186,7 @@ def check_priors(priors: Any, classes: np.ndarray, shares: np.ndarray) -> np.nda
 
 
 def check_label_priors(priors: Any, labels: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return the probability of each label (K,): its share of the weight, one half, or as given."""
+    """Return the prior probability of each label (K,): its share of the weight, one half, or as given."""
     if priors is None:
         return shares
     if isinstance(priors, str):

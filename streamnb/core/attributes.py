@@ -1,18 +1,18 @@
-"""Attributes that an object of this class may be without, and the error that says why.
+"""Attributes that some objects of a class lack, and the error that explains why.
 
-Python, and whatever lists the names of an object, takes an AttributeError for a missing attribute and no other error;
-a user who asks for the attribute expects the error of the cause. These are both.
+Python, and tools that list attributes, expect an AttributeError for a missing attribute; a user who reads it expects
+the error of the cause. These errors are both.
 """
 
 from typing import TYPE_CHECKING
 
 
 class AttributeValueError(AttributeError, ValueError):
-    """There is no such value for what the object was given."""
+    """The attribute does not exist for the values that the object was given."""
 
 
 class AttributeTypeError(AttributeError, TypeError):
-    """There is no such value for things of this type."""
+    """The attribute does not exist for objects of this type."""
 
 
 class AttributeMemoryError(AttributeError, MemoryError):
@@ -23,20 +23,20 @@ CAUSES = (ValueError, TypeError, MemoryError)
 
 
 def missing(cause: Exception) -> AttributeError:
-    """The error of an attribute that is missing for this cause, with the same message."""
+    """An AttributeError with the message and, where possible, the type of the cause."""
     if isinstance(cause, AttributeError):
         return cause
     kinds = {MemoryError: AttributeMemoryError, TypeError: AttributeTypeError}
-    kind = next((error for of, error in kinds.items() if isinstance(cause, of)), AttributeValueError)
+    kind = next((error for base, error in kinds.items() if isinstance(cause, base)), AttributeValueError)
     return kind(str(cause))
 
 
 if TYPE_CHECKING:
-    attribute = property  # type checkers know what that returns
+    attribute = property  # whose return type is known to type checkers
 else:
 
     class attribute(property):
-        """A property that an object is without where it cannot be computed."""
+        """A property that does not exist (`hasattr` is False) where it cannot be computed."""
 
         def __get__(self, instance, owner=None):
             try:

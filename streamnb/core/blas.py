@@ -1,4 +1,4 @@
-"""Products of matrices by BLAS in one thread: with others it cuts sums otherwise, and rounds them otherwise."""
+"""Single-threaded BLAS: with more threads it splits sums differently and rounds them differently."""
 
 import threading
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 _lock = threading.Lock()
-_before: list[int] = []  # how many threads each library had before somebody was in here
-_inside = 0
+_before: list[int] = []  # number of threads of each library before the first thread entered `one_thread`
+_inside = 0  # number of threads in `one_thread`
 
 
 @cache
@@ -20,7 +20,7 @@ def _libraries() -> list[Any]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """While any thread is in here, BLAS works in the thread that calls it: the same bits on any number of cores."""
+    """Run BLAS in the calling thread while any thread is in this context: the same bits on any number of cores."""
     global _before, _inside
     with _lock:
         if _inside == 0:
@@ -36,10 +36,10 @@ def one_thread() -> Iterator[None]:
                 _limit(_before)
 
 
-def _limit(numbers: list[int]) -> None:
-    for library, number in zip(_libraries(), numbers, strict=True):
-        if hasattr(library, "clear_controlling_thread"):  # since 3.7 only one thread may set limits; here any may
+def _limit(counts: list[int]) -> None:
+    for library, n_threads in zip(_libraries(), counts, strict=True):
+        if hasattr(library, "clear_controlling_thread"):  # since 3.7 only one thread may set limits; here, any
             library.clear_controlling_thread(force=True)
-        library.set_num_threads(number)
+        library.set_num_threads(n_threads)
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)

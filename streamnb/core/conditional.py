@@ -1,4 +1,4 @@
-"""Methods that an object has only where a condition holds."""
+"""Methods that exist only where a condition holds."""
 
 from collections.abc import Callable
 from functools import update_wrapper
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class available_if:
-    """A method that is there where `condition(object)` is true, so that `hasattr` tells."""
+    """Decorates a method that exists only where `condition(object)` is true, so that `hasattr` works."""
 
     def __init__(self, condition: Callable[[Any], bool]):
         self._condition = condition

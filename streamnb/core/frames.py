@@ -1,10 +1,10 @@
-"""pandas, for what returns a data frame: nothing else needs it."""
+"""Imports pandas where a function returns a data frame; nothing else needs it."""
 
 from typing import Any
 
 
 def pandas_for(what: str) -> Any:
-    """The package, or an error that says what needs it, and how to get it."""
+    """Import pandas, or raise an error that says what needs it and how to install it."""
     try:
         import pandas
     except ImportError as error:

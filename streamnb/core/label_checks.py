@@ -1,4 +1,4 @@
-"""Labels and indicators of labels, checked and brought into few kinds."""
+"""Checks labels and label indicators and converts them to a few known forms."""
 
 import numbers
 from typing import Any
@@ -16,19 +16,19 @@ _KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "st
 
 
 def label_kind(labels: np.ndarray) -> str:
-    """What sort of labels these are: "bools", "numbers" or "strings"."""
+    """The kind of labels: "bools", "numbers" or "strings"."""
     return _KINDS[labels.dtype.kind]
 
 
 def plain(label: Any) -> Any:
-    """A label as Python has it."""
+    """A label as a plain Python object."""
     return label.item() if isinstance(label, np.generic) else label
 
 
 def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
     """Return labels as a 1-D array of bools, numbers or fixed-width strings; a missing label is an error.
 
-    `first_row` is the number of the first of them, for messages.
+    `first_row` is the row number of the first label, for messages.
     """
     if y is None:
         raise ValueError(
@@ -62,7 +62,7 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
 def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
     cure = "drop those rows, or give them a label of their own (-1 is an ordinary label)"
     if isinstance(y, np.ma.MaskedArray):
-        if y.dtype.names is None and np.ma.is_masked(y):  # masks of records are records
+        if y.dtype.names is None and np.ma.is_masked(y):  # the mask of a record is a record
             raise ValueError(f"{name} has masked labels; {cure}")
         y = y.data
     if hasattr(y, "isna"):  # pandas: categorical codes of -1, NA, NaT
@@ -108,7 +108,7 @@ def _from_objects(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
 
 
 def _check_no_nulls(labels: np.ndarray, name: str, first_row: int) -> None:
-    """Refuse strings that end in a NULL character, which NumPy's would lose: two labels would be one."""
+    """Refuse strings that end in a NULL character: NumPy drops it, and two labels could become one."""
     if "\0" not in "".join(labels):
         return
     for row, label in enumerate(labels):
@@ -157,7 +157,7 @@ def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_
         raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
     if np.ma.is_masked(given):
         raise ValueError(f"{name} is a masked array with masked entries; fill them (with 0 or 1), or drop those rows")
-    y = sound_csr(y, name) if sp.issparse(y) else y  # the user's stays as it is
+    y = sound_csr(y, name) if sp.issparse(y) else y  # a copy: the user's array is not changed
     indicator = sp.csr_array(y if y.dtype.kind != "O" else _numbers_of(y, name))
     if not indicator.has_canonical_format or (indicator.data == 0).any():
         indicator.sum_duplicates()
@@ -174,7 +174,7 @@ def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_
 
 
 def names_of_labels(y: Any) -> np.ndarray | None:
-    """The names of the columns of an indicator that is a data frame; None where it is none, or they are no labels."""
+    """The column names of an indicator that is a data frame; None where there are no names that can be labels."""
     if len(getattr(y, "shape", ())) != 2 or not hasattr(y, "columns"):
         return None
     names = np.asarray(y.columns, dtype=object)
@@ -184,7 +184,7 @@ def names_of_labels(y: Any) -> np.ndarray | None:
 
 
 def check_order(names: np.ndarray | None, labels: np.ndarray) -> None:
-    """Refuse columns of y, where they have names, that are these labels in another order."""
+    """Refuse columns of y whose names are these labels in another order."""
     if names is not None and not np.array_equal(labels, names) and {*labels.tolist()} == {*names.tolist()}:
         raise ValueError(
             f"y has the columns {messages.listed(names)}, and the labels are {messages.listed(labels)}: give the "
@@ -193,9 +193,9 @@ def check_order(names: np.ndarray | None, labels: np.ndarray) -> None:
 
 
 def check_labels_of_model(names: np.ndarray | None, labels: np.ndarray) -> None:
-    """Refuse columns of y in another order than a model has them; say so where both have names that differ.
+    """Refuse columns of y that are a model's labels in another order; warn where their names are not the labels.
 
-    Labels that are no names are numbers of columns, and any columns will do.
+    Labels that are not strings are column numbers, and any columns will do.
     """
     check_order(names, labels)
     if names is not None and labels.dtype.kind in "UO" and not np.array_equal(labels, names):
@@ -213,7 +213,7 @@ def _numbers_of(y: Any, name: str) -> Any:
 
 
 def check_classes(classes: Any) -> np.ndarray | None:
-    """Return the closed set of labels as listed, or None where it is open."""
+    """Return all labels that y may hold, in the given order; None where y alone decides."""
     if classes is None:
         return None
     labels = check_labels(classes, "classes")
@@ -224,7 +224,7 @@ def check_classes(classes: Any) -> np.ndarray | None:
     return labels
 
 
-# ---- what a model says of rows, and what is true ---------------------------------------------------------------------
+# ---- numbers of predicted and true classes ---------------------------------------------------------------------------
 
 
 def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) -> np.ndarray:
@@ -235,7 +235,7 @@ def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) 
             f"{name} has shape {codes.shape} and dtype {codes.dtype}; it should hold one class number (an int) a row; "
             "snb.evaluate takes labels"
         )
-    codes = codes.copy()  # which nobody changes any more: tables are indexed by them
+    codes = codes.copy()  # tables are indexed by them, so nobody may change them after the check
     bad = np.flatnonzero((codes < lowest) | (codes >= n_classes))
     if bad.size:
         raise ValueError(

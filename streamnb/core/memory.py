@@ -1,4 +1,4 @@
-"""How much memory tables and weights may take, and where it begins."""
+"""Memory limits: how much tables and weights may take, and what to say when it is not enough."""
 
 import os
 import threading
@@ -9,16 +9,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-SHARE = 0.5  # of the free memory, unless told
-LINE, PAGE = 64, 4096  # bytes of a line of the cache, and of a page of memory
-TOGETHER, LEAST = 64 << 20, 64 << 10  # bytes that `zeros` asks for at once, and of an array that is worth it
-COPIED = 32 << 20  # bytes of a table that is copied to where it is read sooner; caches hold no more
-_CGROUP = Path("/sys/fs/cgroup")  # what a container may take, and has taken: version 2, then 1
+SHARE = 0.5  # of the free memory, without memory_limit
+LINE, PAGE = 64, 4096  # bytes of a cache line, and of a page of memory
+POOL, LEAST = 64 << 20, 64 << 10  # bytes that `zeros` allocates at once, and of the smallest array taken from them
+COPIED = 32 << 20  # bytes of the largest table that is copied to be aligned; caches hold no more
+_CGROUP = Path("/sys/fs/cgroup")  # limit and use of a container's memory: version 2, then 1
 _QUOTAS = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
 
 
 def check_memory_limit(given: Any) -> int | None:
-    """`memory_limit` in bytes; None, for half of the free memory, stays None."""
+    """Return `memory_limit` in bytes; None, which means half of the free memory, stays None."""
     if given is None:
         return None
     from dask.utils import parse_bytes
@@ -37,16 +37,16 @@ def check_memory_limit(given: Any) -> int | None:
 
 
 def allowed(limit: int | None) -> int:
-    """The limit, where there is none half of the memory that is free now."""
+    """The limit in bytes; without one, half of the memory that is free now."""
     return int(SHARE * free_memory()) if limit is None else limit
 
 
 def free_memory() -> int:
-    """Bytes that this process could still take, of the machine's and of its container's."""
+    """Bytes that this process can still allocate, on the machine and in its container."""
     free = [_available()]
-    for most, taken in _QUOTAS:
+    for limit, used in _QUOTAS:
         try:
-            free.append(int((_CGROUP / most).read_text()) - int((_CGROUP / taken).read_text()))
+            free.append(int((_CGROUP / limit).read_text()) - int((_CGROUP / used).read_text()))
         except (OSError, ValueError):  # no container, or one without a quota: "max"
             continue
     return max(min(free), 0)
@@ -61,7 +61,7 @@ def _available() -> int:
 
 
 def size(n_bytes: float) -> str:
-    """Bytes in words."""
+    """A number of bytes as text, such as "1.5 GB"."""
     unit = next((unit for unit in ("TB", "GB", "MB") if n_bytes >= _UNITS[unit]), "kB")
     return f"{n_bytes / _UNITS[unit]:,.1f} {unit}"
 
@@ -70,27 +70,27 @@ _UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
 
 
 def refuse(what: str, n_bytes: float, limit: int, cure: str) -> NoReturn:
-    """Say what something would take, what it may take, and what to do."""
+    """Raise MemoryError with what would be allocated, the limit, and what to do."""
     raise MemoryError(f"{what} would take {size(n_bytes)}, and memory_limit allows {size(limit)}; {cure}")
 
 
 def aligned(n_rows: int, n_columns: int, dtype: Any = np.float64, border: int = LINE) -> np.ndarray:
-    """An array of any values whose rows begin where a line of the cache does: summing in it takes half the time.
+    """An uninitialised array whose rows begin at cache lines, where sums take half the time.
 
-    Short lists that are written across their elements should begin at the border of a PAGE: to write across one takes
-    as long as twenty sums.
+    Short arrays that are written to in any order should begin at a PAGE, because a write across the border of a page
+    takes as long as twenty sums.
     """
     line = border // np.dtype(dtype).itemsize
     n_columns += -n_columns % line
-    room = np.empty(n_rows * n_columns + line, dtype)
-    first = -room.__array_interface__["data"][0] % border // room.itemsize
-    return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
+    buffer = np.empty(n_rows * n_columns + line, dtype)
+    first = -buffer.__array_interface__["data"][0] % border // buffer.itemsize
+    return buffer[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
-def at_a_line(table: np.ndarray) -> np.ndarray:
-    """The same rows in C order, copied to where a line of the cache begins if that is worth it.
+def cache_aligned(table: np.ndarray) -> np.ndarray:
+    """The same rows in C order, copied to begin at a cache line if that pays.
 
-    Rows of a line or more, read all over, come a quarter sooner; where caches could not hold the table it stays.
+    Random reads of rows of a cache line or more are a quarter faster; tables larger than the caches are not copied.
     """
     table = np.ascontiguousarray(table)
     worth_it = table.nbytes <= COPIED and table.shape[1] * table.itemsize >= LINE
@@ -102,27 +102,27 @@ def at_a_line(table: np.ndarray) -> np.ndarray:
 
 
 def zeros(*shape: int, dtype: Any = np.float64) -> np.ndarray:
-    """An array of 0, which lies beside others of the same thread in memory that was asked for at once.
+    """An array of zeros, taken from a large pool that is allocated for this thread at once.
 
-    Of so much the system gives pages of megabytes; arrays of one megabyte each would be given 4 kB at a time, which
-    takes longer than to fill them.
+    The system backs a large allocation with pages of megabytes. Arrays of one megabyte each would get pages of 4 kB,
+    which takes longer than filling them.
     """
     n_bytes = prod(shape) * np.dtype(dtype).itemsize
-    if not LEAST <= n_bytes <= TOGETHER // 4:
+    if not LEAST <= n_bytes <= POOL // 4:
         return np.zeros(shape, dtype)
-    room = None if _latest.room is None else _latest.room()  # None where all that lay there is gone
-    if room is None or _latest.n_used + n_bytes > len(room):
-        room, _latest.n_used = np.zeros(TOGETHER, np.uint8), 0
-        _latest.room = weakref.ref(room)
+    pool = None if _latest.pool is None else _latest.pool()  # None once all arrays in it are deleted
+    if pool is None or _latest.n_used + n_bytes > len(pool):
+        pool, _latest.n_used = np.zeros(POOL, np.uint8), 0
+        _latest.pool = weakref.ref(pool)
     first = _latest.n_used
     _latest.n_used += n_bytes + -n_bytes % LINE
-    return room[first : first + n_bytes].view(dtype).reshape(shape)
+    return pool[first : first + n_bytes].view(dtype).reshape(shape)
 
 
 class _Latest(threading.local):
-    """What this thread asked for last: an array, which lives as long as any part of it, and how much of it is used."""
+    """The latest pool of this thread, which lives as long as any array in it, and how many of its bytes are used."""
 
-    room: "weakref.ref[np.ndarray] | None" = None
+    pool: "weakref.ref[np.ndarray] | None" = None
     n_used = 0
 
 

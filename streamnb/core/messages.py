@@ -1,4 +1,4 @@
-"""Errors and warnings of the package, and lists in their words."""
+"""The package's errors and warnings, and how lists are worded in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class DataError(ValueError):
-    """Data that cannot be read: the message names the array and the chunk.
+    """Raised for data that cannot be read; the message names the array and the chunk.
 
     Examples
     --------
@@ -22,29 +22,29 @@ class DataError(ValueError):
 
 
 class StreamnbWarning(UserWarning):
-    """The answer stands, but the user would want to know something about it.
+    """A warning about a result that is valid but needs attention.
 
     Examples
     --------
     >>> import warnings
     >>> import streamnb as snb
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     _ = snb.LinearNB().fit([[1, 0], [0, 2]], [0, 1], classes=[0, 1, 2])
-    >>> [warning.category.__name__ for warning in told]
+    >>> [warning.category.__name__ for warning in caught]
     ['StreamnbWarning']
     """
 
 
 def listed(labels: np.ndarray) -> str:
-    """Labels in a message; of thousands the first ones."""
+    """Labels as text for a message; at most the first 20."""
     return f"{labels[:20].tolist()}" + (f" and {len(labels) - 20:,} more" if len(labels) > 20 else "")
 
 
 def warn_absent(classes: np.ndarray) -> None:
-    """Say which listed classes have no weight."""
+    """Warn of listed classes without any weight."""
     warn(f"classes without any weight: {listed(classes)}; they get zero weights and are never predicted")
 
 
 def warn(message: str) -> None:
-    """Tell the user something that does not change the answer."""
+    """Warn the user of something that does not make the result wrong."""
     warnings.warn(message, StreamnbWarning, stacklevel=4)

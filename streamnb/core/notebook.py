@@ -1,4 +1,4 @@
-"""Tables of words: in lines, and in HTML as notebooks show them."""
+"""Small tables as plain text and as notebook HTML."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from html import escape
 
 
 def in_notebook() -> bool:
-    """True in the kernel of a notebook, which shows the value of a cell as HTML."""
+    """True in a notebook kernel, which shows the value of a cell as HTML."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
@@ -17,13 +17,13 @@ def prints(show: bool | None) -> bool:
 
 
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines, the first column aligned on the left, others on the right."""
+    """Rows of cells as lines of text, the first column aligned left, the others right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
 
 
 def html(table: Sequence[Sequence[str]], notes: Iterable[str], caption: str = "") -> str:
-    """Rows of cells, the head first, as an HTML table with notes below it."""
+    """Rows of cells, the header first, as an HTML table with notes below it."""
     head, *rows = ([escape(cell) for cell in row] for row in table)
     lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
     lines += [f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows]
@@ -32,7 +32,7 @@ def html(table: Sequence[Sequence[str]], notes: Iterable[str], caption: str = ""
 
 
 def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Names and values as an HTML table of two columns, the values aligned on the right."""
+    """Names and values as an HTML table of two columns, the values aligned right."""
     lines = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:right">{escape(value)}</td></tr>'
         for name, value in rows

@@ -1,10 +1,10 @@
-"""The container: a zip of typed JSON and .npy files under one checksum. Nothing is pickled, imported or executed.
+"""The file format: a zip of typed JSON and .npy files under one checksum. Nothing is pickled or executed.
 
-An object says what it consists of (`_to_state`, a dict of plain values, arrays and registered objects) and is made anew
-from that (`_from_state`); its class is looked up by name among the registered ones. Members are stored as they are,
-never compressed, and each is referred to once, so that loading takes memory in proportion to the file. From version 2
-on the comment of the zip is the SHA-256 of all bytes before it. `_from_state` trusts nothing: it says with `array` what
-shapes and dtypes the arithmetic to come relies on, and with `typed` that other values are what their annotations say.
+`_to_state` returns an object's parts (a dict of plain values, arrays and registered objects), and `_from_state` makes
+the object from them; its class is looked up by name among the registered ones. Members are never compressed, and each
+is referred to once, so that loading takes memory in proportion to the file. From version 2 on, the comment of the zip
+is the SHA-256 of all bytes before it. `_from_state` trusts nothing: it checks the shapes and dtypes that later
+arithmetic relies on with `array`, and the types of other values against their annotations with `typed`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADER = "streamnb.json"
 _SEAL = 64  # bytes of the hexadecimal checksum
 _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
-# Imported when a file names what nobody registered yet: what is to be loaded at once has a module of its own.
+# Imported when a file names a class that is not registered yet; classes that load fast have a module of their own.
 _ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
 _OF_LIGHT = {"PortableModel", "RowStep", "Indicators"}
 C = TypeVar("C", bound=type)
@@ -39,37 +39,37 @@ T = TypeVar("T")
 
 
 class Parameters:
-    """Saves an object that is all in its constructor's parameters, kept under their names."""
+    """Saves an object by its constructor's parameters, which are attributes of the same names."""
 
     def _to_state(self) -> dict[str, Any]:
         return vars(self)
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Any:
-        if is_dataclass(cls):  # others look at their parameters themselves
+        if is_dataclass(cls):  # constructors of other classes check their parameters
             typed(cls, state)
         return cls(**state)
 
 
 def register(cls: C) -> C:
-    """Make a class known to the container; it has `_to_state` and `_from_state`."""
+    """Register a class that can be saved: it has `_to_state` and `_from_state`."""
     _registry[cls.__name__] = cls
     return cls
 
 
-def made_again(cls: type[T], state: dict[str, Any]) -> T:
-    """The object of a class that says so of itself."""
+def restored(cls: type[T], state: dict[str, Any]) -> T:
+    """The object of a class with this state."""
     made: Any = cls
     return made._from_state(state)
 
 
 def registered(value: Any) -> bool:
-    """True for an object that `load` makes again."""
+    """True for an object whose class is registered, so that `load` can restore it."""
     return type(value) in _registry.values()
 
 
 def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> np.ndarray:
-    """A loaded array, if it has one of these dtypes and this shape, None standing for any length."""
+    """Return a loaded array if it has one of these dtypes and this shape; None stands for any length."""
     fits = isinstance(value, np.ndarray) and value.dtype.isnative and value.dtype in (np.dtype(d) for d in dtypes)
     if not fits or value.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
         given = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
@@ -78,7 +78,7 @@ def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> 
 
 
 def typed(cls: type, loaded: dict[str, Any]) -> dict[str, Any]:
-    """Loaded values of attributes of a class, if each is of the type that it is annotated with there."""
+    """Return loaded attributes of a class if each has the type of its annotation."""
     hints = get_type_hints(cls)
     for name, value in loaded.items():
         if name in hints and not is_a(hints[name], value):
@@ -89,7 +89,7 @@ def typed(cls: type, loaded: dict[str, Any]) -> dict[str, Any]:
 
 
 def known(cls: type, state: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A loaded state, if it has no other parts than these; one that is misnamed would be taken for absent."""
+    """Return a loaded state if it has no other keys than these; a misspelt key would count as absent."""
     strange = state.keys() - {*names}
     if strange:
         raise ValueError(f"{cls.__name__} has no {min(map(str, strange))!r}")
@@ -97,7 +97,7 @@ def known(cls: type, state: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def is_a(hint: Any, value: Any) -> bool:
-    """Whether a loaded value is of a type, with what is inside it; a sequence is a list or a tuple here."""
+    """Whether a loaded value, with its elements, is of a type; a sequence is a list or a tuple here."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is Any:
         return True
@@ -120,7 +120,7 @@ def is_a(hint: Any, value: Any) -> bool:
 
 
 def check_path(name: str, given: Any) -> Path:
-    """The path of a file, from an argument of that name."""
+    """Return the path of a file that was given as the argument `name`."""
     if not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"{name}={given!r} should be the path of a file, a str or a pathlib.Path")
     path = Path(given)
@@ -130,25 +130,25 @@ def check_path(name: str, given: Any) -> Path:
 
 
 def save(path: Any, value: Any) -> None:
-    """Write a registered object to one file; an old file is replaced only by a whole new one, on the disk itself."""
+    """Write a registered object to one file; an old file is replaced only once the new one is complete and on disk."""
     with replacing(check_path("path", path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             tree = _Writer(archive).encode(value)
             header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
             archive.writestr(_HEADER, json.dumps(header))
-            archive.comment = bytes(_SEAL)  # which ends the file
+            archive.comment = bytes(_SEAL)  # the last bytes of the file
         seal = _digest(file)
         file.seek(-_SEAL, os.SEEK_END)
         file.write(seal)
 
 
 def digest(value: Any) -> str:
-    """16 letters that tell a value from others, of whatever can be saved: those of what a file would hold of it."""
+    """A fingerprint of 16 hexadecimal digits of any value that can be saved, from the content of its file."""
     return hashlib.sha256(json.dumps(_Digester().encode(value)).encode()).hexdigest()[:16]
 
 
 def _digest(file: BinaryIO) -> bytes:
-    """The checksum of all bytes but those at the end that hold it."""
+    """The checksum of all bytes of a file except the checksum at its end."""
     left, digest = file.seek(0, os.SEEK_END) - _SEAL, hashlib.sha256()
     file.seek(0)
     while left > 0 and (part := file.read(min(_CHUNK, left))):
@@ -158,7 +158,7 @@ def _digest(file: BinaryIO) -> bytes:
 
 
 def _home(cls: type) -> tuple[str, str]:
-    """Where a class is defined; one that is defined there once more, as in a notebook, replaces it."""
+    """Where a class is defined; a class defined there again, as in a notebook, replaces it."""
     return cls.__module__, cls.__qualname__
 
 
@@ -202,7 +202,7 @@ class _Writer:
 
 
 class _Digester(_Writer):
-    """Says what a file would hold, of arrays their checksums."""
+    """Encodes a value as a file would hold it, with checksums in place of arrays."""
 
     def __init__(self) -> None:
         pass
@@ -249,7 +249,7 @@ def load(path: Any, expected: type | None = None) -> Any:
 
 
 def _members(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, if all of them together can be what is in that many bytes."""
+    """The members by name, after checking that all of them together fit into the bytes of the file."""
     members = {member.filename: member for member in archive.infolist()}
     if len(members) < len(archive.infolist()):
         raise ValueError("two members have one name")
@@ -273,7 +273,7 @@ def _check_version(path: Any, header: Any, sealed: bool) -> None:
 
 
 def _class(name: str) -> Any:
-    """The class that is registered by a name; it may have to be imported first."""
+    """The class that is registered under a name, imported first if necessary."""
     if name not in _registry:
         import_module(_LIGHT if name in _OF_LIGHT else _ALL)
     if name not in _registry:
@@ -282,7 +282,7 @@ def _class(name: str) -> Any:
 
 
 class _Reader:
-    """Makes objects of the tree and the members; every member has its place in it, and only one."""
+    """Makes objects from the tree and the members; the tree refers to every member exactly once."""
 
     def __init__(self, archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]):
         self._archive, self._unread = archive, members
@@ -295,7 +295,7 @@ class _Reader:
         }
 
     def whole(self, tree: Any) -> Any:
-        """The object that the tree says; nothing may be left over."""
+        """The object that the tree describes; no member may be left over."""
         value = self._decode(tree)
         if self._unread:
             raise ValueError(f"nothing refers to {', '.join(self._unread)}")
@@ -305,18 +305,18 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            return made_again(_class(node["object"]), self._decode(node["state"]))
+            return restored(_class(node["object"]), self._decode(node["state"]))
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 
     def _list(self, parts: Any) -> list[Any]:
-        if not isinstance(parts, list):  # a string, too, has parts
+        if not isinstance(parts, list):  # a string could be iterated, too
             raise ValueError(f"{parts!r} stands where a list should")
         return [self._decode(part) for part in parts]
 
     def _array(self, name: str) -> np.ndarray:
         values = bytearray()
-        with self._archive.open(self._unread.pop(name)) as file:  # which checks the bytes against their CRC at the end
+        with self._archive.open(self._unread.pop(name)) as file:  # checks the CRC at the end
             while part := file.read(_CHUNK):
                 values += part
         head = io.BytesIO(values[: 1 << 14])
@@ -328,7 +328,7 @@ class _Reader:
 
 
 class Saved:
-    """What is kept in one file."""
+    """An object that is saved to one file."""
 
     __slots__ = ()
 

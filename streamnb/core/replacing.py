@@ -1,6 +1,6 @@
-"""Files and folders that take the place of others: the old one stays whole until the new one is, and is in its place.
+"""Replaces files and folders safely: the old one stays whole until the new one is complete and in its place.
 
-What a process that was killed leaves beside a file is hidden, and in nobody's way.
+A process that is killed leaves only hidden files beside them, which the next write ignores or removes.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file beside `path`, which takes its place once it is written and safe from a crash."""
+    """Open a new file beside `path`, which replaces it once it is written and synced to disk."""
     unfinished = _beside(path, "unfinished")
     try:
         with open(unfinished, "w+b") as file:
@@ -33,10 +33,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Where a new folder is to be made beside `path`, whose place it takes once it is whole.
+    """Yield the path of a new folder beside `path`, which replaces it once it is complete.
 
-    No system call of every platform exchanges two folders: for a moment the old one has another name. It is put back
-    where that moment ends in an error, and by `put_back` where it ended the process.
+    No system call exchanges two folders on every platform, so the old one has another name for a moment. If an error
+    ends that moment, the old folder is put back; if the process ends in it, `put_back` does that.
     """
     put_back(path)
     path = path.resolve()
@@ -53,7 +53,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 
 def put_back(path: Path) -> None:
-    """Give a folder its name again that was about to be replaced when a process ended; remove it if it was replaced."""
+    """Restore a folder that was being replaced when a process ended; remove the old one if the new one is in place."""
     path = path.resolve()
     for old in _left(path, "replaced"):
         if not path.exists():
@@ -63,18 +63,18 @@ def put_back(path: Path) -> None:
 
 
 def remove_unfinished(path: Path) -> None:
-    """Clear away what processes left that were killed while they wrote this file."""
+    """Remove unfinished files of processes that were killed while they wrote this file."""
     for left in _left(path, "unfinished"):
         left.unlink(missing_ok=True)
 
 
 def _beside(path: Path, state: str) -> Path:
-    """A name beside a path that no other thread takes."""
+    """A hidden path beside `path` that no other thread uses."""
     return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.{state}")
 
 
 def _left(path: Path, state: str) -> list[Path]:
-    """What `_beside` has named so; names that begin alike are of others."""
+    """Paths that `_beside` has made for this path; longer names with the same start belong to other paths."""
     name = re.compile(rf"\.{re.escape(path.name)}\.\d+\.\d+\.{state}")
     return sorted(found for found in path.parent.glob(f".*.{state}") if name.fullmatch(found.name))
 
@@ -89,7 +89,7 @@ def _remove(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name safe from a crash, where the system and the disk can."""
+    """Sync a folder, so that the new name survives a crash, where the system supports it."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

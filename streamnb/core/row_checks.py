@@ -1,4 +1,4 @@
-"""Weights, scores and values of rows, checked."""
+"""Checks of weights, scores and values given for each row."""
 
 import math
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares
 
 
 def check_weights(weights: Any, first_row: int = 0, name: str = "sample_weight") -> np.ndarray:
-    """Return sample weights as finite, non-negative float64, 1-D; `first_row` as in `check_labels`."""
+    """Return sample weights as a 1-D array of finite, non-negative float64; `first_row` as in `check_labels`."""
     w = as_array(name, weights)
     if w.dtype.kind not in "buif":
         raise TypeError(f"{name} has dtype {w.dtype}; it should hold numbers")
@@ -45,7 +45,7 @@ def check_lengths(n_rows: int, n_labels: int, name: str = "y", of: str = "X") ->
 
 
 def check_scores(scores: Any, n_rows: int, n_columns: int, name: str = "ranking", first_row: int = 0) -> np.ndarray:
-    """Return scores as float64 (n_rows, n_columns); one dimension will do for one column."""
+    """Return scores as float64 (n_rows, n_columns); one column may be 1-D."""
     given, scores = scores, as_array(name, scores)
     if scores.dtype.kind not in "buif":
         raise TypeError(f"{name} has dtype {scores.dtype}; it should hold numbers")
@@ -58,7 +58,7 @@ def check_scores(scores: Any, n_rows: int, n_columns: int, name: str = "ranking"
         raise ValueError(f"{name} has shape {scores.shape}; it should have shape {wanted}, one column a class")
     check_lengths(n_rows, len(scores), name, "the labels")
     scores = np.ascontiguousarray(scores, np.float64)
-    if scores.size and np.isnan(scores.min()):  # min hands a NaN on, and needs no table of flags
+    if scores.size and np.isnan(scores.min()):  # min propagates a NaN, and needs no array of flags
         row, column = np.argwhere(np.isnan(scores))[0]
         raise ValueError(
             f"{name} contains NaN: row {first_row + row}, column {column}; a row without a score cannot be judged"
@@ -88,7 +88,7 @@ def check_min_size(n_rows: int, n_features: int) -> None:
 
 
 def check_n_features(given: int, expected: int, who: str = "the data before") -> None:
-    """Refuse rows of another width."""
+    """Refuse rows with another number of features."""
     if given != expected:
         raise ValueError(f"X has {given} features, but {who} is expecting {expected} features as input.")
 
@@ -126,11 +126,11 @@ def raise_too_small(value: float, row: int, column: int, who: str, lowest: float
 
 
 def _is_open(end: float, outside: float) -> bool:
-    return outside.is_integer() and not float(end).is_integer()  # next to a whole number, which itself is left out
+    return outside.is_integer() and not float(end).is_integer()  # the neighbour of a whole number that is left out
 
 
 def raise_negatives(n: int, who: str) -> NoReturn:
-    """Report that rows scanned earlier held values below the domain of a family."""
+    """Report that scanned rows held values below the domain of a family."""
     raise ValueError(
         f"Negative values in data passed to {who}: the scanned rows held {n}; "
         "values should be at least 0 (shift or clip them, or take family='gaussian')"

@@ -1,4 +1,4 @@
-"""Work that several threads share, whose results come in order."""
+"""Runs work in several threads and returns the results in order."""
 
 import os
 from collections import deque
@@ -10,19 +10,19 @@ from streamnb.core import arguments
 
 
 def n_cores() -> int:
-    """Those that this process may use, where the system tells."""
+    """The number of cores that this process may use, or of all cores where the system does not say."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_n_threads(n_threads: Any) -> int:
-    """How many threads are asked for; None: as many as there are cores."""
+    """Return `n_threads` as an int; None means as many as there are cores."""
     return n_cores() if n_threads is None else arguments.positive_integer("n_threads", n_threads)
 
 
 def in_order(function: Callable[[Any], Any], items: Iterable[Any], n_threads: int) -> Iterator[Any]:
-    """function(item) of each item, as many ahead of what was taken as there are threads.
+    """Yield function(item) of each item in order, working ahead by as many items as there are threads.
 
-    Once the iterator has ended, is closed or raises, none of its threads is left.
+    All threads have ended when the iterator ends, is closed or raises.
     """
     n_threads = min(n_threads, len(items)) if isinstance(items, Sized) else n_threads
     if n_threads < 2:

@@ -89,7 +89,7 @@ class CountTask(PassTask):
         return total
 
     def total(self, arrays: Any) -> CategoryCounts:
-        return persistence.made_again(CategoryCounts, arrays)
+        return persistence.restored(CategoryCounts, arrays)
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ class CategoryScan(ClassScan):
         return CategoryAccumulator(partial(Accumulator, *run))
 
     def total(self, arrays: Any) -> Any:
-        return persistence.made_again(CategoryStats, arrays)
+        return persistence.restored(CategoryStats, arrays)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.estimators.preparation import names_of_columns
-from streamnb.explaining.feature_tables import telling
+from streamnb.explaining.feature_tables import strongest_features
 from streamnb.rows.matrices import made_by
 
 
@@ -36,7 +36,7 @@ def markers(self: Any, n_features: int = 10) -> Any:
     >>> snb.LinearNB().fit(X, y).markers(1)[["class", "feature"]].values.tolist()
     [['B cell', 0], ['T cell', 1]]
     """
-    return telling(self._explained(), names_of_columns(self), n_features, positive=True)
+    return strongest_features(self._explained(), names_of_columns(self), n_features, positive=True)
 
 
 def annotate(self: Any, adata: Any, key: str = "predicted") -> Any:

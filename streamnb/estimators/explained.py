@@ -43,7 +43,7 @@ def top_features(self: Any, n_features: int = 10) -> Any:
     [['cat', 0], ['dog', 0]]
     """
     model = self._explained()
-    return _kind(model).telling(model, names_of_columns(self), n_features)
+    return _kind(model).strongest_features(model, names_of_columns(self), n_features)
 
 
 def contrast(self: Any, class_: Any, against: Any, n_features: int = 10) -> Any:
@@ -76,7 +76,7 @@ def contrast(self: Any, class_: Any, against: Any, n_features: int = 10) -> Any:
     [['dog', 1], ['cat', 0]]
     """
     model = self._explained()
-    return _kind(model).contrasted(model, names_of_columns(self), class_, against, n_features)
+    return _kind(model).contrasting_features(model, names_of_columns(self), class_, against, n_features)
 
 
 def explain(self: Any, X: Rows, class_: Any = None, against: Any = None) -> Any:
@@ -117,7 +117,7 @@ def explain(self: Any, X: Rows, class_: Any = None, against: Any = None) -> Any:
     """
     self._explained()
     model, rows = self._ready(X)
-    return _kind(model).explained(model, names_of_columns(self), rows, class_, against)
+    return _kind(model).contributions(model, names_of_columns(self), rows, class_, against)
 
 
 def _kind(model: LinearModel) -> Any:

@@ -1,1 +1,1 @@
-"""Models in words and numbers."""
+"""Explains models in words and numbers."""

@@ -1,4 +1,4 @@
-"""Tables of features: those that tell each class, those that set two classes apart, and what made a row's score."""
+"""Tables of features: the strongest of each class, contrasts of two classes, and contributions to a row's score."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -16,8 +16,8 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.source import Source
 
 
-def telling(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
-    """A data frame of the features of each class whose weights are largest, or only of those that speak for it."""
+def strongest_features(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
+    """A data frame of the features of each class with the largest weights, in absolute value or only positive ones."""
     n_features = arguments.positive_integer("n_features", n_features)
     names = names_of(names, model.n_features)
     found = [
@@ -27,8 +27,8 @@ def telling(model: LinearModel, names: Any, n_features: int, positive: bool = Fa
     return frame_of(("class", "feature", "weight"), (row for some in found for row in some))
 
 
-def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
-    """A data frame of the features that speak for one class against another, and of those that speak for the other."""
+def contrasting_features(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
+    """A data frame of the features that favour one class over another, and of those that favour the other."""
     n_features = arguments.positive_integer("n_features", n_features)
     names = names_of(names, model.n_features)
     weights, _ = difference(model, class_, against)
@@ -39,8 +39,8 @@ def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_feat
     return frame_of(("class", "feature", "weight"), rows)
 
 
-def explained(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
-    """A data frame of what each feature of one row adds to a score, the largest first, and of the intercept.
+def contributions(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
+    """A data frame of the contributions of the features of one row to a score, the largest first, and the intercept.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def explained(model: LinearModel, names: Any, rows: Source, class_: Any, against
 
 
 def row_of(function: Any, rows: Source, n_features: int) -> np.ndarray:
-    """What a function makes of the one row that there is, (n_features,)."""
+    """Apply a function to the only row, (n_features,)."""
     if rows.n_rows not in (1, None):
         raise ValueError(f"X has {rows.n_rows:,} rows; explain is of one, such as X[[0]]")
     values = np.asarray(answer(function, rows, n_features, np.dtype(np.float64)))
@@ -78,14 +78,14 @@ def row_of(function: Any, rows: Source, n_features: int) -> np.ndarray:
 
 
 def values_of(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
-    """What weights are multiplied by, (n_rows, n_features)."""
+    """The values that weights are multiplied by, (n_rows, n_features)."""
     matrix: Any = model.prepared(chunk, survey).to_matrix()
     values = (matrix.toarray() if sp.issparse(matrix) else matrix) + model.absent
     return values if model.scale is None else values * model.scale
 
 
 def _decided(model: LinearModel, values: np.ndarray, against: Any) -> tuple[Any, Any]:
-    """The class of the highest score; where it has no weights of its own, against the one that comes next."""
+    """The class with the highest score; where it has no weights of its own, against the second highest."""
     coef = model.coef_
     margins = (coef @ values.T).T + model.intercept_ if sp.issparse(coef) else values @ coef.T + model.intercept_
     labels = model.classes_.tolist()
@@ -100,17 +100,17 @@ def _decided(model: LinearModel, values: np.ndarray, against: Any) -> tuple[Any,
 
 
 def names_of(names: Any, n_features: int) -> np.ndarray:
-    """Names of features, or their numbers."""
+    """Names of the features, or their numbers where there are no names."""
     return np.asarray(np.arange(n_features) if names is None else names, object)
 
 
 def listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int) -> Iterator[tuple[Any, ...]]:
-    """The n features that are largest by some numbers, as long as these are above 0."""
+    """Rows (label, name, weight) of the n features that rank highest `by` some numbers, if these are above 0."""
     best = np.argsort(-by, kind="stable")[:n]
     best = best[by[best] > 0.0]
     return zip([label] * len(best), names[best].tolist(), weights[best].tolist(), strict=True)
 
 
 def frame_of(columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Any:
-    """A data frame of these rows."""
+    """A data frame of rows."""
     return pandas_for("a table of features").DataFrame(list(rows), columns=list(columns))

@@ -1,8 +1,8 @@
-"""What models of normal rows with variances or covariances of each class say: quadratic scores, feature by feature.
+"""Explains models of normal rows: quadratic scores, feature by feature.
 
 A score is ``ln P(k) - ln det(2 pi Sigma_k) / 2 - d' Sigma_k^-1 d / 2`` with d = x - mu_k. The last term is a sum over
-features, ``-d_j (Sigma_k^-1 d)_j / 2`` each, the partition of Mahalanobis' distance of Garthwaite and Koch (2016),
-"Evaluating the contributions of individual variables to a quadratic form"; the others are the intercept.
+features of ``-d_j (Sigma_k^-1 d)_j / 2``, the partition of the Mahalanobis distance by Garthwaite and Koch (2016),
+"Evaluating the contributions of individual variables to a quadratic form". The other terms are the intercept.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ COLUMNS = "feature", "value", "mean", "contribution"
 
 @dataclass(frozen=True)
 class Normals:
-    """Means and variances of classes, (K, n_features), and inverses of covariances, or the diagonals of these."""
+    """Means and variances of the classes, (K, n_features), and inverses of the covariances or their diagonals."""
 
     means: np.ndarray
     variances: np.ndarray
@@ -31,15 +31,15 @@ class Normals:
     intercepts: np.ndarray
 
     def parts(self, k: int, x: np.ndarray) -> np.ndarray:
-        """What each feature of a row adds to the score of a class, (n_features,)."""
+        """The contribution of each feature of a row to the score of a class, (n_features,)."""
         d, inverse = x - self.means[k], self.precisions[k]
         return -0.5 * d * (inverse @ d if inverse.ndim == 2 else inverse * d)
 
     def divergences(self, k: int) -> np.ndarray:
-        """How far each feature of a class is from that of each class, by itself, (K, n_features).
+        """The divergence of each feature of a class, by itself, from the same feature of each class, (K, n_features).
 
         ``ln(s_c / s_k) + (s_k^2 + (mu_k - mu_c)^2) / (2 s_c^2) - 1 / 2``: the mean of ln p_k(x_j) - ln p_c(x_j) over
-        rows of class k (Kullback and Leibler 1951); 0 for what does not vary.
+        rows of class k (Kullback and Leibler 1951); 0 for features that do not vary.
         """
         varies = (self.variances > 0.0).all(axis=0)
         variances = np.where(varies, self.variances, 1.0)
@@ -49,7 +49,7 @@ class Normals:
 
 
 def normals_of(model: LinearModel) -> Normals | None:
-    """The normal distributions that quadratic scores are of, None of other models."""
+    """The normal distributions of a model with quadratic scores; None for other models."""
     intercepts = model.intercept_ if len(model.intercept_) > 1 else np.append(0.0, model.intercept_)
     if isinstance(model, QuadraticModel):
         precisions = 2.0 * model.halves.T
@@ -63,8 +63,8 @@ def normals_of(model: LinearModel) -> Normals | None:
     return None
 
 
-def telling(model: LinearModel, names: Any, n_features: int) -> Any:
-    """A data frame of the features of each class that lie farthest from those of the others."""
+def strongest_features(model: LinearModel, names: Any, n_features: int) -> Any:
+    """A data frame of the features of each class that diverge most from those of the other classes."""
     n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     assert normals is not None
     names, labels = names_of(names, model.n_features), model.classes_.tolist()
@@ -75,8 +75,8 @@ def telling(model: LinearModel, names: Any, n_features: int) -> Any:
     return frame_of(("class", "feature", "weight"), rows)
 
 
-def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
-    """A data frame of the features whose values tell rows of one class from another, and of those of the other."""
+def contrasting_features(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
+    """A data frame of the features that best separate rows of one class from another, for each of the two."""
     n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     assert normals is not None
     names = names_of(names, model.n_features)
@@ -86,8 +86,8 @@ def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_feat
     return frame_of(("class", "feature", "weight"), rows)
 
 
-def explained(model: LinearModel, names: Any, rows: Any, class_: Any, against: Any) -> Any:
-    """A data frame of what each feature of one row adds to a score, the largest first, and of the intercept."""
+def contributions(model: LinearModel, names: Any, rows: Any, class_: Any, against: Any) -> Any:
+    """A data frame of the contributions of the features of one row to a score, the largest first, and the intercept."""
     normals = normals_of(model)
     assert normals is not None
     if model.curves is not None:
@@ -96,7 +96,7 @@ def explained(model: LinearModel, names: Any, rows: Any, class_: Any, against: A
     every = [normals.parts(k, x) for k in range(len(model.classes_))]
     scores = normals.intercepts + [one.sum() for one in every]
     k = int(np.argmax(scores)) if class_ is None else number_of(model, "class_", class_)
-    if against is None and len(model.classes_) == 2:  # whose score is the difference
+    if against is None and len(model.classes_) == 2:  # the score of two classes is a difference
         against = model.classes_.tolist()[1 - k]
     added, intercept = every[k], float(normals.intercepts[k])
     if against is not None:

@@ -1,4 +1,4 @@
-"""What the weights of a linear model say: the features that speak for a class, or for one class against another."""
+"""The weights of a linear model as evidence for a class, or for one class against another."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,10 +12,10 @@ from streamnb.problem.schemes import TwoClasses
 
 
 def class_weights(model: LinearModel) -> Iterator[tuple[Any, np.ndarray]]:
-    """Yield each class and the weights (n_features,) that speak for it against the others.
+    """Yield each class and the weights (n_features,) that favour it over the others.
 
-    ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes half of that, the one row of weights or its opposite; under
-    "ovr" and "reference", and for labels, the row as it is: it is against the rest, or the reference, already.
+    ``w_k - sum_{c != k} w_c / (K - 1)``. For two classes half of that: the one row of weights or its opposite. Under
+    "ovr" and "reference", and for labels, the row itself, which already compares with the rest or the reference.
     """
     scheme, labels = model.scheme, model.classes_.tolist()
     _check_rows(model)
@@ -31,7 +31,7 @@ def class_weights(model: LinearModel) -> Iterator[tuple[Any, np.ndarray]]:
 
 
 def difference(model: LinearModel, class_: Any, against: Any = None) -> tuple[np.ndarray, float]:
-    """Weights (n_features,) and intercept of the score of a class, or of that less the score of another one."""
+    """Weights (n_features,) and intercept of the score of a class, or of its score less that of another class."""
     if against is None:
         _check_rows(model)
         return _score(model, "class_", class_)
@@ -44,7 +44,7 @@ def difference(model: LinearModel, class_: Any, against: Any = None) -> tuple[np
 
 
 def number_of(model: LinearModel, name: str, label: Any) -> int:
-    """The number of a class, from an argument of that name."""
+    """The index of a class that was given as the argument `name`."""
     at = np.flatnonzero([label == known for known in model.classes_.tolist()])
     if not len(at):
         raise ValueError(f"{name}={label!r} is not a class; it should be one of {messages.listed(model.classes_)}")
@@ -52,7 +52,7 @@ def number_of(model: LinearModel, name: str, label: Any) -> int:
 
 
 def of_row(model: LinearModel, row: int) -> np.ndarray:
-    """A row of coef_, dense."""
+    """A row of coef_ as a dense array."""
     coef = model.coef_
     return sp.csr_array(coef[[row]]).toarray().reshape(-1) if sp.issparse(coef) else coef[row]
 

@@ -1,1 +1,1 @@
-"""Models that leave the package: JSON, ONNX, and estimators of scikit-learn."""
+"""Exports models: JSON, ONNX, and scikit-learn estimators."""

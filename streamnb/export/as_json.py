@@ -1,4 +1,4 @@
-"""A model as JSON that a few lines of NumPy, or of any language, predict with; see docs/export.md."""
+"""Exports a model as JSON that a few lines of any language can predict with; see docs/export.md."""
 
 import json
 from typing import Any
@@ -12,10 +12,7 @@ VERSION = 1
 
 
 def as_json(model: PortableModel) -> dict[str, Any]:
-    """What the file holds.
-
-    Weights are listed class by class, those that are not zero with their columns.
-    """
+    """The content of the file: for each class its non-zero weights and their columns."""
     data, rows, ends = (part.tolist() for part in model.sparse_weights)
     classes = [
         {
@@ -43,7 +40,7 @@ def as_json(model: PortableModel) -> dict[str, Any]:
 
 
 def json_bytes(model: PortableModel) -> bytes:
-    """The file."""
+    """The file as bytes."""
     return json.dumps(as_json(model), allow_nan=False).encode()
 
 
@@ -52,13 +49,14 @@ def _step(step: RowStep) -> dict[str, Any]:
         return {"do": step.do, "columns": [_indicator(step.value, n) for n in range(step.value.n_columns)]}
     value = step.value.tolist() if isinstance(step.value, np.ndarray) else step.value
     columns = None if step.columns is None else step.columns.tolist()
-    return {name: what for name, what in (("do", step.do), ("value", value), ("columns", columns)) if what is not None}
+    parts = {"do": step.do, "value": value, "columns": columns}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
-def _indicator(of: Indicators, n: int) -> dict[str, Any]:
-    """One column; borders that are infinite, which JSON cannot say, are left out."""
-    column: dict[str, Any] = {"of": int(of.feature[n])}
-    if of.missing[n] or of.as_is[n]:
-        return column | ({"missing": True} if of.missing[n] else {"as_is": True})
-    borders = ("above", float(of.low[n])), ("up_to", float(of.high[n]))
-    return column | {name: value for name, value in borders if np.isfinite(value)}
+def _indicator(indicators: Indicators, n: int) -> dict[str, Any]:
+    """One column; infinite bounds, which JSON does not have, are left out."""
+    column: dict[str, Any] = {"of": int(indicators.feature[n])}
+    if indicators.missing[n] or indicators.as_is[n]:
+        return column | ({"missing": True} if indicators.missing[n] else {"as_is": True})
+    bounds = ("above", float(indicators.low[n])), ("up_to", float(indicators.high[n]))
+    return column | {name: value for name, value in bounds if np.isfinite(value)}

@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: one float32 input of rows, labels and probabilities out; arithmetic is in float64."""
+"""Exports a model as an ONNX graph: float32 rows in, labels and probabilities out, float64 arithmetic."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,19 +11,19 @@ from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep
 
 OPSET = 17
-IR_VERSION = 8  # that of the time of the opset, which older runtimes read
-LARGEST = 2**31 - 2**20  # bytes of a protocol buffer, and what stands beside the weights
+IR_VERSION = 8  # of the same time as the opset, so that older runtimes read it
+LARGEST = 2**31 - 2**20  # bytes of weights: a protocol buffer holds 2 GiB, and the rest needs some space
 
 
 def onnx_bytes(model: PortableModel) -> bytes:
-    """The file.
+    """The file as bytes.
 
     Raises
     ------
     ImportError
         onnx is not installed.
     ValueError
-        The graph would not fit into a file of this format, or a category is a number that float32 does not hold.
+        The graph does not fit into a file of this format, or a category is a number that float32 cannot represent.
     """
     try:
         import onnx
@@ -39,20 +39,20 @@ def onnx_bytes(model: PortableModel) -> bytes:
     graph = _Graph(onnx)
     x = graph.add("Cast", ["rows"], to=onnx.TensorProto.DOUBLE)
     for step in model.steps:
-        x = _applied(graph, x, step, model.weights.shape[0])
+        x = _apply(graph, x, step, model.weights.shape[0])
     weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
     scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
-    labels = _decided(graph, scores, model)
+    labels = _labels(graph, scores, model)
     if model.probabilities is None:
         second = _without_reference(graph, scores, model), "scores"
     else:
-        second = _shares(graph, scores, model), "probabilities"
+        second = _probabilities(graph, scores, model), "probabilities"
     outputs = [(labels, "labels"), second]
     return graph.model(model, outputs).SerializeToString()
 
 
 def _check_categories(model: PortableModel) -> None:
-    """Refuse categories that no row of float32 could have: 16777217 comes as 16777216, and 0.1 as 0.10000000149."""
+    """Refuse categories that float32 rounds: 16777217 becomes 16777216, and 0.1 becomes 0.10000000149."""
     for step in model.steps:
         if isinstance(step.value, Indicators):
             low, high = step.value.low, step.value.high
@@ -69,19 +69,19 @@ def _check_categories(model: PortableModel) -> None:
 
 
 class _Graph:
-    """Nodes and constants of a graph, named one after the other."""
+    """Nodes and constants of a graph, named by number."""
 
     def __init__(self, onnx: Any):
         self.onnx, self.nodes, self.constants = onnx, list[Any](), list[Any]()
 
     def add(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """Add a node and return the name of what it gives."""
+        """Add a node and return the name of its output."""
         name = f"n{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], **attributes))
         return name
 
     def constant(self, values: Any) -> str:
-        """Add numbers or strings and return their name."""
+        """Add a constant array of numbers or strings and return its name."""
         name = f"c{len(self.constants)}"
         values = np.asarray(values)
         array = values.astype(object) if values.dtype.kind == "U" else np.ascontiguousarray(values)
@@ -93,7 +93,7 @@ class _Graph:
         return self.add("Cast", [condition], to=self.onnx.TensorProto.DOUBLE)
 
     def model(self, model: PortableModel, outputs: list[tuple[str, str]]) -> Any:
-        """The whole, with what goes in and comes out."""
+        """The whole model, with its inputs and outputs."""
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
         for name, public in outputs:
             self.nodes.append(helper.make_node("Identity", [name], [public]))
@@ -113,8 +113,8 @@ class _Graph:
         return whole
 
 
-def _applied(graph: _Graph, x: str, step: RowStep, n_features: int) -> str:
-    """What a step makes of the rows."""
+def _apply(graph: _Graph, x: str, step: RowStep, n_features: int) -> str:
+    """Add a step, and return the name of its output."""
     done = _indicators(graph, x, step.value) if isinstance(step.value, Indicators) else _values(graph, x, step)
     if step.columns is None:
         return done
@@ -141,30 +141,31 @@ def _values(graph: _Graph, x: str, step: RowStep) -> str:
         return graph.add("Log", [x])
     if step.do == "distance":
         return graph.add("Abs", [graph.add("Sub", [x, graph.constant(float(step.value))])])
-    return _of_length(graph, x, step)
+    return _normalized(graph, x, step)
 
 
-def _of_length(graph: _Graph, x: str, step: RowStep) -> str:
-    """Rows divided by their lengths."""
-    parts = graph.add("Abs", [x]) if step.do == "l1" else graph.add("Mul", [x, x])
-    length = graph.add("ReduceSum", [parts, graph.constant(np.array([1]))], keepdims=1)
-    length = length if step.do == "l1" else graph.add("Sqrt", [length])
-    none = graph.add("Equal", [length, graph.constant(0.0)])
-    divided = graph.add("Div", [x, graph.add("Where", [none, graph.constant(1.0), length])])
+def _normalized(graph: _Graph, x: str, step: RowStep) -> str:
+    """Rows divided by their norms; rows of norm 0 stay as they are."""
+    terms = graph.add("Abs", [x]) if step.do == "l1" else graph.add("Mul", [x, x])
+    norm = graph.add("ReduceSum", [terms, graph.constant(np.array([1]))], keepdims=1)
+    norm = norm if step.do == "l1" else graph.add("Sqrt", [norm])
+    zero = graph.add("Equal", [norm, graph.constant(0.0)])
+    divided = graph.add("Div", [x, graph.add("Where", [zero, graph.constant(1.0), norm])])
     return divided if step.value == 1.0 else graph.add("Mul", [divided, graph.constant(step.value)])
 
 
-def _indicators(graph: _Graph, x: str, of: Indicators) -> str:
-    x = graph.add("Gather", [x, graph.constant(of.feature)], axis=1)
-    above = graph.add("Greater", [x, graph.constant(of.low)])
-    made = graph.add("And", [above, graph.add("LessOrEqual", [x, graph.constant(of.high)])])
-    if of.missing.any():
-        made = graph.add("Or", [made, graph.add("And", [graph.add("IsNaN", [x]), graph.constant(of.missing)])])
-    made = graph.number(made)
-    return graph.add("Where", [graph.constant(of.as_is), x, made]) if of.as_is.any() else made
+def _indicators(graph: _Graph, x: str, columns: Indicators) -> str:
+    x = graph.add("Gather", [x, graph.constant(columns.feature)], axis=1)
+    above = graph.add("Greater", [x, graph.constant(columns.low)])
+    inside = graph.add("And", [above, graph.add("LessOrEqual", [x, graph.constant(columns.high)])])
+    if columns.missing.any():
+        gaps = graph.add("And", [graph.add("IsNaN", [x]), graph.constant(columns.missing)])
+        inside = graph.add("Or", [inside, gaps])
+    found = graph.number(inside)
+    return graph.add("Where", [graph.constant(columns.as_is), x, found]) if columns.as_is.any() else found
 
 
-def _decided(graph: _Graph, scores: str, model: PortableModel) -> str:
+def _labels(graph: _Graph, scores: str, model: PortableModel) -> str:
     if model.multilabel:
         above = graph.add("Greater", [scores, graph.constant(0.0)])
         return graph.add("Cast", [above], to=graph.onnx.TensorProto.INT64)
@@ -180,10 +181,10 @@ def _without_reference(graph: _Graph, scores: str, model: PortableModel) -> str:
     return graph.add("Gather", [scores, graph.constant(others)], axis=1)
 
 
-def _shares(graph: _Graph, scores: str, model: PortableModel) -> str:
+def _probabilities(graph: _Graph, scores: str, model: PortableModel) -> str:
     if model.probabilities == "softmax":
         return graph.add("Softmax", [scores], axis=1)
-    if model.reference is not None:  # a row is the more of it, the less its highest score
+    if model.reference is not None:  # the lower the highest score of the others, the likelier the reference
         highest = graph.add("ReduceMax", [_without_reference(graph, scores, model)], axes=[1], keepdims=1)
         chosen = graph.constant(np.arange(len(model.classes_)) == model.reference)
         scores = graph.add("Where", [chosen, graph.add("Neg", [highest]), scores])

@@ -1,4 +1,4 @@
-"""Fitted models as portable ones: a few plain steps, and a column of weights for each class."""
+"""Converts fitted models to portable ones: a few plain steps, and a column of weights for each class."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,17 +17,17 @@ from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
 from streamnb.rows.preparing import TRANSFORMS
 
-FUNCTIONS = {"above": "above", "log_sum": "log", "deviation": "distance"}  # of moments that are no sums of x itself
-COLUMNS = 20_000  # of indicators, which are compared one by one
+FUNCTIONS = {"above": "above", "log_sum": "log", "deviation": "distance"}  # of x whose sums these moments are
+COLUMNS = 20_000  # indicators at most, as each is compared by itself
 
 
 def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: Any) -> PortableModel:
-    """The model in this form; `shares` where its scores have probabilities.
+    """Convert a model to a portable one; `shares` is true where its scores have probabilities.
 
     Raises
     ------
     ValueError, AttributeError
-        It does what the form has no step for: the message names it.
+        The model needs something that a portable model has no step for; the message names it.
     """
     _check(model, step)
     scheme = model.scheme
@@ -52,7 +52,7 @@ def _n_features(model: LinearModel) -> int:
 
 
 def _check(model: LinearModel, step: Any) -> None:
-    """Refuse what is not said by steps, weights and the highest score."""
+    """Refuse models that steps, weights and the highest score do not describe."""
     if model.options.columns is not None or not isinstance(step, None | BinEdges | CategoryColumns | ChosenColumns):
         raise ValueError("what is learned of the distribution of columns (quantile_normal, maps=) is in no such file")
     if step is not None and step.n_columns > COLUMNS:
@@ -68,15 +68,15 @@ def _check(model: LinearModel, step: Any) -> None:
         raise ValueError("isotonic calibration makes curves of scores, which no such file holds; take method='sigmoid'")
     if model.second is not None:
         raise ValueError("Beta features have two weights each, which no such file holds")
-    assert model.coef_ is not None  # quadratic scores say why they have none
+    assert model.coef_ is not None  # quadratic models raise an error that explains why they have none
 
 
 def _rows_of_classes(scheme: Scheme, weights: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
-    """A column of weights and an intercept for each class: 0 for one that the others are set against."""
+    """A column of weights and an intercept for each class; the weights of a reference class are 0."""
     if not isinstance(scheme, TwoClasses) and scheme.reference is None:
         return weights, intercept
     against = 0 if isinstance(scheme, TwoClasses) else scheme.reference
-    # a label that is the reference is never an answer, the score of a class that is one is 0
+    # a reference label is never predicted; the score of a reference class is 0
     zero = -1.0 if isinstance(scheme, LabelReference) else 0.0
     intercept = np.insert(intercept, against, zero)
     if not sp.issparse(weights):
@@ -87,7 +87,7 @@ def _rows_of_classes(scheme: Scheme, weights: Any, intercept: np.ndarray) -> tup
 
 
 def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
-    """Yield what is done to a row, in order."""
+    """Yield the steps that a row goes through, in order."""
     options = model.options
     if step is not None:
         yield RowStep("indicators", _indicators(step))
@@ -119,7 +119,7 @@ def _indicators(step: Any) -> Indicators:
 
 
 def indicators_of_bins(bins: BinEdges) -> Indicators:
-    """A column for each bin, and one for missing values, the last of its feature."""
+    """A column for each bin, and one for missing values as the last of its feature."""
     low, high, missing = [], [], []
     for edges, gap in zip(bins.edges, bins.missing.tolist(), strict=True):
         low += [-np.inf, *edges, *[np.inf] * gap]
@@ -131,7 +131,7 @@ def indicators_of_bins(bins: BinEdges) -> Indicators:
 
 
 def _levels(levels: CategoryColumns) -> Indicators:
-    """A value v is what lies above the number before it and is at most v."""
+    """A column for each value v: the interval from the float before v, exclusive, to v."""
     values = dict(zip(levels.columns.tolist(), levels.values, strict=True))
     each = [values.get(j, np.zeros(1)) for j in range(levels.n_features)]
     feature, high = np.repeat(np.arange(len(each)), list(map(len, each))), np.concatenate(each)

@@ -1,4 +1,4 @@
-"""A model as a pipeline of scikit-learn's own estimators, fitted already."""
+"""Exports a model as a fitted scikit-learn pipeline."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ FUNCTIONS = {"log1p": np.log1p, "sqrt": np.sqrt, "log": np.log}
 
 
 def as_sklearn(model: PortableModel) -> Pipeline:
-    """The pipeline: a transformer for each step, then a linear classifier, or one for each class or label.
+    """A pipeline: a transformer for each step, then a linear classifier, or one for each class or label.
 
-    It is logistic regression where that has the probabilities of the model, else a `LinearSVC`, which has none.
+    The classifier is a logistic regression where it gives the model's probabilities, else a `LinearSVC`, without any.
     """
     n = model.n_features_in_
     parts = [one for step in model.steps for one in _transformers(step, n)]
@@ -62,7 +62,7 @@ def _fitted(transformer: Any, n_features: int) -> Any:
 
 
 def _scaler(n_features: int, factor: Any = None, shift: float | None = None) -> StandardScaler:
-    """(x - shift) * factor, of what is given."""
+    """A scaler that computes (x - shift) * factor; None leaves out either."""
     scaler = _fitted(StandardScaler(with_mean=shift is not None, with_std=factor is not None), n_features)
     scaler.mean_ = None if shift is None else np.full(n_features, shift)
     scaler.scale_ = None if factor is None else np.broadcast_to(1.0 / np.asarray(factor), n_features).copy()

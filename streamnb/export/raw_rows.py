@@ -1,4 +1,4 @@
-"""Models of tables as models of rows of numbers, where their columns are numbers in bins, or numbers of categories."""
+"""Converts models of tables to models of numeric rows, where the columns allow it."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -15,12 +15,12 @@ CURE = "save(path, stats=False), or streamnb export m.snb light.snb, keeps what 
 
 
 def of_numbers(model: PortableModel) -> PortableModel:
-    """The model of rows that have a number for each column of the table, in the order of `feature_names_in_`.
+    """Convert to a model of numeric rows: a number for each column of the table, in the order of `feature_names_in_`.
 
     Raises
     ------
     ValueError
-        Rows are texts, or a column is none of numbers in bins, nor of numbers that are categories: it is named.
+        Rows are texts, or a column holds neither binned numbers nor numeric categories; the message names it.
     """
     encoding = model.encoding
     if encoding is None:
@@ -40,7 +40,7 @@ def of_numbers(model: PortableModel) -> PortableModel:
 
 
 def _indicators(part: ColumnPart, code: Code, names: list[str]) -> Indicators:
-    """The columns that are made of one of numbers."""
+    """The columns of the model that are made from one numeric column."""
     place = np.int64(names.index(part.columns[0]))
     if isinstance(code, BinCodes):
         found = indicators_of_bins(code.edges)
@@ -59,7 +59,7 @@ def _indicators(part: ColumnPart, code: Code, names: list[str]) -> Indicators:
 
 
 def _numbers(part: ColumnPart, code: Any) -> list[float] | None:
-    """The values of a column of categories, where all are numbers and each has an indicator."""
+    """The values of a column of categories if all are numbers and each has an indicator, else None."""
     if not isinstance(code, LevelCodes) or code.rare or part.date_part is not None or len(part.columns) > 1:
         return None
     try:

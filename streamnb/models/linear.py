@@ -213,7 +213,7 @@ class LinearModel:
             )
         if self.absent.any():
             intercept = intercept + self.absent @ weights
-        return weights if sp.issparse(weights) else memory.at_a_line(weights), intercept
+        return weights if sp.issparse(weights) else memory.cache_aligned(weights), intercept
 
     @cached_property
     def _in_full(self) -> np.ndarray:

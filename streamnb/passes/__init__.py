@@ -1,1 +1,1 @@
-"""One pass over the rows: any task, on threads here or on a Dask cluster."""
+"""Runs a task over the rows in one pass, in threads or on a Dask cluster."""

@@ -1,4 +1,4 @@
-"""Rows in, rows out: what a function makes of each block, in the kind of X."""
+"""Applies a function to blocks of rows and returns the result in the kind of X."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,25 +24,25 @@ def answer(
     meta: Any = None,
     missing: bool = False,
 ) -> Any:
-    """What a function makes of each block of rows, in kind: lazy for Dask, else an array.
+    """Apply a function to each block of rows; the result is lazy for Dask, else an array.
 
     Parameters
     ----------
     function : callable
-        Of a checked block (chunk, survey): (n_rows,) or (n_rows, width); picklable.
+        Maps a checked block (chunk, survey) to (n_rows,) or (n_rows, width); picklable.
     rows : Source
     width : int or None
-        Columns of the answer; None where it has one dimension.
+        Columns of the result; None where it is 1-D.
     dtype : dtype or None
-        Of the answer; None where it is of the kind of the rows, dense or sparse.
+        Of the result; None where it is of the kind of the rows, dense or sparse.
     out : array-like, optional
-        Anything that takes slices of rows: it is written there block by block, and returned.
+        Anything that takes slices of rows: the result is written to it block by block, and it is returned.
     join : callable
-        Makes one answer of those of all blocks, where there is no `out` and `dtype` or the rows are not counted yet.
+        Joins the results of all blocks where no array can be allocated beforehand.
     meta : array-like, optional
-        An empty answer, where it has no `dtype` and is not of the kind of the rows.
+        An empty result, where it has no `dtype` and is not of the kind of the rows.
     missing : bool
-        Whether the function knows what to do with NaN in dense rows.
+        Whether the function accepts NaN in dense rows.
     """
     if rows.lazy:
         if out is not None:
@@ -53,7 +53,7 @@ def answer(
     elif rows.n_rows is not None and dtype is not None:
         out = np.empty((rows.n_rows,) if width is None else (rows.n_rows, width), dtype)
     pieces = {}
-    for first_row, piece in _answered(function, rows, missing):
+    for first_row, piece in _results(function, rows, missing):
         if out is None:
             pieces[first_row] = piece
         else:
@@ -64,11 +64,11 @@ def answer(
     return join([pieces[first_row] for first_row in sorted(pieces)])
 
 
-def _answered(function: Callable, rows: Source, missing: bool) -> Iterator[tuple[int, Any]]:
-    """Answers to all rows, each with the number of its first; of workers as they come."""
+def _results(function: Callable, rows: Source, missing: bool) -> Iterator[tuple[int, Any]]:
+    """Yield the number of the first row and the result of each block; those of workers in any order."""
     client = client_for(None)
     if client is not None and reachable(rows):
-        for start, pieces in of_segments(rows, client, "prediction", _of_segment, (function, missing)):
+        for start, pieces in of_segments(rows, client, "prediction", _segment_results, (function, missing)):
             for piece in pieces:
                 yield start, piece
                 start += piece.shape[0]
@@ -78,6 +78,6 @@ def _answered(function: Callable, rows: Source, missing: bool) -> Iterator[tuple
         yield block.first_row, function(*checked(block, missing))
 
 
-def _of_segment(how: tuple[Callable, bool], rows: Source, start: int, stop: int) -> tuple[int, list[Any]]:
-    function, missing = how
+def _segment_results(shared: tuple[Callable, bool], rows: Source, start: int, stop: int) -> tuple[int, list[Any]]:
+    function, missing = shared
     return start, [function(*checked(block, missing)) for block in rows.blocks(start, stop)]

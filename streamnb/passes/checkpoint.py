@@ -1,4 +1,4 @@
-"""A long pass that can be broken off: what is done so far, in a file that only a pass over the same data continues."""
+"""Checkpoints of a long pass, which only a pass over the same data resumes."""
 
 import hashlib
 import re
@@ -20,11 +20,11 @@ from streamnb.passes.report import Report
 from streamnb.rows import sizes
 from streamnb.rows.source import Source
 
-SECONDS = 10.0  # between two writings: so much work is lost at most
-SHARE = 20  # of the time that a writing takes passes until the next: it costs a twentieth at most
-SAMPLES = 8  # places where rows are read to recognise the data
+SECONDS = 10.0  # between two writes: at most so much work is lost
+SHARE = 20  # the next write waits this many times as long as the last one took: a twentieth of the time at most
+SAMPLES = 8  # positions at which rows are read to recognise the data
 SAMPLE_ROWS = 64
-_SUMS = 1  # raised when a scan comes to other sums than it did before
+_SUMS = 1  # raised when a new version of the code computes other sums
 
 Range = tuple[int, int]  # rows [start, stop)
 
@@ -32,16 +32,17 @@ Range = tuple[int, int]  # rows [start, stop)
 @persistence.register
 @dataclass
 class Checkpoint:
-    """What a pass has done so far; `snb.load` reads one that was written.
+    """The state of a pass that is not finished; `snb.load` reads one that was written.
 
     Attributes
     ----------
     about : dict of str
-        The data and the task, in words and digests.
+        The data and the task, as text and digests.
     done : list of (start, stop)
-        The rows that are done, in order and apart from each other.
+        The ranges of rows that are done, sorted and disjoint.
     stats : ClassStats or another total, or None
-        Of these rows; None while there are none. Of a total that `load` does not know, its arrays by name.
+        The total of these rows; None while there are none. A total of a class that `load` does not know is a dict of
+        its arrays by name.
     report : Report
         Of the work so far.
     """
@@ -51,14 +52,14 @@ class Checkpoint:
     stats: Any
     report: Report
     path: Path = Path()
-    task: PassTask = field(default_factory=PassTask)  # that is continued
+    task: PassTask = field(default_factory=PassTask)  # the task that is resumed
 
     def __post_init__(self) -> None:
         self._written, self._cost = time.monotonic(), 0.0
 
     @classmethod
     def open(cls, path: Any, task: PassTask, source: Source) -> Self:
-        """The one in the file, if it is of the same data and task; else a new one, which is written at once.
+        """Read the checkpoint of the same data and task, or write a new one if there is no such file.
 
         Raises
         ------
@@ -95,7 +96,7 @@ class Checkpoint:
                 )
 
     def remaining(self, ranges: Iterable[Range]) -> list[Range]:
-        """The parts of these ranges of rows that are still to be done."""
+        """The parts of these ranges of rows that are not done yet."""
         left = list(ranges)
         for start, stop in self.done:
             cut = [((a, min(b, start)), (max(a, stop), b)) for a, b in left]
@@ -109,11 +110,11 @@ class Checkpoint:
 
     @property
     def due(self) -> bool:
-        """True if it is time to `add` what was done in the meantime."""
-        return stopping.asked.is_set() or time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
+        """True if it is time to `add` the rows done since the last write."""
+        return stopping.requested.is_set() or time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
 
     def add(self, total: Any, report: Report, ranges: Iterable[Range]) -> None:
-        """Add the total of some rows, none of which was added before, and write the file anew."""
+        """Add the total of some rows, none of which was added before, and write the file."""
         self.done = _merged([*self.done, *ranges])
         more = self.task.packed(total)
         self.stats = more if self.stats is None else self.task.packed(self.stats + more)
@@ -143,7 +144,7 @@ class Checkpoint:
 
 
 def _merged(ranges: Iterable[Range]) -> list[Range]:
-    """The same rows in as few ranges as there can be, in order."""
+    """The same rows in as few ranges as possible, sorted."""
     merged: list[Range] = []
     for start, stop in sorted(ranges):
         if merged and merged[-1][1] == start:
@@ -153,13 +154,13 @@ def _merged(ranges: Iterable[Range]) -> list[Range]:
     return merged
 
 
-# ---- what a scan is of -----------------------------------------------------------------------------------------------
+# ---- the data and the task of a pass ---------------------------------------------------------------------------------
 
 
 def description(task: PassTask, source: Source) -> dict[str, str]:
-    """The data and the parameters of a pass, so that another can be told from it.
+    """A description of the data and the parameters of a pass, by which it is recognised.
 
-    Labels, weights and folds are taken into account to the last one, of X its layout and some rows.
+    It covers all labels, weights and folds, and the layout and some rows of X.
     """
     about = {"the way of summing": f"number {_SUMS}", **task.about()}
     about["the shape of X"] = repr((source.n_rows, source.n_features))
@@ -167,7 +168,7 @@ def description(task: PassTask, source: Source) -> dict[str, str]:
 
 
 def _difference(name: str, *texts: str) -> str:
-    """What was said of something there and here, in words: digests say nothing to a reader."""
+    """How two descriptions differ, for a message; digests, which mean nothing to a reader, are left out."""
     was, now = (re.sub(r"^[0-9a-f]{16}$", "given", re.sub(r" \([0-9a-f]{16}\)$", "", text)) for text in texts)
     if was != now:
         return f"{name} was {was} and is {now}"
@@ -175,7 +176,7 @@ def _difference(name: str, *texts: str) -> str:
 
 
 def _beside(source: Source) -> dict[str, str]:
-    """Digests of what is beside the rows."""
+    """Digests of labels, weights and other columns beside the rows."""
     digests: dict[str, Any] = {}
     for columns in source.beside(sizes.BLOCK_ROWS):
         for name, column in columns.items():
@@ -185,10 +186,10 @@ def _beside(source: Source) -> dict[str, str]:
 
 
 def _samples(source: Source) -> str:
-    """A digest of rows from a few places, the first and the last among them: a small part of what a scan reads."""
+    """A digest of rows from a few positions, including the first and last row; few compared with a whole pass."""
     assert source.n_rows is not None
     digest, n_rows = hashlib.sha256(), source.n_rows
-    n_places = min(max(n_rows // (4 * source.rows_near(1)), 2), SAMPLES)  # at each of which a chunk is read
+    n_places = min(max(n_rows // (4 * source.rows_near(1)), 2), SAMPLES)  # a chunk is read at each
     for start in np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), n_places).astype(int).tolist():
         for block in source.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
             for part in block.X if isinstance(block.X, tuple) else (block.X,):
@@ -197,7 +198,7 @@ def _samples(source: Source) -> str:
 
 
 def _digest(digest: Any, part: Any) -> None:
-    """Add an array, or labels, in a form that does not depend on how they are held."""
+    """Update a digest with an array or labels, independently of dtype and memory layout."""
     if sp.issparse(part):
         for array in (np.diff(part.indptr), part.indices):
             _digest(digest, array)

@@ -1,7 +1,7 @@
-"""What a pass is: a task gives blocks of rows to partial results, which end as totals that add up.
+"""The protocols of a pass: a task adds blocks of rows to partial results, which become totals that merge.
 
-Everything learned from rows goes by this contract: class sums, scores of models, what a user adds. Which rows they are
-and who reads them, threads here or the workers of a cluster, is not the task's concern.
+Everything learned from rows follows this contract: class sums, scores of models, tasks that users define. Where the
+rows come from, and whether threads or the workers of a cluster read them, does not concern the task.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from streamnb.rows.block import Block
 
 
 class Total(Protocol):
-    """What a pass leaves: a value, never changed, that adds up in any order and grouping."""
+    """The result of a pass: an immutable value that adds up in any order and grouping."""
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes."""
+        """Bytes of memory."""
 
     def __add__(self, other: Self, /) -> Self:
-        """What a pass over the rows of both would have left."""
+        """The total of the rows of both."""
 
     def arrays(self) -> Mapping[str, Any]:
-        """All of it by name, as a file keeps it and `PassTask.total` makes it again.
+        """All parts by name, as a file keeps them and `PassTask.total` takes them.
 
         Arrays, numbers, strings, objects that are saved by themselves, and lists and dicts of these.
         """
 
 
 class Partial(Protocol):
-    """What one thread, or one task of a cluster, adds blocks to: the only place where something grows."""
+    """The partial result of one thread, or of one task of a cluster: the only part of a pass that changes."""
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes now."""
+        """Bytes of memory now."""
 
     def finish(self) -> Any:
-        """The total of the blocks that were added; it is spent then."""
+        """The total of the blocks that were added; the partial result is not used afterwards."""
 
 
 class Wants(NamedTuple):
-    """What a task wants of the rows."""
+    """How a task wants its rows."""
 
-    values: bool = True  # False where the places of positive values are enough
-    block_bytes: int = 0  # of rows in memory that come at once, where that should be more than usual
-    tile_rows: int = 1  # blocks begin and end at rows whose numbers are multiples of this, but at the last row
+    values: bool = True  # False where the indices of positive values are enough
+    block_bytes: int = 0  # of blocks of rows in memory, where they should be larger than usual
+    tile_rows: int = 1  # blocks begin and end at multiples of this number of rows, or at the last row
 
 
 class PassTask:
-    """Anything that is made of rows in one pass. Subclasses are picklable, and say what they are by their fields.
+    """Anything that is computed from rows in one pass. Subclasses are picklable; their fields describe the task.
 
-    `partial` and `add` are a task's own; the rest has a meaning that fits most.
+    A subclass defines `partial` and `add`; the defaults of the other methods suit most tasks.
 
     Attributes
     ----------
     title : str
-        In words, of progress bars and of tasks on a cluster.
+        Title of progress bars and of tasks on a cluster.
     n_rows : int or None
-        Where it is known before rows are read that do not say themselves.
+        Number of rows, where it is known beforehand but the source of rows does not have it.
     most_bytes : int or None
-        Of the partial results of all threads together, if not as many as usual.
+        Limit on the bytes of the partial results of all threads, if not the usual one.
 
     Examples
     --------
@@ -99,37 +99,37 @@ class PassTask:
         raise NotImplementedError
 
     def add(self, partial: Any, block: Block) -> None:
-        """Add one block of rows to a partial result; several threads do so at once, each with its own."""
+        """Add one block of rows to a partial result; threads do so in parallel, each with its own."""
         raise NotImplementedError
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        """What it wants of rows of this shape, None where only reading tells; asked before the first is read.
+        """How the task wants rows of this shape, whose numbers are None where they are unknown.
 
-        The place to refuse rows that are too many, too few or too wide.
+        Called before the first row is read: the place to refuse rows that are too many, too few or too wide.
         """
         return Wants()
 
     def ended(self, total: Any, report: Report) -> Any:
-        """What it makes of the total of all rows; the place to refuse what only the end tells."""
+        """The final result, made from the total of all rows; the place for checks that need all rows."""
         return total
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the task in messages."""
         return type(self).__name__
 
     # ---- in a checkpoint ---------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, str]:
-        """What it computes, in words: a checkpoint is continued by a task that says the same."""
+        """A description of what is computed; a checkpoint is resumed only by a task with the same description."""
         return {"the task": self.name, **{name: shown(value) for name, value in vars(self).items()}}
 
     def packed(self, total: Any) -> Any:
-        """The total of some rows as a checkpoint keeps it: the same, as small as may be."""
+        """The total of some rows as a checkpoint keeps it: the same value, as small as possible."""
         return total
 
     def unpacked(self, total: Any) -> Any:
-        """The total of all rows as it is used, of one that was packed."""
+        """The total of all rows, from one that was packed."""
         return total
 
     def total(self, arrays: Mapping[str, Any]) -> Any:
@@ -138,9 +138,9 @@ class PassTask:
 
 
 def shown(value: Any) -> str:
-    """A value in words, the same in every process; of what is long or not said in full the beginning and a digest."""
+    """A value as text, the same in every process; a long value is its beginning and a digest."""
     if isinstance(value, np.ndarray):
-        value = value.tolist()  # whose words leave nothing out
+        value = value.tolist()  # its repr is never abbreviated
     elif isinstance(value, (set, frozenset)):
         value = sorted(value, key=repr)
     text = repr(value)

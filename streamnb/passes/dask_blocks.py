@@ -1,4 +1,4 @@
-"""One pass over the rows of a Dask array: runs of blocks worked on where they are, merged in a tree."""
+"""One pass over the blocks of a Dask array, merged in a tree."""
 
 import numbers
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from streamnb.core import label_checks, messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.passes.contract import PassTask
-from streamnb.passes.dask_workers import awaited
+from streamnb.passes.dask_workers import result_of
 from streamnb.passes.progress import shape
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
@@ -25,8 +25,8 @@ from streamnb.rows.zarr_reading import Clock
 
 
 def on_dask_blocks(task: PassTask, rows: Any, progress: bool | None, client: Any) -> tuple[Any, Report]:
-    """Add runs of blocks up where they are, merge the totals in a tree, under the scheduler that is active."""
-    pack, arrays = _of_columns(rows) if rows.X is None else _of_rows(rows, client)
+    """Add runs of blocks where they are, and merge the totals in a tree, on a client or the active scheduler."""
+    pack, arrays = _pack_columns(rows) if rows.X is None else _pack_rows(rows, client)
     if client is not None:
         return _on_workers(task, pack, arrays, progress, client)
     total = in_a_tree(pack, arrays, partial(_total_of_run, task=task))
@@ -38,8 +38,8 @@ def on_dask_blocks(task: PassTask, rows: Any, progress: bool | None, client: Any
         return total.compute().item()
 
 
-def _of_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
-    """What packs a block of X and of what is beside it, and the arrays that it packs."""
+def _pack_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
+    """A function that packs a block of X and of the columns beside it, and its arguments as Dask arrays."""
     X, beside = rows.X, rows.columns
     held = [name for name, column in beside.items() if column is not None and not is_dask(column)]
     if held and np.isnan(X.shape[0]):
@@ -48,19 +48,19 @@ def _of_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
     return partial(_packed, names=tuple(beside)), [X, _first_rows(X, columns[0]), *columns]
 
 
-def _of_columns(rows: Any) -> tuple[Callable, list[Any]]:
-    """The same of columns without X."""
+def _pack_columns(rows: Any) -> tuple[Callable, list[Any]]:
+    """The same for columns without X."""
     import dask.array as da
 
     lengths = rows.columns[rows.lead].chunks[0]
-    ends = np.nan_to_num(np.cumsum(lengths))  # first rows are told in messages; 0 where unknown
+    ends = np.nan_to_num(np.cumsum(lengths))  # first rows appear in messages; 0 where unknown
     first_rows = da.from_array(np.append(0, ends[:-1]).astype(np.int64), chunks=1)
     cut = [_cut(name, column, rows.lead, lengths) for name, column in rows.columns.items()]
     return partial(_packed_columns, names=tuple(rows.columns)), [first_rows, *cut]
 
 
 def _cut(name: str, column: Any, lead: str, lengths: tuple[float, ...]) -> Any:
-    """A column as a Dask array with the row chunks of the column `lead`, and in one chunk across."""
+    """A column as a Dask array with the row chunks of the column `lead`, and one chunk of columns."""
     import dask.array as da
 
     known = not np.isnan(lengths).any()
@@ -84,7 +84,7 @@ def _packed_columns(first_row: np.ndarray, *parts: Any, names: tuple[str, ...]) 
 
 
 def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: bool | None, client: Any) -> Any:
-    """Blocks are added up one by one, on the workers that hold them: totals travel, rows do not."""
+    """Add blocks one by one on the workers that hold them, so that only totals are transferred."""
     import dask
     from distributed import progress as show
 
@@ -93,13 +93,13 @@ def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: boo
     future = client.compute(total)
     if progress:
         show(future, notebook=False)
-    return awaited(future).item()
+    return result_of(future).item()
 
 
 def map_rows(
     function: Callable, rows: Any, width: int | None, dtype: Any, meta: Any = None, missing: bool = False
 ) -> Any:
-    """A lazy array of what a function makes of each checked block, `width` columns; arguments as those of `answer`."""
+    """A lazy array of the results of a function for each checked block; arguments as those of `answer`."""
     import dask
 
     X = rows.X
@@ -107,7 +107,7 @@ def map_rows(
     in_kind = dtype is None and meta is None
     if meta is None:
         meta = X._meta if dtype is None else np.empty((0,) if width is None else (0, 0), dtype)
-    shared = dask.delayed(function, pure=True)  # one copy in the graph, not one a block
+    shared = dask.delayed(function, pure=True)  # one copy in the graph, not one per block
     return X.map_blocks(
         _mapped, function=shared, in_kind=in_kind, missing=missing, dtype=meta.dtype, meta=meta, **shape
     )
@@ -115,15 +115,15 @@ def map_rows(
 
 def _mapped(X: Any, function: Callable, in_kind: bool, missing: bool, block_info: Any = None) -> Any:
     first = block_info[0]["array-location"][0][0] if block_info else 0
-    answer = function(*as_chunk(X, 0 if np.isnan(first) else first, missing))  # unknown chunks: counted in the block
+    answer = function(*as_chunk(X, 0 if np.isnan(first) else first, missing))  # unknown: numbered in the block
     return type(X)(answer) if in_kind and sp.issparse(X) else answer
 
 
 def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable, **shared: Any) -> Any:
-    """A lazy value: `pack` makes an object of each block of rows, `merge` one object of a list of up to eight.
+    """A lazy value: `pack` makes an object from each block of rows, `merge` one object from a list of up to eight.
 
-    `arrays` are cut into the same blocks of rows, and have one chunk across; None stands for itself. `shared`, which
-    may be lazy, is given to `pack`.
+    `arrays` have the same blocks of rows and one chunk of columns; None is passed on as it is. `pack` also gets
+    `shared`, which may be lazy.
     """
     import dask.array as da
 
@@ -156,7 +156,7 @@ def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable, **shared: 
 
 
 def _boxed_block(*blocks: Any, pack: Callable, **shared: Any) -> np.ndarray:
-    # what is 2-D comes as a list over its one chunk across
+    # a 2-D array comes as a list of its one chunk of columns
     return _boxed(pack(*(block[0] if isinstance(block, list) else block for block in blocks), **shared), (1,))
 
 
@@ -165,7 +165,7 @@ def _boxed_merge(parts: Any, axis: Any, keepdims: bool, *, merge: Callable) -> n
 
 
 def _first_rows(X: Any, y: Any) -> Any:
-    """The number of the first row of each block; where X does not know its own, from the lengths of y."""
+    """The number of the first row of each block; from the lengths of y where those of X are unknown."""
     import dask.array as da
 
     known = np.array(X.chunks[0])
@@ -176,7 +176,7 @@ def _first_rows(X: Any, y: Any) -> Any:
 
 
 def _counted(X: Any, held: str, client: Any) -> Any:
-    """X with its row-chunk sizes, which cutting what is in memory beside it takes."""
+    """X with known row-chunk sizes, by which columns in memory are cut."""
     import dask.array as da
 
     messages.warn(
@@ -184,7 +184,7 @@ def _counted(X: Any, held: str, client: Any) -> Any:
         "rows; X.compute_chunk_sizes() beforehand, or a Dask array with the same blocks, saves that"
     )
     lengths = _lengths(X)
-    counted = lengths.compute() if client is None else awaited(client.compute(lengths))
+    counted = lengths.compute() if client is None else result_of(client.compute(lengths))
     return da.Array(X.dask, X.name, (tuple(counted.tolist()), X.chunks[1]), meta=X._meta)
 
 
@@ -229,7 +229,7 @@ def _beside(X: Any, column: Any, name: str) -> Any:
 
 
 def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: int = 0) -> Any:
-    """Labels, weights or splits of rows, checked; one weight for all only where n_rows is given."""
+    """Check labels, weights or splits of rows; a single weight for all rows needs `n_rows`."""
     if name == "y":
         return label_checks.check_y(values, first_row)
     if name != "sample_weight":
@@ -240,7 +240,7 @@ def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: 
 
 
 def _packed(matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> Block:
-    """A block of X with what belongs to its rows, still to be summed."""
+    """A block of X with the columns beside it."""
     first_row = int(start[0])
     matrix = as_csr(matrix, "X") if sp.issparse(matrix) else as_matrix(matrix, first_row)
     beside = []
@@ -259,7 +259,7 @@ def _total(*parts: Any, pack: Callable, task: Any) -> tuple[Any, Report]:
 
 
 def _total_of_run(items: list[Any], *, task: Any) -> tuple[Any, Report]:
-    """Add the blocks of a run to one partial result, and its total to those of other runs."""
+    """Add the blocks of a run to one partial result, and merge its total with those of other runs."""
     blocks = [item for item in items if isinstance(item, Block)]
     merged = [item for item in items if not isinstance(item, Block)]
     if blocks:

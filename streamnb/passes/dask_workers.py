@@ -1,4 +1,4 @@
-"""Work on the workers of a Dask cluster: which cluster, tasks of bounded number in flight, results merged in a tree."""
+"""One pass on the workers of a Dask cluster: a bounded number of tasks in flight, merged in a tree."""
 
 import os
 import sys
@@ -28,19 +28,19 @@ from streamnb.rows.source import Source, row_ranges
 from streamnb.rows.zarr_reading import Clock, timed
 
 FAN_IN = 8  # results merged at once
-GROUP = FAN_IN**3  # results merged on the workers
-IN_FLIGHT = 4  # tasks for each thread: none of them waits for another to be submitted
-FEWEST = 64  # tasks in flight: enough for a cluster that grows with its load to begin with
+GROUP = FAN_IN**3  # results merged on the workers before one is fetched
+IN_FLIGHT = 4  # tasks for each thread, so that no thread waits for the next to be submitted
+FEWEST = 64  # tasks in flight at least, so that an adaptive cluster starts to grow
 FIRST = 10  # priority of merging, which frees memory
-CONNECTING = 30  # seconds that a scheduler has to answer
-COPYING = 10.0  # seconds that work waits for copies of what it takes; the scheduler goes on with them
+CONNECTING = 30  # seconds within which a scheduler should answer
+COPYING = 10.0  # seconds to wait for copies of shared data; the scheduler goes on copying afterwards
 
 
 # ---- which cluster ---------------------------------------------------------------------------------------------------
 
 
 def client_for(client: Any) -> Any:
-    """The client given, else the active one; None where there is none, and in a task, which works where it runs."""
+    """The given client, else the active one; None where there is none, and within a task of a cluster."""
     if client is not None:
         return _checked(client)
     if "distributed" not in sys.modules:
@@ -58,7 +58,7 @@ def client_for(client: Any) -> Any:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """The client of a scheduler at an address, which is the active one meanwhile; None for None."""
+    """Connect to the scheduler at an address and yield its client, which is active meanwhile; None for None."""
     if address is None:
         yield None
         return
@@ -86,7 +86,7 @@ def _checked(client: Any) -> Any:
 
 
 def _client_of(cluster: Any) -> Any:
-    """The client that a cluster has already, else a new one, which becomes the active one."""
+    """The client of a cluster, or a new one, which becomes the active client."""
     try:
         return cluster.get_client()
     except RuntimeError as error:
@@ -94,7 +94,7 @@ def _client_of(cluster: Any) -> Any:
 
 
 def reachable(source: Source) -> bool:
-    """Whether workers can open what holds the rows; what is in memory is read where it is."""
+    """Whether workers can open the stores or files of the rows; rows in memory are read in this process."""
     in_stores = bool(source.arrays) and not any(_in_memory(array.store) for array in source.arrays)
     return in_stores or bool(source.files)
 
@@ -106,13 +106,13 @@ def _in_memory(store: Store) -> bool:
 
 
 @contextmanager
-def aside() -> Iterator[None]:
-    """Leave the thread of a worker, if this is a task there, to the tasks that it waits for."""
+def seceded() -> Iterator[None]:
+    """Within a task, release the thread of the worker for the tasks that this one waits for."""
     from distributed import rejoin, secede
 
     try:
         secede()
-    except (ValueError, AttributeError, KeyError):  # it is no task, not in a pool of threads, or has left it
+    except (ValueError, AttributeError, KeyError):  # not a task, not in a thread pool, or already released
         yield
         return
     try:
@@ -121,9 +121,9 @@ def aside() -> Iterator[None]:
         rejoin()
 
 
-def awaited(future: Any) -> Any:
-    """What a future comes to."""
-    with aside():
+def result_of(future: Any) -> Any:
+    """The result of a future."""
+    with seceded():
         return future.result()
 
 
@@ -131,49 +131,49 @@ def awaited(future: Any) -> Any:
 
 
 class Tasks:
-    """Pure tasks of one piece of work on a cluster; a context that forgets them all in the end.
+    """Submits pure tasks to a cluster; as a context manager, releases all of them at its end.
 
-    Keys name the work on the dashboard. They are new each time, for what is in a store may have changed.
+    Keys show the kind of work on the dashboard. They are new each time, because a store may have changed.
     """
 
     def __init__(self, client: Any):
         self._client, self._token, self._numbers = client, uuid4().hex, count()
-        self._what: dict[Any, str] = {}  # what each task works on, for messages
+        self._descriptions: dict[Any, str] = {}  # of each task, for messages
         self._alive: WeakSet = WeakSet()
-        self._aside = aside()
+        self._seceded = seceded()
 
     def __enter__(self) -> "Tasks":
-        self._aside.__enter__()
+        self._seceded.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        for future in list(self._alive):  # those of a traceback, too
+        for future in list(self._alive):  # also those that a traceback refers to
             future.release()
-        self._aside.__exit__(*error)
+        self._seceded.__exit__(*error)
 
     def submit(self, work: str, what: str, function: Callable, *args: Any, **options: Any) -> Any:
         """A future of what `function` returns."""
         import dask
 
         key = (f"streamnb-{work}-{self._token}", next(self._numbers))
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):  # one copy a worker
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):  # one copy per worker
             future = self._client.submit(function, *args, key=key, **options)
-        self._what[key] = what
+        self._descriptions[key] = what
         self._alive.add(future)
         return future
 
     def replicate(self, future: Any) -> None:
-        """Copy what a future holds to all workers, once it is there: tasks go where their arguments are.
+        """Copy the result of a future to all workers once it is there, because tasks go where their arguments are.
 
-        Dask gives up when a worker is lost meanwhile, or waits for it. Tasks fetch what is not copied in the end.
+        Dask gives up, or waits, when a worker is lost meanwhile. Tasks fetch themselves whatever was not copied.
         """
-        future.exception()  # it waits
+        future.exception()  # waits for the end
         copy = partial(self._client.replicate, [self._checked(future)], callback_timeout=COPYING)
         with suppress(Exception):
             repeatedly(copy, "copies for all workers", ATTEMPTS, final=TimeoutError)
 
     def ended(self, work: str, jobs: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Submit jobs (what, function, arguments ..), not too many at a time; yield their futures as they end."""
+        """Submit jobs (description, function, arguments ..), a bounded number at a time; yield futures as they end."""
         from distributed import as_completed
 
         futures, most = as_completed(loop=self._client.loop), 0
@@ -186,20 +186,20 @@ class Tasks:
         yield from map(self._checked, futures)
 
     def totals(self, futures: Iterable[Any], enough: Callable[[], bool]) -> Iterator[Any]:
-        """The sums of what the futures hold, which adds up part by part; until it was `enough`, or of GROUP of them.
+        """Yield sums of the results of futures, part by part: each of GROUP futures, or of fewer once `enough()`.
 
-        These are added up in a tree on the workers: the cluster keeps in mind how to make again whatever went into a
-        sum that it still holds.
+        Each sum is merged in a tree on the workers. A cluster remembers how to recompute everything that went into a
+        sum that it still holds, so sums are fetched in parts.
         """
         futures, roots = iter(futures), deque[Any]()
         while (root := self._root(_until(enough, islice(futures, GROUP)))) is not None:
             roots.append(root)
-            if len(roots) > 1:  # the last but one, that the work on the next goes on meanwhile
+            if len(roots) > 1:  # fetch the last but one, so that work on the next goes on meanwhile
                 yield self.result(roots.popleft())
         yield from map(self.result, roots)
 
     def _root(self, futures: Iterable[Any]) -> Any:
-        """A future of the sum of all, None of none."""
+        """A future of the sum of all; None where there are none."""
         levels: list[list[Any]] = []
         for future in futures:
             for level in count():
@@ -216,19 +216,19 @@ class Tasks:
 
     def _merged(self, parts: list[Any]) -> Any:
         for part in parts:
-            if part.status == "error":  # sooner than when all is done
+            if part.status == "error":  # raise at once, not when all are done
                 self.result(part)
         return self.submit("merge", "merging", merged, parts, priority=FIRST)
 
     def _checked(self, future: Any) -> Any:
         if future.status in ("error", "cancelled"):
             self.result(future)
-        elif future.status == "finished":  # else a worker was lost since, and another makes it again
-            self._what.pop(future.key, None)
+        elif future.status == "finished":  # else a worker was lost since, and another recomputes it
+            self._descriptions.pop(future.key, None)
         return future
 
     def result(self, future: Any) -> Any:
-        """What the task returned; it says what it worked on where the cluster gave it up."""
+        """The result of a task; if the cluster gave the task up, the error describes it."""
         from distributed import KilledWorker
 
         try:
@@ -241,11 +241,11 @@ class Tasks:
             raise self._named(future, why) from error
 
     def _named(self, future: Any, why: str) -> RuntimeError:
-        return RuntimeError(f"{self._what.get(future.key, 'merging')}: {why}")
+        return RuntimeError(f"{self._descriptions.get(future.key, 'merging')}: {why}")
 
 
 def merged(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The sums of what stands in the same place: statistics, reports, and the ranges of rows they are of."""
+    """Sums of the elements of tuples, place by place: totals, reports, and their ranges of rows."""
     return tuple(reduce(add, column) for column in zip(*parts, strict=True))
 
 
@@ -260,9 +260,9 @@ def _until(enough: Callable[[], bool], futures: Iterable[Any]) -> Iterator[Any]:
 
 
 def of_segments(source: Source, client: Any, title: str, function: Callable, shared: Any) -> Iterator[Any]:
-    """What function(shared, rows from `start` to `stop` of the source, start, stop) makes of segments, as they end.
+    """Yield function(shared, segment of the source, start, stop) of all segments of rows, in the order they finish.
 
-    It runs on workers and names segments in what it raises; `shared` is sent once to each of them.
+    The function runs on workers, and its errors name the segment; `shared` is sent to each worker once.
     """
     with Tasks(client) as tasks:
         for future in tasks.ended(title, _jobs(tasks, source, row_ranges(source), title, function, shared)):
@@ -270,7 +270,7 @@ def of_segments(source: Source, client: Any, title: str, function: Callable, sha
 
 
 def in_order(source: Source, client: Any, title: str, function: Callable, shared: Any) -> Iterator[Any]:
-    """As `of_segments`, in the order of rows: a few segments are worked on ahead of that which is due."""
+    """As `of_segments`, in the order of rows, working a few segments ahead."""
     with Tasks(client) as tasks:
         ahead, most = deque[Any](), max(IN_FLIGHT * sum(client.nthreads().values()), 1)
         for job in _jobs(tasks, source, row_ranges(source), title, function, shared):
@@ -284,11 +284,11 @@ def _jobs(
     tasks: Tasks, source: Source, ranges: Iterable[Range], title: str, function: Callable, shared: Any
 ) -> Iterator[tuple[Any, ...]]:
     _check_sendable(source)
-    held = tasks.submit(f"{title}-plan", title, _itself, shared)
-    tasks.replicate(held)
+    remote = tasks.submit(f"{title}-plan", title, _itself, shared)
+    tasks.replicate(remote)
     for start, stop in ranges:
-        what = f"{title} of rows {start} to {stop}"
-        yield what, _of_segment, function, held, source.cut(start, stop), start, stop
+        description = f"{title} of rows {start} to {stop}"
+        yield description, _on_segment, function, remote, source.cut(start, stop), start, stop
 
 
 def check_task_sendable(task: PassTask) -> None:
@@ -297,7 +297,7 @@ def check_task_sendable(task: PassTask) -> None:
 
     try:
         cloudpickle.dumps(task)
-    except Exception as error:  # a class may raise whatever it likes while it is pickled
+    except Exception as error:  # pickling a class can raise anything
         raise TypeError(
             f"the task {task.name} cannot be sent to workers ({error}); give it fields that pickle, or read the rows "
             "without workers: with dask.config.set(scheduler='threads')"
@@ -311,7 +311,7 @@ def _check_sendable(source: Source) -> None:
     for array in source.arrays:
         try:
             cloudpickle.dumps(array.store)
-        except Exception as error:  # stores raise whatever they like
+        except Exception as error:  # stores can raise anything
             raise TypeError(
                 f"the store of array {array.path!r}, {array.store}, cannot be sent to workers ({error}); give its path "
                 "or URL, or read it without them: with dask.config.set(scheduler='threads')"
@@ -322,7 +322,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _of_segment(function: Callable, shared: Any, source: Source, start: int, stop: int) -> Any:
+def _on_segment(function: Callable, shared: Any, source: Source, start: int, stop: int) -> Any:
     try:
         check_found(source)
         return function(shared, source, start, stop)
@@ -333,13 +333,13 @@ def _of_segment(function: Callable, shared: Any, source: Source, start: int, sto
 def on_workers(
     task: PassTask, source: Source, client: Any, progress: bool | None, checkpoint: Checkpoint | None
 ) -> tuple[Any, Report]:
-    """Give every segment of the rows to a partial result on some worker, and add up what these end as."""
+    """Add every segment of rows to a partial result on some worker, and merge their totals."""
     ranges = row_ranges(source)
-    left = ranges if checkpoint is None else checkpoint.remaining(ranges)
+    remaining = ranges if checkpoint is None else checkpoint.remaining(ranges)
     total: Any = None
     with Tasks(client) as tasks:
-        ended = tasks.ended(task.title, _jobs(tasks, source, left, task.title, _add_segment, task))
-        bar = bar_of(ended, title=task.title, progress=progress, total=len(left), unit=" segments")
+        ended = tasks.ended(task.title, _jobs(tasks, source, remaining, task.title, _add_segment, task))
+        bar = bar_of(ended, title=task.title, progress=progress, total=len(remaining), unit=" segments")
         for part in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
             if checkpoint is None:
                 total = part if total is None else merged([total, part])
@@ -369,7 +369,7 @@ def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple
 
 
 def check_found(source: Source) -> None:
-    """Refuse arrays that are not the same here as where the work began; zarr takes chunks it does not see for empty."""
+    """Refuse arrays that differ from those where the pass began; zarr would read missing chunks as empty."""
     for path, n_bytes in source.files:
         if not os.path.isfile(path):
             raise DataError(f"a worker cannot open {path}; workers should reach files under the same path")
@@ -379,7 +379,7 @@ def check_found(source: Source) -> None:
         where = f"array {array.path!r} in {array.store}"
         try:
             found = persistently(partial(zarr.open_array, store=array.store, path=array.path, mode="r"), array.store)
-        except Exception as error:  # stores raise whatever they like
+        except Exception as error:  # stores can raise anything
             raise DataError(
                 f"a worker cannot open {where} ({error}); workers should reach it under the same path or URL, or X "
                 "should be read without them: with dask.config.set(scheduler='threads')"

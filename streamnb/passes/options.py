@@ -1,4 +1,4 @@
-"""How a pass is run, whatever the task: one value, so that no verb forgets a part of it."""
+"""How a pass runs: progress, threads, memory, cluster and checkpoint in one value."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +16,13 @@ class RunOptions:
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
-        Threads that work here; None: as many as there are cores.
+        Threads in this process; None: as many as there are cores.
     memory_limit : int or str, optional
-        Bytes that what is made may take, such as "4GB"; None: half of the free memory.
+        Bytes that sums and weights may take, such as "4GB"; None: half of the free memory.
     client : dask.distributed.Client or cluster, optional
         None: the active one.
     checkpoint : path, optional
-        A file that keeps what was done.
+        A file from which the pass can be resumed.
     """
 
     progress: bool | None = None
@@ -36,11 +36,11 @@ class RunOptions:
         object.__setattr__(self, "memory_limit", check_memory_limit(self.memory_limit))
 
     @property
-    def of_fit(self) -> dict[str, Any]:
-        """As estimators take them in `fit`, without the checkpoint, which is of this pass."""
+    def fit_options(self) -> dict[str, Any]:
+        """The options that `fit` of estimators takes; not the checkpoint, which belongs to one pass."""
         return {name: value for name, value in vars(self).items() if name != "checkpoint"}
 
     @property
     def threads(self) -> int:
-        """How many threads work here."""
+        """Number of threads in this process."""
         return check_n_threads(self.n_threads)

@@ -1,4 +1,4 @@
-"""Bars that show how far a pass over the rows is."""
+"""Progress bars of a pass."""
 
 import os
 import shutil
@@ -9,17 +9,17 @@ from tqdm.auto import tqdm
 
 
 def bar(*iterable: Any, title: str, progress: bool | None, **options: Any) -> Any:
-    """A bar of tqdm, which shows nothing unless `progress`."""
+    """A tqdm bar, shown only if `progress` is true."""
     return tqdm(*iterable, desc=title, disable=not progress, **shape(), **options)
 
 
 def shape() -> dict[str, int]:
-    """Room for a bar where the terminal says that it has none: in 0 columns or lines tqdm shows nothing."""
+    """Width and height of a bar where a terminal reports 0 columns or lines, in which tqdm would show nothing."""
     try:
         columns, lines = os.get_terminal_size(sys.stderr.fileno()) if sys.stderr.isatty() else (80, 24)
-    except (AttributeError, OSError, ValueError):  # no stderr, or one that has no terminal after all
+    except (AttributeError, OSError, ValueError):  # no stderr, or one without a terminal
         return {}
     if columns > 1 and lines > 0:
         return {}
-    columns, lines = shutil.get_terminal_size()  # of the environment, else 80 and 24
+    columns, lines = shutil.get_terminal_size()  # from the environment, else 80 and 24
     return {"ncols": columns - 1, "nrows": lines}

@@ -1,4 +1,4 @@
-"""What a scan did."""
+"""The report of a pass: rows, bytes, blocks and seconds."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from streamnb.core import notebook, persistence
 @persistence.register
 @dataclass(frozen=True)
 class Report(persistence.Parameters):
-    """What a scan did: rows, decoded bytes, blocks, and where the seconds went.
+    """The work of a pass: rows, decoded bytes, blocks and seconds.
 
-    `seconds_reading` and `seconds_computing` are summed over threads, `seconds_waiting` is what the summing
-    waited for the reading, `seconds` is the wall time.
+    `seconds_reading` and `seconds_computing` are summed over threads, `seconds_waiting` is the time that computing
+    waited for reading, `seconds` is the wall time.
     """
 
     rows: int = 0

@@ -1,4 +1,4 @@
-"""One pass over rows of any kind: here with threads, where Dask has its blocks, or on the workers of a cluster."""
+"""Runs one pass: in threads here, on Dask blocks, or on the workers of a cluster."""
 
 import time
 from collections.abc import Generator, Iterable
@@ -25,49 +25,49 @@ from streamnb.rows.zarr_reading import Clock, timed
 
 
 def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:
-    """Give every block of the rows to partial results of a task, and add up what these end as.
+    """Add every block of rows to partial results of a task, and merge their totals.
 
     Parameters
     ----------
     task : PassTask
     rows : Source
-        As `rows.opening.opened` makes it.
+        As `rows.opening.opened` returns it.
     options : RunOptions
 
     Returns
     -------
     total, report
-        The total of all rows, the same however they were cut into blocks and whoever read them, and what was done.
+        The total of all rows, which does not depend on blocks, threads or workers, and the report of the pass.
     """
     started, earlier = time.perf_counter(), 0.0
     client = client_for(options.client)
     if options.checkpoint is not None:
         rows.check_resumable()
     wants = task.wants(rows.n_rows, rows.n_features)
-    of_thread = rows.nbytes // (4 * options.threads)  # which has four blocks or more
-    rows = rows.wanted(wants.values, min(wants.block_bytes, of_thread))
+    quarter_of_thread = rows.nbytes // (4 * options.threads)  # so that each thread has four blocks or more
+    rows = rows.wanted(wants.values, min(wants.block_bytes, quarter_of_thread))
     if client is not None and (rows.lazy or reachable(rows)):
         check_task_sendable(task)
     if rows.lazy:
         total, report = on_dask_blocks(task, in_tiles(rows, wants.tile_rows), options.progress, client)
     else:
-        kept = None if options.checkpoint is None else Checkpoint.open(options.checkpoint, task, rows)
+        checkpoint = None if options.checkpoint is None else Checkpoint.open(options.checkpoint, task, rows)
         rows = in_tiles(rows, wants.tile_rows)
-        earlier = 0.0 if kept is None else kept.report.seconds  # that it took up to where it was broken off
-        with stopping.once_kept(kept is not None):
+        earlier = 0.0 if checkpoint is None else checkpoint.report.seconds  # of the runs before this one
+        with stopping.checkpointing(checkpoint is not None):
             if client is not None and reachable(rows):
-                total, report = on_workers(task, rows, client, options.progress, kept)
+                total, report = on_workers(task, rows, client, options.progress, checkpoint)
             else:
-                total, report = _here(task, rows, options, kept)
+                total, report = _in_threads(task, rows, options, checkpoint)
     report = replace(report, seconds=earlier + time.perf_counter() - started)
     return task.ended(total, report), report
 
 
-def _here(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpoint | None) -> tuple[Any, Report]:
+def _in_threads(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpoint | None) -> tuple[Any, Report]:
     waiting = Clock()
-    left: Any = [(0, rows.n_rows)]
-    left = left if checkpoint is None else checkpoint.remaining(left)
-    blocks: Generator[Block] = timed(chain.from_iterable(starmap(rows.blocks, left)), waiting)
+    ranges: Any = [(0, rows.n_rows)]
+    ranges = ranges if checkpoint is None else checkpoint.remaining(ranges)
+    blocks: Generator[Block] = timed(chain.from_iterable(starmap(rows.blocks, ranges)), waiting)
     n_rows = rows.n_rows or task.n_rows
     bar = bar_of(title=task.title, progress=options.progress, total=n_rows, unit=" rows", unit_scale=True)
     with closing(blocks), bar:
@@ -75,7 +75,7 @@ def _here(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpo
         while True:
             alone = options.threads == 1 and rows.in_memory
             team = Alone(task) if alone else Team(task, options.threads)
-            total, report, done = _added_up(team, blocks, bar, checkpoint)
+            total, report, done = _add_blocks(team, blocks, bar, checkpoint)
             report = replace(report, seconds_reading=rows.reading.lap(), seconds_waiting=waiting.lap())
             if checkpoint is None:
                 return total, report
@@ -85,10 +85,10 @@ def _here(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpo
             stopping.check()
 
 
-def _added_up(
+def _add_blocks(
     team: Alone | Team, blocks: Iterable[Block], bar: Any, checkpoint: Checkpoint | None
 ) -> tuple[Any, Report, list[Range]]:
-    """The total of the blocks up to the last, or until a checkpoint is due, a report, and the ranges of their rows."""
+    """Add blocks until the last, or until a checkpoint is due; return their total, a report and the ranges of rows."""
     done: list[Range] = []
     n_bytes = 0
     with team:
@@ -98,7 +98,7 @@ def _added_up(
             done.append((block.first_row, block.first_row + n_rows))
             n_bytes += block.nbytes
             bar.update(n_rows)
-            del block  # so that its memory serves the next
+            del block  # so that the next block can use its memory
             if checkpoint is None:
                 stopping.check()
             elif checkpoint.due:

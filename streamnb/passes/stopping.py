@@ -1,32 +1,32 @@
-"""A process that is asked to stop: a pass that has a checkpoint keeps what is done, and ends; all else ends at once."""
+"""Stops a pass when the process is asked to end, after writing its checkpoint."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
 
-asked = Event()  # set from outside, by the handler of a signal for instance
-keeping = Event()  # set while a pass looks after every block whether it is asked, to end once its work is kept
+requested = Event()  # set when the process should end, for instance by a signal handler
+saving = Event()  # set while a pass checks `requested` after every block, so that it can write its checkpoint and end
 
 
 class Stopped(BaseException):
-    """A pass ended early because the process was asked to stop; like KeyboardInterrupt no error."""
+    """Raised where a pass ends early because the process was asked to stop; not an error, like KeyboardInterrupt."""
 
 
 def check() -> None:
-    """End here if the process was asked to stop."""
-    if asked.is_set():
+    """Raise `Stopped` if the process was asked to stop."""
+    if requested.is_set():
         raise Stopped
 
 
 @contextmanager
-def once_kept(kept: bool) -> Iterator[None]:
-    """Where `kept`, a pass under way is left to keep what is done; it ends here, at the latest, if it was asked to."""
-    if not kept:
+def checkpointing(active: bool) -> Iterator[None]:
+    """Let a pass with a checkpoint (`active`) write it before the process ends; end after it if asked to stop."""
+    if not active:
         yield
         return
-    keeping.set()
+    saving.set()
     try:
         yield
     finally:
-        keeping.clear()
+        saving.clear()
     check()

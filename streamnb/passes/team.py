@@ -1,4 +1,4 @@
-"""Threads that work on blocks of rows, each into a partial result of its own."""
+"""Threads that process blocks of rows, each into its own partial result."""
 
 import queue
 import threading
@@ -11,13 +11,13 @@ from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
 from streamnb.rows.zarr_reading import Clock
 
-PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
-AT_ONCE = 0.002  # seconds in which rows come that nobody makes
-FADING = 7 / 8  # what was waited for a block counts this much less with the next
+PRIVATE_TABLES_BYTES = 64 << 20  # beyond this, partial results of more threads are not worth their memory
+AT_ONCE = 0.002  # seconds: blocks that arrive faster need no reading or decoding
+DECAY = 7 / 8  # factor by which earlier waiting times count less with each block
 
 
 class Alone:
-    """The thread at hand adds the blocks, where no other should and nothing is read meanwhile."""
+    """Adds blocks in the calling thread, for one thread and rows in memory."""
 
     def __init__(self, task: PassTask):
         self._task, self._partial, self._clock = task, task.partial(), Clock()
@@ -37,15 +37,15 @@ class Alone:
             self._task.add(self._partial, block)
 
     def totals(self) -> list[Any]:
-        """What the partial result ends as."""
+        """The total of all blocks."""
         return [self._partial.finish()]
 
 
 class Team:
     """Threads that add blocks, each to a partial result of its own.
 
-    One more joins, while partial results are small, where they were waited for longer than rows lately: as long as
-    reading takes the time, it would take a core from the readers, and its result would have to be merged.
+    Another thread joins, while partial results are small, if blocks have lately waited for threads longer than threads
+    for blocks. Where reading is the bottleneck, it would take a core from the readers, and add a result to merge.
     """
 
     def __init__(self, task: PassTask, n_threads: int):
@@ -53,20 +53,20 @@ class Team:
         self._most_bytes = PRIVATE_TABLES_BYTES if task.most_bytes is None else task.most_bytes
         self._pool = ThreadPoolExecutor(n_threads, "streamnb-sum")
         self._blocks: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)  # a thread that waits for a block
-        self._lock = threading.Lock()  # of the list of members
-        self._members: list[Any] = []  # the partial results of threads at work
-        self._found: list[Future] = []  # what each thread ends with
+        self._idle = threading.Semaphore(0)  # counts the threads that wait for a block
+        self._lock = threading.Lock()  # guards the list of members
+        self._members: list[Any] = []  # the partial results of running threads
+        self._results: list[Future] = []  # the total of each thread
         self._clocks: list[Clock] = []
         self._error: BaseException | None = None
-        self._for_rows = self._for_sums = 0.0  # seconds waited lately
+        self._waited_for_rows = self._waited_for_threads = 0.0  # seconds, mostly of the latest blocks
         self._since = time.perf_counter()
 
     def __enter__(self) -> "Team":
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self._error = self._error or error  # a block that waits is left alone then
+        self._error = self._error or error  # so that threads skip waiting blocks
         self._dismiss()
         self._pool.shutdown()
 
@@ -75,23 +75,23 @@ class Team:
         return sum(clock.seconds for clock in self._clocks)
 
     def add(self, block: Block) -> None:
-        came = time.perf_counter()
-        self._for_rows = FADING * self._for_rows + came - self._since
+        arrived = time.perf_counter()
+        self._waited_for_rows = DECAY * self._waited_for_rows + arrived - self._since
         if not self._members:
             self._join()
-        patience = max(self._for_rows - self._for_sums, 0.0) if self._may_join() else None
+        patience = max(self._waited_for_rows - self._waited_for_threads, 0.0) if self._may_join() else None
         if not self._idle.acquire(timeout=patience):
             self._join()
             self._idle.acquire()
         self._since = time.perf_counter()
-        self._for_sums = FADING * self._for_sums + self._since - came
+        self._waited_for_threads = DECAY * self._waited_for_threads + self._since - arrived
         self._raise()
         self._blocks.put(block)
 
     def totals(self) -> list[Any]:
-        """What each partial result ends as; an error in a thread is raised here, if not before."""
+        """The total of each thread; an error in a thread is raised here at the latest."""
         self._dismiss()
-        found = [future.result() for future in self._found]
+        found = [future.result() for future in self._results]
         self._raise()
         return list(chain.from_iterable(found)) or [self._task.partial().finish()]
 
@@ -104,13 +104,14 @@ class Team:
             raise self._error
 
     def _may_join(self) -> bool:
-        """Whether another is worth its memory.
+        """Whether another thread is worth its memory.
 
-        Where rows have to be waited for, not before the first has added a block: that takes long, for tables are made.
+        If rows are read meanwhile, no thread joins before the first has added a block: that one takes long, because
+        tables are allocated.
         """
         n_members = len(self._members) + 1
         worth = n_members <= self._n_threads and 0 < self._largest() * n_members <= self._most_bytes
-        return worth and (self._clocks[0].seconds > 0.0 or self._for_rows < AT_ONCE)
+        return worth and (self._clocks[0].seconds > 0.0 or self._waited_for_rows < AT_ONCE)
 
     def _largest(self) -> int:
         return max(partial.nbytes for partial in self._members)
@@ -120,10 +121,10 @@ class Team:
         with self._lock:
             self._members.append(partial)
         self._clocks.append(clock)
-        self._found.append(self._pool.submit(self._work, partial, clock))
+        self._results.append(self._pool.submit(self._work, partial, clock))
 
     def _work(self, partial: Any, clock: Clock) -> list[Any]:
-        """Add blocks to the last, or until the result has grown too large to be one of many; [] if it had none."""
+        """Add blocks until none is left or the partial result has grown too large; [] if there was no block."""
         n_added = 0
         while self._add_next(partial, clock):
             n_added += 1
@@ -133,7 +134,7 @@ class Team:
 
     def _add_next(self, partial: Any, clock: Clock) -> bool:
         self._idle.release()
-        block = self._blocks.get()  # of which nothing is left while the next is waited for
+        block = self._blocks.get()  # local, so that its memory is free while the next is awaited
         if block is None:
             return False
         try:

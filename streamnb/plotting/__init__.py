@@ -1,6 +1,6 @@
-"""Pictures in scikit-learn's convention: a `from_...` makes a display and draws it, `plot` draws it once more.
+"""Displays in scikit-learn's convention: a `from_...` method makes a display and draws it, `plot` draws it again.
 
-They need matplotlib, ``pip install streamnb[plot]``; nothing else here does. Once drawn, a display has `ax_` and
+They need matplotlib, ``pip install streamnb[plot]``, and no other room does. Once drawn, a display has `ax_` and
 `figure_`. Keywords that `plot` does not name go to matplotlib's lines (or bars).
 """
 

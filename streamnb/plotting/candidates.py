@@ -1,4 +1,4 @@
-"""A picture of what a search has found."""
+"""Displays the candidates of a search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.plotting.drawing import COLOURS, axes, in_words, say
+from streamnb.plotting.drawing import COLOURS, axes, scoring_label, set_title
 
 
 class SearchDisplay:
@@ -45,7 +45,7 @@ class SearchDisplay:
         ax : matplotlib axes, optional
             New ones unless given.
         **kwargs
-            Of the means.
+            Properties of the markers of the means.
         """
         places = np.arange(len(self.names))[::-1]
         self.ax_ = ax = axes(ax, (7.2, 1.2 + 0.42 * len(self.names)))
@@ -61,15 +61,15 @@ class SearchDisplay:
         ax.set(yticks=places + 0.14, ylim=(-0.5, len(places) - 0.2))
         ax.tick_params(axis="y", length=0, pad=-3)
         for label in ax.set_yticklabels(self.names, fontsize="small"):
-            label.set(ha="left", va="bottom")  # above its points, so that long names take no room from them
+            label.set(ha="left", va="bottom")  # above its points, so that long names take no space from them
         ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
         ax.spines[["left", "right", "top"]].set_visible(False)
-        ax.set_xlabel(f"{in_words(self.scoring)}: mean, and each fold (grey)")
-        say(ax, self._finding(np.asarray(means)))
+        ax.set_xlabel(f"{scoring_label(self.scoring)}: mean, and each fold (grey)")
+        set_title(ax, self._finding(np.asarray(means)))
         return self
 
     def _finding(self, means: np.ndarray) -> str:
-        """How good the best is, and how many others do as well on some fold."""
+        """The mean score of the best, and how many others reach the score of its worst fold."""
         best = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
         close = int(np.count_nonzero(means >= np.nanmin(self.scores[best]))) - 1
         others = {0: "no other comes", 1: "one other comes"}.get(close, f"{close} others come")

@@ -1,4 +1,4 @@
-"""What all pictures share: axes, colours, names of features and of rows of weights."""
+"""Shared drawing helpers: axes, colours, and names of features and rows of weights."""
 
 from collections.abc import Collection, Sequence
 from textwrap import wrap
@@ -17,13 +17,13 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: safe for the colour-blind
-COUNTED = "components", "k of TopK", "features with", "reads of"  # axes of whole numbers begin with one of these
+COUNTED = "components", "k of TopK", "features with", "reads of"  # labels of axes of whole numbers start like this
 DASHES = ("-", "--", ":", "-.")
-QUIET = {"color": "0.78", "linewidth": 0.7, "zorder": 1}  # of lines without a name
+QUIET = {"color": "0.78", "linewidth": 0.7, "zorder": 1}  # style of lines without a name
 
 
 def _subplots(*shape: int, **kwargs: Any) -> Any:
-    """New axes in a figure that makes room for what stands beside them."""
+    """New axes in a figure whose layout leaves space for labels beside them."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
@@ -43,8 +43,8 @@ def axes(ax: Any, size: tuple[float, float] = (6.4, 4.8)) -> Any:
     return ax
 
 
-def check_of_lines(given: Collection[str]) -> None:
-    """Refuse keywords that are no properties of lines."""
+def check_line_properties(given: Collection[str]) -> None:
+    """Refuse keywords that are not properties of lines."""
     if not given:
         return
     from matplotlib.artist import ArtistInspector
@@ -52,12 +52,12 @@ def check_of_lines(given: Collection[str]) -> None:
 
     inspector = ArtistInspector(Line2D)
     known = {*inspector.get_setters(), *(alias for names in inspector.aliasd.values() for alias in names)}
-    if odd := [name for name in given if name not in known]:
-        raise TypeError(f"{odd[0]}= is no argument of this display, nor a property of its lines (matplotlib's Line2D)")
+    if unknown := [name for name in given if name not in known]:
+        raise TypeError(f"{unknown[0]}= is no argument of this display, nor a property of its lines (Line2D)")
 
 
 def panels(names: Sequence[str]) -> list[Any]:
-    """New axes of the same scales beside and below each other, one for each name, which stands above it."""
+    """A grid of new axes with shared scales, one for each name, which is its title."""
     down = -(-len(names) // 4)
     across = -(-len(names) // down)
     size = 1.2 + 2.6 * across, 1.0 + 2.4 * down
@@ -72,7 +72,7 @@ def panels(names: Sequence[str]) -> list[Any]:
 
 
 def log_axis(ax: Any, values: np.ndarray, whole: bool = False) -> None:
-    """Make x logarithmic for these values, `whole` numbers or any; 0, if there, has a place at the left."""
+    """Make the x axis logarithmic for these values, `whole` numbers or any; a value of 0 is shown at the left."""
     from matplotlib import ticker
 
     positive = values[values > 0.0]
@@ -85,17 +85,17 @@ def log_axis(ax: Any, values: np.ndarray, whole: bool = False) -> None:
         ax.set_xscale("symlog", linthresh=low, linscale=0.15 * decades)
         ax.set_xlim(-0.25 * low, high * margin)
         ax.xaxis.set_major_locator(ticker.FixedLocator([0.0, *_round_numbers(low, high, whole)]))
-        ax.xaxis.set_minor_locator(ticker.NullLocator())  # would suggest that the part from 0 is logarithmic
+        ax.xaxis.set_minor_locator(ticker.NullLocator())  # they would suggest that the part next to 0 is logarithmic
     else:
         ax.set_xscale("log")
         ax.set_xlim(low / margin, high * margin)
         ax.xaxis.set_major_locator(ticker.FixedLocator(_round_numbers(low, high, whole)))
         ax.xaxis.set_minor_formatter(ticker.NullFormatter())
-    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _written(value)))
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _tick_text(value)))
 
 
 def _round_numbers(low: float, high: float, whole: bool) -> list[float]:
-    """Ten at most, evenly on a log axis as far as possible."""
+    """At most about ten round numbers from low to high, as even on a log axis as possible."""
     from matplotlib import ticker
 
     if low == high:
@@ -110,8 +110,8 @@ def _round_numbers(low: float, high: float, whole: bool) -> list[float]:
     return numbers[(numbers >= 0.999 * low) & (numbers <= 1.001 * high)].tolist() or [low]
 
 
-def _written(value: float) -> str:
-    """A number on an axis; far from 1 as a power of ten."""
+def _tick_text(value: float) -> str:
+    """The text of a tick; a power of ten where it is far from 1."""
     if value == 0.0 or 1e-3 <= value < 1e6:
         return f"{value:,.6g}"
     mantissa, power = f"{value:.3e}".split("e")
@@ -120,7 +120,7 @@ def _written(value: float) -> str:
 
 
 def spread(places: np.ndarray, gap: float) -> np.ndarray:
-    """The places nearest to those given, in the same order, that are at least `gap` apart."""
+    """The nearest positions, in the same order, that are at least `gap` apart."""
     if not len(places):
         return places
     order = np.argsort(places, kind="stable")
@@ -130,37 +130,37 @@ def spread(places: np.ndarray, gap: float) -> np.ndarray:
     return moved
 
 
-def name_starts(ax: Any, lines: Sequence[Any]) -> None:
-    """The names of lines where they begin, left of the axes; the numbers of y go to the right."""
+def label_starts(ax: Any, lines: Sequence[Any]) -> None:
+    """Label lines at their start, left of the axes; the ticks of y move to the right."""
     ax.yaxis.tick_right()
     ax.yaxis.set_label_position("right")
-    _name(ax, lines, 0, (-0.015, "right"))
+    _label(ax, lines, 0, (-0.015, "right"))
 
 
-def name_ends(ax: Any, lines: Sequence[Any]) -> None:
-    """The names of lines where they end, right of the axes, in place of those written there before."""
+def label_ends(ax: Any, lines: Sequence[Any]) -> None:
+    """Label lines at their end, right of the axes, in place of earlier labels there."""
     for text in [text for text in ax.texts if text.get_gid() == "line end"]:
         text.remove()
-    _name(ax, lines, -1, (1.015, "left"))
+    _label(ax, lines, -1, (1.015, "left"))
     if ax.figure.get_layout_engine() is None:
-        _make_room(ax)
+        _shrink_for_labels(ax)
 
 
-def _make_room(ax: Any) -> None:
-    """Axes narrower, where names would run over the edge of the figure or, at their right, into the next axes."""
+def _shrink_for_labels(ax: Any) -> None:
+    """Make axes narrower where labels would run over the edge of the figure or into the next axes."""
     figure, box = ax.figure, ax.get_window_extent()
     names = [text.get_window_extent() for text in ax.texts if text.get_gid() == "line end"]
     others = [other.get_tightbbox() for other in figure.axes if other.get_window_extent().x0 >= box.x1]
     ends = [other.x0 for other in others if other is not None and other.y0 < box.y1 and other.y1 > box.y0]
     margin, place = 0.05 * figure.dpi, ax.get_position()
-    over = max([name.x1 + margin - min([figure.bbox.x1, *ends]) for name in names], default=0.0)
+    excess = max([name.x1 + margin - min([figure.bbox.x1, *ends]) for name in names], default=0.0)
     before = max(figure.bbox.x0 + margin - ax.get_tightbbox().x0, 0.0) / figure.bbox.width
-    width = max(place.width - max(over, 0.0) / figure.bbox.width - before, 0.3 * place.width)
+    width = max(place.width - max(excess, 0.0) / figure.bbox.width - before, 0.3 * place.width)
     ax.set_position([place.x0 + before, place.y0, width, place.height])
 
 
-def _name(ax: Any, lines: Sequence[Any], point: int, side: tuple[float, str]) -> None:
-    """The names of lines beside the axes, in their colours, as high as one of their points as far as there is room."""
+def _label(ax: Any, lines: Sequence[Any], point: int, side: tuple[float, str]) -> None:
+    """Label lines beside the axes, in their colours, as near to the height of one of their points as space allows."""
     low, high = ax.get_ylim()
     at = np.array([line.get_ydata()[point] for line in lines], dtype=np.float64)
     gap = 0.17 * ax.figure.dpi / ax.get_window_extent().height * (high - low)  # a line of text, .17 inches
@@ -170,51 +170,51 @@ def _name(ax: Any, lines: Sequence[Any], point: int, side: tuple[float, str]) ->
         ax.annotate(line.get_label(), (side[0], place), **where, **style)
 
 
-def in_words(scoring: str) -> str:
-    """A metric's name as an axis says it."""
-    said = {
+def scoring_label(scoring: str) -> str:
+    """The label of an axis for a metric."""
+    labels = {
         "roc_auc": "area under the ROC curve",
         "neg_log_loss": "mean log likelihood of the true class",
         "accuracy_and_roc_auc": "mean of accuracy and area under the ROC curve",
         "roc_auc_reference": "area under the ROC curve against the reference",
     }
-    return said.get(scoring, scoring.replace("_", " "))
+    return labels.get(scoring, scoring.replace("_", " "))
 
 
-def say(ax: Any, finding: str) -> None:
-    """The title: what the picture shows, in lines that are not wider than it, names at its side left out."""
+def set_title(ax: Any, finding: str) -> None:
+    """Set the title, a sentence on what the picture shows, wrapped to the width of the axes."""
     ax.set_title(_wrapped(finding, ax), loc="left", fontsize="medium")
 
 
-def say_of_panels(figure: Any, finding: str) -> None:
-    """The title of a figure of several panels."""
+def set_figure_title(figure: Any, finding: str) -> None:
+    """Set the title of a figure of several panels."""
     figure.suptitle(_wrapped(finding, figure), x=0.01, ha="left", fontsize="medium")
 
 
 def _wrapped(finding: str, width: Any) -> str:
-    """Lines that are not wider than these axes, or this figure."""
+    """Wrap text to the width of axes or of a figure."""
     letters = max(int(10.0 * width.get_window_extent().width / width.figure.dpi), 20)
     return "\n".join(line for part in finding.split("\n") for line in wrap(part, letters))
 
 
-def beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
-    """A legend at the right of the axes, where it hides nothing."""
+def legend_beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
+    """Draw a legend at the right of the axes, where it hides nothing."""
     style = {"handles": handles, "title": title, "frameon": False, "alignment": "left", "fontsize": "small"}
     if ax.figure.get_layout_engine() is not None and len(ax.figure.axes) == 1:
-        for legend in ax.figure.legends:  # of what was drawn on these axes before
+        for legend in ax.figure.legends:  # from an earlier drawing on these axes
             legend.remove()
-        ax.figure.legend(loc="outside right upper", **style)  # the layout makes room for it
+        ax.figure.legend(loc="outside right upper", **style)  # the layout leaves space for it
     else:
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Colour and dashes of one of many lines."""
+    """Colour and dashes of the line with this number."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
 
 
 def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
-    """Names of features, as given, as fitted, or x0, x1, .., (n_features,)."""
+    """Names of features, (n_features,): as given, else as in the fit, else x0, x1, .."""
     if given is None:
         given = names_of_columns(source)
     if given is None:
@@ -226,13 +226,13 @@ def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
 
 
 def shortened(name: Any) -> str:
-    """A name that leaves room for the picture."""
+    """A name cut to 32 characters."""
     text = str(name)
     return text if len(text) <= 32 else text[:31] + "…"
 
 
 def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:
-    """Number and name of the row of coef_ that is asked for; the only one need not be named."""
+    """Index and name of the row of coef_ of a class; None stands for the only row."""
     names = scheme.row_names(classes)
     if class_ is None and len(names) == 1:
         return 0, names[0]
@@ -245,14 +245,14 @@ def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:
 
 
 def title_of(name: Any) -> str:
-    """What a row of weights stands for."""
+    """The title of a row of weights: its class, or its pair of classes."""
     if isinstance(name, tuple):
         return f"{name[1]} against {name[0]}"
     return str(name) if str(name).lower().startswith("class") else f"class {name}"
 
 
 def model_of(estimator: Any) -> LinearModel:
-    """The weights of something fitted."""
+    """The linear model of a fitted estimator."""
     if isinstance(estimator, LinearNB):
         check_is_fitted(estimator, "stats_")
         return fitted_model(estimator)
@@ -267,7 +267,7 @@ def model_of(estimator: Any) -> LinearModel:
 
 
 def tau_name(kind: str, penalty: Penalty | None) -> str:
-    """What the axis of a kind of penalty says."""
+    """The label of the axis of a kind of penalty."""
     parts = penalty.parts if penalty else ()
     scale = next((getattr(part, "scale", None) for part in parts if part.kind == kind), None)
     names = {

@@ -1,4 +1,4 @@
-"""Scores of a grid as curves: of all classes or of one, on held-out and on training rows."""
+"""Draws scores along a grid as curves, for all classes or one, on held-out and training rows."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
-from streamnb.plotting.drawing import in_words, tau_name
+from streamnb.plotting.drawing import scoring_label, tau_name
 from streamnb.selection.grid_scores import GridScores
 
 
 def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
-    """What a `ScoreDisplay` is made of, by name."""
+    """The arguments of a `ScoreDisplay`, by name."""
     if not isinstance(estimator, LinearNBCV | TrainedClassifierCV):
         raise TypeError(f"estimator={estimator!r} should be a fitted snb.LinearNBCV, SoftmaxRegressionCV or the like")
     check_is_fitted(estimator, "cv_results_")
@@ -23,10 +23,10 @@ def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> 
     kinds = sorted(scores.grid[0], key=lambda kind: -len(set(map(str, table[f"param_{kind}"].tolist()))))
     against = kinds[0] if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
     axis = kinds[0] if against == "n_features" else against
-    rest = [told({kind: point[kind] for kind in kinds if kind != axis}) for point in scores.grid]
+    rest = [point_text({kind: point[kind] for kind in kinds if kind != axis}) for point in scores.grid]
     names, of_class = list(dict.fromkeys(rest)), ""
     chosen, shown = scores.best(estimator.rule), scores
-    chosen_name = f"{told(scores.grid[chosen])}, {scores.n_features[chosen]:,} features"
+    chosen_name = f"{point_text(scores.grid[chosen])}, {scores.n_features[chosen]:,} features"
     if class_ is not None:
         shown, chosen, chosen_name = _of_class(scores, class_, estimator.rule)
         of_class = f" of class {class_}"
@@ -51,7 +51,7 @@ def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> 
 
 
 def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
-    """The scores after each read, a line a penalty; against a penalty, those after its best number of reads."""
+    """The scores after each read, with a line for each penalty; against a penalty, those after its best read."""
     if train:
         raise ValueError(f"train=True: {type(estimator).__name__} does not judge training rows")
     scores, chosen = judged_reads(estimator)
@@ -59,17 +59,17 @@ def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, 
     if class_ is not None:
         scores, chosen = judged_reads(estimator, _number_of(scores, class_))
     kinds = [*scores.grid[0]][::-1]  # max_passes, then the penalties
-    usual = kinds[np.unique([point["max_passes"] for point in scores.grid]).size == 1]  # of products nothing is read
+    usual = kinds[np.unique([point["max_passes"] for point in scores.grid]).size == 1]  # products take no reads
     against = usual if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
     left_out = {against, "max_passes"}
     tables = {kind: np.array([point[kind] for point in scores.grid], dtype=np.float64) for kind in kinds}
     varied = [kind for kind in kinds[::-1] if kind not in left_out and len(np.unique(tables[kind])) > 1]
     shown = np.arange(len(scores.grid))
-    if against != "max_passes":  # a penalty has as many points as reads
+    if against != "max_passes":  # each penalty has a point for each read; keep its best
         order = np.lexsort([-scores.mean, shown != chosen, *(tables[kind] for kind in kinds[1:])])
         points = np.array([tables[kind][order] for kind in kinds[1:]]).T
         shown = np.sort(order[np.append(True, (points[1:] != points[:-1]).any(axis=1))])
-    rest = [told({kind: scores.grid[i][kind] for kind in varied}) for i in shown.tolist()]
+    rest = [point_text({kind: scores.grid[i][kind] for kind in varied}) for i in shown.tolist()]
     names = list(dict.fromkeys(rest))
     return {
         "x": (scores.n_features if against == "n_features" else tables[against])[shown].astype(np.float64),
@@ -78,7 +78,7 @@ def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, 
         "lines": np.array([names.index(name) for name in rest]),
         "line_names": names,
         "chosen": int(np.flatnonzero(shown == chosen)[0]),
-        "chosen_name": f"{told(scores.grid[chosen])}, {scores.n_features[chosen]:,} features",
+        "chosen_name": f"{point_text(scores.grid[chosen])}, {scores.n_features[chosen]:,} features",
         "least": scores.least(estimator.rule),
         "x_name": {"max_passes": "reads of the rows", "l1": "L1 penalty", "l2": "L2 penalty"}.get(against)
         or tau_name(against, None),
@@ -89,11 +89,11 @@ def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, 
 
 def _scoring_name(estimator: Any) -> str:
     scoring = estimator.scoring[0] if isinstance(estimator.scoring, list | tuple) else estimator.scoring
-    return in_words(scoring) if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    return scoring_label(scoring) if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def _number_of(scores: GridScores, label: Any) -> int:
-    """Which class it is."""
+    """The index of a class."""
     labels = scores.classes.tolist()
     if scores.class_scores is None:
         raise ValueError(f"class_={label!r}: there is no score of each class; take a scoring that has one")
@@ -103,20 +103,20 @@ def _number_of(scores: GridScores, label: Any) -> int:
 
 
 def _of_class(scores: GridScores, label: Any, rule: str) -> tuple[GridScores, int, str]:
-    """The scores of one class, with its features, and the point that the rule chooses for it, with a name."""
+    """The scores of one class with its features, and the index and name of the point that the rule chooses for it."""
     k = _number_of(scores, label)
     chosen = int(scores.class_best(rule)[k])
     if chosen < 0:
         raise ValueError(f"class_={label!r} has no score in any split")
     n_features, point = scores.n_features_per_class[chosen, k], scores.grid[chosen]
-    if rule == "per_split":  # the number need not be on the grid
+    if rule == "per_split":  # its number of features need not be on the grid
         n_features = scores.per_split()[0][k]
         point = {**point, "top_k": int(n_features)}
-    return scores.of_class(k), chosen, f"{told(point)}, {n_features:,} features"
+    return scores.of_class(k), chosen, f"{point_text(point)}, {n_features:,} features"
 
 
-def told(point: dict[str, Any]) -> str:
-    """A point of a grid in words."""
+def point_text(point: dict[str, Any]) -> str:
+    """A point of a grid as text."""
     return ", ".join(
         f"{kind} = {tau}" if isinstance(tau, dict) else f"{kind} = {tau:,.4g}" for kind, tau in point.items()
     )

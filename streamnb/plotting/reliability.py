@@ -1,4 +1,4 @@
-"""A picture of how far probabilities may be believed."""
+"""Reliability diagrams: predicted probabilities against observed frequencies."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.plotting.drawing import COLOURS, QUIET, axes, say
+from streamnb.plotting.drawing import COLOURS, QUIET, axes, set_title
 from streamnb.plotting.scores import check_evaluation, evaluation
 
 
 class ReliabilityDisplay:
-    """How often a model was right against how sure it was; what `calibrate` brings to the diagonal.
+    """Share of correct predictions against predicted probability; `calibrate` brings the curve to the diagonal.
 
     Parameters
     ----------
     proba, right, share : (m,)
-        Of `Evaluation.reliability_curve`: mean probability of a bin, share that was right, share of the weight.
+        From `Evaluation.reliability_curve`: mean probability of a bin, share that was right, share of the weight.
     error : float
         The expected calibration error.
 
@@ -27,7 +27,7 @@ class ReliabilityDisplay:
     ax_, figure_ : matplotlib axes and figure
     line_, diagonal_ : Line2D
     points_ : PathCollection
-        As large as the share of rows in them.
+        Their areas grow with the share of rows in them.
 
     Examples
     --------
@@ -46,14 +46,14 @@ class ReliabilityDisplay:
     def from_estimator(
         cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, **kwargs: Any
     ) -> Self:
-        """Judge rows in one reading, and draw.
+        """Evaluate rows in one read, and draw.
 
         Parameters
         ----------
         estimator, X, y, sample_weight
-            As for `RocDisplay.from_estimator`; one that has probabilities.
+            As for `RocDisplay.from_estimator`; the estimator has probabilities.
         **kwargs
-            Of `plot`.
+            Passed to `plot`.
         """
         return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "probabilities", "reliability"), **kwargs)
 
@@ -72,7 +72,7 @@ class ReliabilityDisplay:
         ax : matplotlib axes, optional
             New ones unless given.
         **kwargs
-            Of the curve.
+            Properties of the curve.
         """
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
@@ -85,11 +85,11 @@ class ReliabilityDisplay:
         self.points_ = ax.scatter(self.proba, self.right, sizes, color=self.line_.get_color(), zorder=3)
         ax.set(xlim=(0.0, 1.04), ylim=(-0.04, 1.04))
         ax.set(xlabel="probability that the model gave", ylabel="share that was right")
-        say(ax, self._finding())
+        set_title(ax, self._finding())
         return self
 
     def _finding(self) -> str:
-        """Whether what is said is too high or too low, over all rows."""
-        said, right = (float(np.average(x, weights=self.share)) for x in (self.proba, self.right))
-        way = "too sure" if said > right + 0.01 else "too cautious" if said < right - 0.01 else "as sure as right"
-        return f"The model is {way}: it says {said:.1%}, {right:.1%} are right\n(larger points: more rows)"
+        """Whether the predicted probabilities are too high or too low on average."""
+        mean, right = (float(np.average(x, weights=self.share)) for x in (self.proba, self.right))
+        way = "too sure" if mean > right + 0.01 else "too cautious" if mean < right - 0.01 else "as sure as right"
+        return f"The model is {way}: it says {mean:.1%}, {right:.1%} are right\n(larger points: more rows)"

@@ -9,10 +9,18 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.plotting.drawing import QUIET, axes, beside, check_of_lines, line_style, say, shortened
+from streamnb.plotting.drawing import (
+    QUIET,
+    axes,
+    check_line_properties,
+    legend_beside,
+    line_style,
+    set_title,
+    shortened,
+)
 from streamnb.plotting.scores import check_evaluation, evaluation
 
-MOST_CURVES = 100  # ROC curves; more can not be told apart
+MOST_CURVES = 100  # ROC curves; more cannot be distinguished
 
 
 class RocDisplay:
@@ -21,9 +29,9 @@ class RocDisplay:
     Parameters
     ----------
     curves : dict of label to ((m,) false, (m,) true positive rates)
-        Those drawn: of more than 100 classes 100, evenly from the worst to the best.
+        The curves drawn: of more than 100 classes 100, evenly spaced from the worst to the best.
     roc_auc : dict of label to float
-        Of all classes that have rows, the best first.
+        Areas of all classes that have rows, the best first.
     mean : ((m,), (m,)), optional
         False, and mean true positive rates over all classes.
     error : float
@@ -42,7 +50,7 @@ class RocDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> shown = snb.RocDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
     >>> print(shown.ax_.get_title(loc="left"))  # the title says what is to be seen
-    0 is told best (area 1.000), 2 worst (0.993) (magnified)
+    0 is separated best (area 1.000), 2 worst (0.993) (magnified)
     """
 
     def __init__(
@@ -59,16 +67,16 @@ class RocDisplay:
     def from_estimator(
         cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Score rows in one reading, and draw.
+        """Score rows in one read, and draw.
 
         Parameters
         ----------
         estimator : a fitted classifier of streamnb, a model of a path, or a pipeline that ends in a classifier
         X, y, sample_weight
-            Of any kind that `fit` takes.
+            Any input that `fit` takes.
         ax : matplotlib axes, optional
         **kwargs
-            Of `plot`.
+            Passed to `plot`.
         """
         return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "ranking"), ax=ax, **kwargs)
 
@@ -79,7 +87,7 @@ class RocDisplay:
         Raises
         ------
         ValueError
-            It keeps no ranking, or no class has both rows and others.
+            The evaluation keeps no ranking, or no class has both rows of its own and others.
         """
         check_evaluation(evaluation)
         binary = evaluation.n_classes == 2 and not evaluation.multilabel
@@ -109,13 +117,13 @@ class RocDisplay:
         ax : matplotlib axes, optional
             New ones unless given.
         n_named : int
-            Of more classes only the best and the worst have a colour and a name.
+            Number of classes with a colour and a name; of more classes, the best and the worst have them.
         zoom : bool
-            Magnify the corner in which the curves differ, where they reach nearly all rows of a class early on.
+            Magnify the corner where the curves differ, if they reach nearly all rows of a class early.
         **kwargs
-            Of the curves.
+            Properties of the curves.
         """
-        check_of_lines(kwargs)
+        check_line_properties(kwargs)
         self.ax_ = ax = axes(ax, (7.4, 4.8))
         self.figure_, self.lines_ = ax.figure, {}
         labels = list(self.curves)
@@ -141,13 +149,13 @@ class RocDisplay:
         ax.set(xlim=(-0.01 * right, 1.01 * right), ylim=(low - 0.01 * (1.0 - low), 1.0 + 0.01 * (1.0 - low)))
         ax.set_aspect("equal" if (right, low) == (1.0, 0.0) else "auto")
         ax.set(xlabel="share of other rows taken for the class", ylabel="share of the class that is found")
-        say(ax, self._finding() + (" (magnified)" if right < 1.0 else ""))
-        handles += [self.chance_] if right == 1.0 else []  # it is below the corner
-        beside(ax, handles, "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else ""))
+        set_title(ax, self._finding() + (" (magnified)" if right < 1.0 else ""))
+        handles += [self.chance_] if right == 1.0 else []  # outside the magnified corner
+        legend_beside(ax, handles, "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else ""))
         return self
 
     def _corner(self) -> tuple[float, float]:
-        """Where the last curve has found 95 % of its class, and what the lowest finds at the left; or (1, 0)."""
+        """Right and lower limits of the magnified corner, which holds 95 % of every class; (1, 0) for no corner."""
         reached = [float(false[np.argmax(true >= 0.95)]) for false, true in self.curves.values()]
         right = max(1.25 * max(reached), 0.02)
         if right > 0.5:
@@ -156,8 +164,8 @@ class RocDisplay:
         return right, max(np.floor(10.0 * min(found)) / 10.0 - 0.1, 0.0)
 
     def _finding(self) -> str:
-        """Which classes are told best and worst."""
+        """The classes that are separated best and worst."""
         (best, most), *_, (worst, least) = [*self.roc_auc.items()] * 2  # twice: one class is both
         if len(self.roc_auc) == 1:
-            return f"{shortened(best)} is told from the others with area {most:.3f}"
-        return f"{shortened(best)} is told best (area {most:.3f}), {shortened(worst)} worst ({least:.3f})"
+            return f"{shortened(best)} is separated from the others with area {most:.3f}"
+        return f"{shortened(best)} is separated best (area {most:.3f}), {shortened(worst)} worst ({least:.3f})"

@@ -1,4 +1,4 @@
-"""Pictures of how well models do: scores of a grid, the confusion matrix."""
+"""Displays of scores along a grid and of confusion matrices."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from streamnb.plotting.drawing import (
     COUNTED,
     QUIET,
     axes,
-    check_of_lines,
+    check_line_properties,
+    label_ends,
     line_style,
     log_axis,
-    name_ends,
     panels,
-    say,
-    say_of_panels,
+    set_figure_title,
+    set_title,
     shortened,
 )
 from streamnb.plotting.grid_curves import curves_of
@@ -38,21 +38,21 @@ from streamnb.rows.opening import with_labels
 
 
 class ScoreDisplay:
-    """Mean cross-validated score against tau or the number of features, with its spread, and the point chosen.
+    """Mean cross-validated score against tau or the number of features, with its spread, and the chosen point.
 
-    Where several penalties vary, each combination of the others has a panel of its own, and stands grey in the rest.
+    Where several penalties vary, each combination of the others has a panel, and is drawn grey in the other panels.
 
     Parameters
     ----------
     x, mean, std : (G,)
-        A point of the grid each.
+        One value for each point of the grid.
     lines : (G,) int
-        Which line a point is on.
+        The line of each point.
     line_names : sequence of str
     chosen, chosen_name : int, str
         The point the rule chose.
     least : float
-        The mean score that is good enough by the rule.
+        The lowest mean score that is good enough by the rule.
     x_name, score_name, rule : str
     train : (G,), optional
         The mean score of training rows.
@@ -60,7 +60,7 @@ class ScoreDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
-        Of several panels the one with the chosen point.
+        The axes with the chosen point, where there are several panels.
     lines_, train_lines_ : list of Line2D
     bands_ : list of PolyCollection
         Mean plus and minus one standard deviation over splits: in every panel; of lines in one panel, of all three at
@@ -110,7 +110,7 @@ class ScoreDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the scores by which `LinearNBCV`, or a model of several reads such as `SoftmaxRegressionCV`, chose.
+        """Draw the scores from which `LinearNBCV`, or a model of several reads such as `SoftmaxRegressionCV`, chose.
 
         Parameters
         ----------
@@ -123,12 +123,12 @@ class ScoreDisplay:
         class_ : label, optional
             The scores of one class and its features alone, with the point that the rule chooses for it.
         train : bool
-            The scores of training rows as well, dashed, where the estimator has ``return_train_score=True``.
+            Also draw the scores of training rows, dashed; the estimator needs ``return_train_score=True``.
         ax : matplotlib axes, optional
-            All lines are drawn on these, their names at their ends. Where another display is drawn there are both, each
-            under the name of its family (or `label`).
+            Axes for all lines, which have their names at their ends. If another display is drawn on them, both stay,
+            each named by its family (or `label`).
         **kwargs
-            Of `plot`.
+            Passed to `plot`.
         """
         curves = curves_of(estimator, against, class_, train)
         if ax is not None and "label" not in kwargs:  # where others may be
@@ -143,13 +143,14 @@ class ScoreDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            New ones unless given, of several lines a panel each.
+            New ones unless given, with a panel for each of several lines.
         n_named : int
-            Lines that have a panel, or on given axes a name and a colour: that of the chosen point, then the best.
+            Number of lines with a panel, or on given axes with a name and a colour: that of the chosen point, then the
+            best.
         **kwargs
-            Of the lines; `label` stands before their names.
+            Properties of the lines; `label` is put before their names.
         """
-        check_of_lines(kwargs)
+        check_line_properties(kwargs)
         label = kwargs.pop("label", None)
         main = self.lines[self.chosen]
         tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(len(self.line_names))]
@@ -163,7 +164,7 @@ class ScoreDisplay:
         return self
 
     def _plot_panels(self, named: list[int], label: str | None, kwargs: dict[str, Any]) -> None:
-        """Each line in a panel, the others grey behind it."""
+        """Draw each line in a panel, the others grey behind it."""
         grid = panels([self.line_names[k] for k in named])
         self.ax_ = grid[named.index(self.lines[self.chosen])]
         self.figure_, own = self.ax_.figure, dict[int, Any]()
@@ -185,10 +186,10 @@ class ScoreDisplay:
         log_axis(self.ax_, self.x, self.x_name.startswith(COUNTED))
         self.figure_.supxlabel(self.x_name, fontsize="medium")
         self.figure_.supylabel(self.score_name, fontsize="medium")
-        say_of_panels(self.figure_, f"{self._chosen_said(label)}\n({', '.join(meaning)})")
+        set_figure_title(self.figure_, f"{self._choice_text(label)}\n({', '.join(meaning)})")
 
     def _plot_together(self, ax: Any, named: list[int], label: str | None, kwargs: dict[str, Any]) -> None:
-        """All lines on the same axes, with those that are there."""
+        """Draw all lines on the same axes, beside those that are already there."""
         self.ax_, self.figure_ = ax, ax.figure
         before = [line for line in ax.lines if line.get_gid() == "scores"]
         n_before, main = len({line.get_color() for line in before} & {*COLOURS}), self.lines[self.chosen]
@@ -202,12 +203,12 @@ class ScoreDisplay:
         lines = [line for line in ax.lines if line.get_gid() == "scores"]
         log_axis(ax, np.concatenate([line.get_xdata() for line in lines]), self.x_name.startswith(COUNTED))
         ax.set(xlabel=self.x_name, ylabel=f"{self.score_name},\nmean ± standard deviation over splits")
-        name_ends(ax, [line for line in [*lines, *level] if not line.get_label().startswith("_")])
-        said = [ax.get_title("left")] if before else []
-        say(ax, "\n".join([*said, self._chosen_said(label)]))
+        label_ends(ax, [line for line in [*lines, *level] if not line.get_label().startswith("_")])
+        titles = [ax.get_title("left")] if before else []
+        set_title(ax, "\n".join([*titles, self._choice_text(label)]))
 
     def _line(self, ax: Any, k: int, style: dict[str, Any], *, band: bool = False, train: bool = False) -> Any:
-        """Line k, with its spread and the scores of training rows if these are wanted."""
+        """Draw line k, with its spread (`band`) and the scores of training rows (`train`) if these are wanted."""
         points = np.flatnonzero(self.lines == k)
         points = points[np.lexsort((self.mean[points], self.x[points]))]
         x, mean, std = self.x[points], self.mean[points], self.std[points]
@@ -229,21 +230,21 @@ class ScoreDisplay:
         (self.chosen_,) = ax.plot([self.x[self.chosen]], [self.mean[self.chosen]], "o", **mark, label="_chosen")
 
     def _level(self) -> str:
-        """What a mean score has that is good enough by the rule; nothing where only the best is."""
+        """The meaning of `least` in words; empty where only the best score is good enough."""
         within = {"parsimonious": "within 1 % of the best", "one_se": "within a standard error of the best"}
         return within.get(self.rule, "good enough") if self.least < np.nanmax(self.mean) else ""
 
     def _draw_level(self, ax: Any) -> list[Any]:
         return [ax.axhline(self.least, color="0.3", linestyle=":", linewidth=1, label=self._level())]
 
-    def _chosen_said(self, label: str | None) -> str:
-        """Which point is chosen, and how good it is."""
+    def _choice_text(self, label: str | None) -> str:
+        """The chosen point and its score, as text."""
         who = f"{label}: " if label else f"Chosen by {self.rule!r}: "
         return f"{who}{self.chosen_name}; {self.mean[self.chosen]:.3f} held out"
 
 
 class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
-    """scikit-learn's display of this name, for an `Evaluation` and for rows of any kind.
+    """scikit-learn's display of this name, for an `Evaluation` or for any input that `fit` takes.
 
     Examples
     --------
@@ -259,14 +260,14 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
     def from_estimator(
         cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, **kwargs: Any
     ) -> Self:
-        """Judge rows in one reading, and draw.
+        """Evaluate rows in one read, and draw.
 
         Parameters
         ----------
         estimator, X, y, sample_weight
             As for `RocDisplay.from_estimator`.
         **kwargs
-            Of `from_evaluation`.
+            Passed to `from_evaluation`.
         """
         return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "confusion"), **kwargs)
 
@@ -277,11 +278,11 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         Parameters
         ----------
         evaluation : Evaluation
-            Of rows with one label each.
+            An evaluation of rows with one label each.
         normalize : {None, "true", "pred", "all"}
-            Weights, or shares of a row (of the true class), of a column, or of all.
+            Weights, or shares of a row (the true class), of a column, or of the whole table.
         **kwargs
-            Of scikit-learn's `plot`; numbers are written for 20 classes at most unless `include_values` is given.
+            Passed to scikit-learn's `plot`; numbers are written for up to 20 classes unless `include_values` is given.
         """
         check_evaluation(evaluation)
         table = evaluation.confusion_matrix()
@@ -295,12 +296,12 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         return cls(table, display_labels=evaluation.classes).plot(**kwargs)
 
     def plot(self, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw; keywords are those of scikit-learn."""
+        """Draw; keywords are those of scikit-learn's `plot`."""
         n_classes = len(self.confusion_matrix)
         side = min(max(4.8, 0.45 * n_classes), 10.0)
         ax = axes(ax, (1.2 * side, side))
         kwargs = {"include_values": n_classes <= 20, "cmap": "Blues", **kwargs}
-        kwargs.setdefault("colorbar", not kwargs["include_values"])  # numbers say it
+        kwargs.setdefault("colorbar", not kwargs["include_values"])  # numbers replace it
         if max(len(str(label)) for label in self.display_labels) > 3:
             kwargs.setdefault("xticks_rotation", "vertical")
         super().plot(ax=ax, **kwargs)
@@ -311,11 +312,11 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
             for text in self.text_[self.confusion_matrix == 0]:
                 text.set_color("0.8")
         ax.set(xlabel="predicted class", ylabel="true class")
-        say(ax, self._finding())
+        set_title(ax, self._finding())
         return self
 
     def _finding(self) -> str:
-        """The mistake that is made most."""
+        """The most common mistake, as text."""
         table = np.where(np.eye(len(self.confusion_matrix), dtype=bool), 0, self.confusion_matrix)
         true, taken = np.unravel_index(np.argmax(table), table.shape)
         if not table[true, taken] > 0:
@@ -327,7 +328,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
 
 
 def check_evaluation(given: Any) -> None:
-    """Refuse what is no evaluation."""
+    """Refuse objects that are not an `Evaluation`."""
     if not isinstance(given, Evaluation):
         raise TypeError(
             f"evaluation is of type {type(given).__name__}; it should be what snb.evaluate(y_true, ..) returns"
@@ -335,15 +336,15 @@ def check_evaluation(given: Any) -> None:
 
 
 def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, *needs: str) -> Evaluation:
-    """What a fitted classifier makes of rows of any kind."""
+    """Evaluate a fitted classifier on rows."""
     given = estimator
-    X, y = with_labels(X, y)  # before a pipeline takes the frame apart
+    X, y = with_labels(X, y)  # before the steps of a pipeline convert a data frame
     if isinstance(estimator, Pipeline):
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator[-1]
     if isinstance(estimator, Classifier):
         estimator, X = model_and_rows(estimator, X, y, sample_weight)
-        y = sample_weight = None  # which the rows bring
+        y = sample_weight = None  # now part of the rows
     if not isinstance(estimator, LinearModel):
         raise TypeError(
             f"estimator={given!r} should be a fitted classifier of streamnb, or a pipeline that ends in one; for "

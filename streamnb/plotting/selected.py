@@ -1,4 +1,4 @@
-"""A picture of a search for features: the score against how many are kept."""
+"""Displays the score of a feature search against the number of features kept."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.selector import FeatureSelector
-from streamnb.plotting.drawing import COLOURS, axes, say, shortened
+from streamnb.plotting.drawing import COLOURS, axes, set_title, shortened
 from streamnb.selection.feature_ranking import FeatureRanking
 from streamnb.selection.features import as_search
 
-NAMED = 25  # features that have their names below the axis
+NAMED = 25  # features at most whose names are below the axis
 
 
 class SelectionDisplay:
@@ -22,7 +22,7 @@ class SelectionDisplay:
     Parameters
     ----------
     curve : (n_steps, n_folds)
-        As in `FeatureRanking`: row i is of i + 1 features.
+        As in `FeatureRanking`: row i holds the scores of i + 1 features.
     n_chosen : int
     by : str
         The search.
@@ -33,7 +33,7 @@ class SelectionDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     line_, chosen_ : Line2D
-        The mean, and the mark of the number chosen.
+        The mean, and the mark of the chosen number.
     band_ : PolyCollection
         The mean plus and minus one standard deviation over folds.
 
@@ -51,16 +51,16 @@ class SelectionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: FeatureSelector, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw what a fitted `FeatureSelector` has found by a search that judges models.
+        """Draw the results of a fitted `FeatureSelector` whose search evaluates models.
 
         Parameters
         ----------
         estimator : FeatureSelector
             Fitted, with by="sfs", "iwss", "backward" or "exhaustive".
         ax : matplotlib axes, optional
-            Where another display is drawn there are both, each under the name of its search.
+            If another display is drawn on them, both stay, each named by its search.
         **kwargs
-            Of the line.
+            Properties of the line.
         """
         if not isinstance(estimator, FeatureSelector):
             raise TypeError(f"estimator={estimator!r} should be a fitted snb.FeatureSelector")
@@ -71,7 +71,7 @@ class SelectionDisplay:
 
     @classmethod
     def from_ranking(cls, ranking: FeatureRanking, *, feature_names: Any = None, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw what `rank_features` has found by such a search; `feature_names` are those of all features."""
+        """Draw the results of `rank_features` by such a search; `feature_names` are those of all features."""
         if not isinstance(ranking, FeatureRanking):
             raise TypeError(f"ranking is of type {type(ranking).__name__}; it should be what rank_features returns")
         found = ranking.ranking, ranking.chosen, ranking.curve
@@ -82,7 +82,7 @@ class SelectionDisplay:
         if curve is None or chosen is None:
             raise ValueError(f"by={by!r} judges no models: take 'sfs', 'iwss', 'backward' or 'exhaustive'")
         names = None
-        if by != "exhaustive":  # whose subsets need not have each other's features
+        if by != "exhaustive":  # whose subsets need not be nested
             steps = ranking[: len(curve)].tolist()
             names = [f"x{j}" if feature_names is None else str(feature_names[j]) for j in steps]
         return cls(curve, len(chosen), by, names)
@@ -95,7 +95,7 @@ class SelectionDisplay:
         ax : matplotlib axes, optional
             New ones unless given.
         **kwargs
-            Of the line.
+            Properties of the line.
         """
         below = self.names is not None and len(self.curve) <= NAMED
         self.ax_ = ax = axes(ax, (8.0, 6.4 if below else 4.8))
@@ -110,18 +110,18 @@ class SelectionDisplay:
         name = f"{self.n_chosen} kept, {mean[at]:.3f}"
         (self.chosen_,) = ax.plot(x[at], mean[at], "o", color=colour, fillstyle="none", markersize=11.0, label=name)
         ax.set(xlabel="features kept", ylabel="accuracy on held-out rows")
-        ax.set_ylim(top=min(ax.get_ylim()[1], 1.01))  # a spread goes further than accuracies can
+        ax.set_ylim(top=min(ax.get_ylim()[1], 1.01))  # a standard deviation can exceed the largest accuracy
         named = self.names if below and not shared else None
         _number(ax, x, named)
         if shared:
             ax.legend()
         else:
-            say(ax, f"{self.n_chosen} of {len(x)} features are enough: {mean[at]:.1%} right")
+            set_title(ax, f"{self.n_chosen} of {len(x)} features are enough: {mean[at]:.1%} right")
         return self
 
 
 def _number(ax: Any, x: np.ndarray, names: Sequence[str] | None) -> None:
-    """Whole numbers on the axis, with the name of the feature that each adds where there is room."""
+    """Label the axis with whole numbers, or with the name of the feature that each step adds."""
     from matplotlib import ticker
 
     ax.tick_params(axis="x", labelrotation=0 if names is None else 90)

@@ -1,4 +1,4 @@
-"""A picture of the features that tell classes: bars of the largest weights, or all weights as an image."""
+"""Displays the features with the largest weights as bars, or all weights as an image."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.models.linear import LinearModel
-from streamnb.plotting.drawing import COLOURS, axes, feature_names_of, model_of, row_of, say, shortened, title_of
+from streamnb.plotting.drawing import COLOURS, axes, feature_names_of, model_of, row_of, set_title, shortened, title_of
 
-MOST_GROUPS = 12  # classes whose features are shown without being asked for
+MOST_GROUPS = 12  # rows of weights that are shown with class_=None
 _FOR, _AGAINST = "blue", "orange"  # the first two of COLOURS
 
 
 class TellingFeaturesDisplay:
-    """Bars of the largest weights of a class, or of each of several; images where features are pixels.
+    """The largest weights of one or several classes as bars, or all weights as images where features are pixels.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class TellingFeaturesDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     bars_ : list of BarContainer
-        One for each group: from the feature that speaks most for the class to that which speaks most against it.
+        One for each group: from the feature with the largest weight to the one with the smallest.
     image_ : AxesImage or None
         All groups side by side.
 
@@ -61,7 +61,7 @@ class TellingFeaturesDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the features with the largest absolute weights; a feature without weight is left out.
+        """Draw the features with the largest absolute weights; features of weight zero are left out.
 
         Parameters
         ----------
@@ -69,21 +69,21 @@ class TellingFeaturesDisplay:
         class_ : label, or list of labels, optional
             Whose weights; (earlier, later) labels for scheme="ovo". All rows of `coef_` unless given, up to 12.
         n_features : int, optional
-            How many of each class: 15 of one, 4 of each of several unless given.
+            Features per class: 15 for one class and 4 for several unless given.
         image_shape : (height, width), optional
-            Features are the pixels of such an image, row by row: an image of all weights for each class, no bars.
+            Draw an image of all weights for each class, whose features are the pixels row by row, in place of bars.
         feature_names : (n_features_in,), optional
         ax : matplotlib axes, optional
         **kwargs
-            Of the bars, or of `imshow`.
+            Properties of the bars, or of `imshow`.
 
         Raises
         ------
         ValueError
-            No row of weights is of that class, or `image_shape` has not as many pixels as there are features.
+            The class has no row of weights, or the pixels of `image_shape` are not as many as the features.
         """
         model = model_of(estimator)
-        rows = [row_of(model.scheme, model.classes_, label) for label in _asked(model, class_)]
+        rows = [row_of(model.scheme, model.classes_, label) for label in _row_names(model, class_)]
         n_features = (15 if len(rows) == 1 else 4) if n_features is None else n_features
         n_features = arguments.positive_integer("n_features", n_features)
         names = feature_names_of(feature_names, estimator, model.n_features)
@@ -122,28 +122,30 @@ class TellingFeaturesDisplay:
         ax.axvline(0.0, color="0.3", linewidth=0.8)
         ax.set_yticks(ticks, [shortened(name) for name in names])
         ax.set_ylim(max(top - 1.4, 0.6), -0.6)  # the largest on top
-        ax.use_sticky_edges = False  # room beside bars that all point to one side
+        ax.use_sticky_edges = False  # a margin beside bars that all point to one side
         ax.margins(x=0.05)
         one = title_of(self.groups[0][0]) if len(self.groups) == 1 else ""
         ax.set_xlabel(f"weight for {one}" if one else "weight")
-        say(ax, self._finding(one, coloured="color" not in kwargs))
+        set_title(ax, self._finding(one, coloured="color" not in kwargs))
         return self
 
     def _finding(self, one: str, coloured: bool) -> str:
-        """What speaks most for and against the only class; of several, what the colours are, if they are ours."""
+        """The strongest features of a single class; for several classes, the meaning of the default colours."""
         if not one:
             return _for_and_against("What speaks for each class", coloured)
         _, features, weights = self.groups[0]
         if not len(weights):
             return f"No feature has a weight for {one}"
-        said = [f"{shortened(features[int(np.argmax(weights))])} speaks most for {one}"] if weights.max() > 0.0 else []
+        findings = []
+        if weights.max() > 0.0:
+            findings.append(f"{shortened(features[int(np.argmax(weights))])} speaks most for {one}")
         if weights.min() < 0.0:
             against = shortened(features[int(np.argmin(weights))])
-            said.append(f"{against} most against it" if said else f"{against} speaks most against {one}")
-        return ",\n".join(said)
+            findings.append(f"{against} most against it" if findings else f"{against} speaks most against {one}")
+        return ",\n".join(findings)
 
     def _plot_images(self, ax: Any, shape: tuple[int, int], kwargs: dict[str, Any]) -> Self:
-        """All images in one, a margin around each, their names above."""
+        """Draw all images in one, with margins between them and their names above."""
         from matplotlib.colors import LinearSegmentedColormap
 
         height, width = shape
@@ -164,17 +166,17 @@ class TellingFeaturesDisplay:
         self.image_ = ax.imshow(whole, **{**style, **kwargs})
         ax.set_axis_off()
         ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="weight")
-        say(ax, _for_and_against("Pixels that speak for a class", coloured="cmap" not in kwargs))
+        set_title(ax, _for_and_against("Pixels that speak for a class", coloured="cmap" not in kwargs))
         return self
 
 
 def _for_and_against(what: str, coloured: bool) -> str:
-    """A title that names the colours of both, unless a user has chosen others."""
+    """A title that names the two colours, unless the user has chosen others."""
     return f"{what} ({_FOR})\nand against it ({_AGAINST})" if coloured else f"{what} and against it"
 
 
 def _image_shape(given: Any, n_features: int) -> tuple[int, int] | None:
-    """Height and width, whose product is the number of features."""
+    """Return (height, width) if their product is the number of features."""
     if given is None:
         return None
     sides = tuple(given) if np.iterable(given) else (given,)
@@ -184,8 +186,8 @@ def _image_shape(given: Any, n_features: int) -> tuple[int, int] | None:
     return int(sides[0]), int(sides[1])
 
 
-def _asked(model: LinearModel, class_: Any) -> Iterable[Any]:
-    """The names of rows of weights that are asked for; all if they are few enough."""
+def _row_names(model: LinearModel, class_: Any) -> Iterable[Any]:
+    """The names of the rows of weights to show; all rows if they are few enough."""
     if class_ is not None:
         return class_ if isinstance(class_, (list, np.ndarray)) else [class_]
     names = model.scheme.row_names(model.classes_)

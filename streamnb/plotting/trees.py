@@ -1,4 +1,4 @@
-"""A picture of the tree of features that tree-augmented naive Bayes has found."""
+"""Displays the tree of features of tree-augmented naive Bayes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.tree_nb import TreeNB
-from streamnb.plotting.drawing import COLOURS, axes, say, shortened
+from streamnb.plotting.drawing import COLOURS, axes, set_title, shortened
 
-STEP, WIDTH, BESIDE = 0.45, 12.0, 2.7  # inches of a step to the right, of all steps at most, and of names
-WIDEST = 4.0  # line, in points, of the edge that tells most
+STEP, WIDTH, BESIDE = 0.45, 12.0, 2.7  # inches: of a step to the right, of all steps at most, and of names
+WIDEST = 4.0  # line width, in points, of the edge with the most information
 
 
 class TreeDisplay:
-    """The tree of features, its root on top: an edge is the wider, the more its ends tell of each other.
+    """The tree of features, its root on top; wider edges mean more mutual information of their ends.
 
-    Where the model has several trees, the largest comes first; features by themselves are at the bottom.
+    Where the model has several trees, the largest comes first; isolated features are at the bottom.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class TreeDisplay:
     parents : (n_features,) int
         The parent of each feature, -1 of roots, -2 of features that are not drawn.
     information : (n_features,) float
-        What each feature and its parent tell of each other, given the class, in nats.
+        Mutual information of each feature and its parent, given the class, in nats.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class TreeDisplay:
         feature_names : (`n_features_in_`,), optional
         ax : matplotlib axes, optional
         **kwargs
-            Of the edges.
+            Properties of the edges.
         """
         if not isinstance(estimator, TreeNB):
             raise TypeError(f"estimator={estimator!r} should be a fitted snb.TreeNB, which has a tree")
@@ -83,8 +83,8 @@ class TreeDisplay:
         self.figure_ = ax.figure
         children = np.flatnonzero(self.parents >= 0)
         ends = np.stack([depth, height], axis=-1)
-        told = self.information[children]
-        widths = 0.4 + WIDEST * told / max(float(told.max(initial=0.0)), np.finfo(float).tiny)
+        shared = self.information[children]
+        widths = 0.4 + WIDEST * shared / max(float(shared.max(initial=0.0)), np.finfo(float).tiny)
         parents = self.parents[children]
         corners = np.stack([depth[parents], height[children]], axis=-1)
         lines = np.stack([ends[parents], corners, ends[children]], axis=1)
@@ -96,22 +96,22 @@ class TreeDisplay:
         ax.set(xlim=(-0.3, deepest + BESIDE / step), ylim=(height[drawn].max() + 0.6, -0.6))
         ax.set_axis_off()
         if len(children):
-            most = children[np.argmax(told)]
+            most = children[np.argmax(shared)]
             pair = f"{shortened(self.names[self.parents[most]])} and {shortened(self.names[most])}"
-            say(ax, f"{pair} tell most of each other, the class known (thicker lines: more)")
+            set_title(ax, f"{pair} share most information, given the class (thicker lines: more)")
         return self
 
     def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """How many steps to the right each feature stands, one more than its parent, and the line that it has.
+        """Column and line of each feature; its column is one to the right of its parent's.
 
-        Of its children the one with the most features below it comes last.
+        The child with the most descendants comes last.
         """
         depth, height = np.zeros(len(self.parents)), np.zeros(len(self.parents))
         children: dict[int, list[int]] = {}
         for j in np.flatnonzero(self.parents >= -1).tolist():
             children.setdefault(int(self.parents[j]), []).append(j)
         order, todo = list[int](), list(children.get(-1, []))
-        while todo:  # from the roots on, each before its children
+        while todo:  # from the roots, each before its children
             at = todo.pop()
             order.append(at)
             todo += children.get(at, [])

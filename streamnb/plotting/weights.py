@@ -1,4 +1,4 @@
-"""A picture of weights: the regularisation path."""
+"""Displays the regularisation path."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from streamnb.estimators.linear_nb import LinearNB, solved_from
 from streamnb.plotting.drawing import (
     QUIET,
     axes,
-    check_of_lines,
+    check_line_properties,
     feature_names_of,
+    label_starts,
     line_style,
     log_axis,
     model_of,
-    name_starts,
     panels,
     row_of,
-    say,
-    say_of_panels,
+    set_figure_title,
+    set_title,
     shortened,
     tau_name,
     title_of,
 )
-from streamnb.plotting.grid_curves import told
+from streamnb.plotting.grid_curves import point_text
 from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.solving.weight_paths import WeightPath, weight_path
 
-MOST_FEATURES = 200  # lines of a path; more can not be told apart
+MOST_FEATURES = 200  # lines of a path; more cannot be distinguished
 MOST_PANELS = 12
 _OPTIONS = "scheme", "reference", "smoothing", "priors", "idf", "estimate", "feature_weight"  # of `solve`
 
@@ -52,9 +52,9 @@ class RegularizationPathDisplay:
     breakpoints : (m,), optional
         The tau at which each weight becomes zero.
     class_ : label or pair of labels, optional
-        What the row stands for.
+        The class or pair of classes of the row.
     tau_name : str
-        What tau is.
+        Label of the axis of tau.
     chosen : float, optional
         The tau of the fitted model.
     panel_names : (P,), optional
@@ -63,11 +63,11 @@ class RegularizationPathDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
-        Of several panels the first.
+        The first axes where there are several panels.
     lines_ : (m,) or (P * m,) list of Line2D
         Panel by panel.
     breakpoints_ : Line2D or None
-        Their marks, on the line of weight zero.
+        Marks of the breakpoints, on the line of weight zero.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class RegularizationPathDisplay:
     def from_path(
         cls, path: WeightPath, class_: Any = None, *, feature_names: Any = None, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw a path that `solve` returned, at the points of its grid.
+        """Draw a path returned by `solve`, at the points of its grid.
 
         Parameters
         ----------
@@ -110,13 +110,13 @@ class RegularizationPathDisplay:
         feature_names : (n_features,), optional
         ax : matplotlib axes, optional
         **kwargs
-            Of `plot`.
+            Passed to `plot`.
 
         Raises
         ------
         ValueError, TypeError
-            The path has no tau that varies, or too many panels, or several for the axes given; no row of weights is of
-            that class.
+            No tau of the path varies, it has too many panels or several for the given axes, or the class has no row of
+            weights.
         """
         if not isinstance(path, WeightPath):
             raise TypeError(f"path={path!r} should be a WeightPath, as snb.solve returns it")
@@ -135,7 +135,7 @@ class RegularizationPathDisplay:
         n_named: int = 8,
         **options: Any,
     ) -> Self:
-        """Solve the path and draw it; reads no data.
+        """Solve a path and draw it, without reading data.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class RegularizationPathDisplay:
     def from_estimator(
         cls, estimator: Any, class_: Any = None, *, feature_names: Any = None, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw the L1 path that leads through a fitted model, with the tau of the model; reads no data.
+        """Draw the L1 path through a fitted model, with the tau of the model, without reading data.
 
         Parameters
         ----------
@@ -171,13 +171,13 @@ class RegularizationPathDisplay:
                 f"estimator={estimator!r} should be a fitted snb.LinearNB or LinearNBCV, with its statistics"
             )
         model_of(estimator)
-        settled, stats = solved_from(estimator)
-        parts = settled["penalty"].parts if settled["penalty"] else ()
+        problem, stats = solved_from(estimator)
+        parts = problem["penalty"].parts if problem["penalty"] else ()
         l1 = next((part for part in parts if part.kind == "l1"), None)
         free = L1(scale=l1.scale if l1 else "score")
         penalty = reduce(add, [free, *(part for part in parts if part.kind != "l1")])
-        options = {name: settled[name] for name in _OPTIONS}
-        family = family_of_columns(estimator, as_family(settled["family"]))
+        options = {name: problem[name] for name in _OPTIONS}
+        family = family_of_columns(estimator, as_family(problem["family"]))
         chosen = float(l1.tau[0]) if l1 else None
         penalty = _with_fine_grid(penalty, stats, family, class_, options, [chosen or 0.0])
         path = weight_path(stats, family, penalty, **options)
@@ -216,11 +216,11 @@ class RegularizationPathDisplay:
         ax : matplotlib axes, optional
             New ones unless given.
         n_named : int
-            Features that have a colour and a name: those that L1 would keep longest.
+            Number of features with a colour and a name: those that L1 would keep longest.
         **kwargs
-            Of the lines.
+            Properties of the lines.
         """
-        check_of_lines(kwargs)
+        check_line_properties(kwargs)
         if ax is not None and self.panel_names:
             raise ValueError(f"ax={ax!r}: there are {len(self.panel_names)} panels, which have axes of their own")
         grid = panels(self.panel_names) if self.panel_names else [axes(ax, (8.0, 4.8))]
@@ -239,28 +239,28 @@ class RegularizationPathDisplay:
             finding = f"{stays} with a weight for {title_of(self.class_)}"
         y_name = f"weight for {title_of(self.class_)}"
         if not self.panel_names:
-            name_starts(self.ax_, self.lines_[:n_named])
+            label_starts(self.ax_, self.lines_[:n_named])
             self.ax_.set(xlabel=self.tau_name, ylabel=y_name)
-            say(self.ax_, finding)
+            set_title(self.ax_, finding)
             return self
         self._name_panels(grid, n_named)
         self.figure_.supxlabel(self.tau_name, fontsize="medium")
         self.figure_.supylabel(y_name, fontsize="medium")
-        say_of_panels(self.figure_, finding)
+        set_figure_title(self.figure_, finding)
         return self
 
     def _name_panels(self, grid: Sequence[Any], n_named: int) -> None:
-        """Names beside the panels at the left, whose colours all panels have; numbers beside those at the right."""
+        """Label lines beside the panels at the left, whose colours apply to all, and ticks of y at the right."""
         m = len(self.feature_names)
         for i, ax in enumerate(grid):
             place = ax.get_subplotspec()
             ax.yaxis.tick_right()
             ax.tick_params(labelright=place.is_last_col() or i == len(grid) - 1, labelleft=False)
             if place.is_first_col():
-                name_starts(ax, self.lines_[i * m : i * m + min(n_named, m)])
+                label_starts(ax, self.lines_[i * m : i * m + min(n_named, m)])
 
     def _plot_panel(self, ax: Any, weights: np.ndarray, n_named: int, kwargs: dict[str, Any]) -> list[Any]:
-        """The lines of one panel, and where features leave; what a legend says of it."""
+        """Draw the lines of one panel and the breakpoints; return the handles of its legend."""
         for k, name in enumerate(self.feature_names):
             style = {**line_style(k), "zorder": 2, "label": shortened(name)} if k < n_named else QUIET
             self.lines_ += ax.plot(self.tau, weights[:, k], **{**style, **kwargs})
@@ -278,20 +278,20 @@ class RegularizationPathDisplay:
 
 
 def _scale(penalty: Penalty | None) -> str | None:
-    """That of the L1 part; the features that stay longest are told by the score without one."""
+    """The scale of the L1 part; "score" without one, to rank the features that stay longest."""
     parts = penalty.parts if penalty else ()
     return next((part.scale for part in parts if part.kind == "l1"), "score")
 
 
 def _panels_of(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray, dict[str, list[int]]]:
-    """The kind of penalty with the most taus, these taus, and the points of the grid by the other taus that vary."""
+    """The kind of penalty with the most taus, its taus, and the points of the grid for each value of the other taus."""
     numbers = {kind: len({point[kind] for point in grid}) for kind in grid[0]}
     varied = sorted((kind for kind in numbers if numbers[kind] > 1), key=lambda kind: -numbers[kind])
     if not varied:
         raise ValueError("the path has one point; give a penalty a grid of taus")
     at: dict[str, list[int]] = {}
     for i, point in enumerate(grid):
-        at.setdefault(told({kind: point[kind] for kind in varied[1:]}), []).append(i)
+        at.setdefault(point_text({kind: point[kind] for kind in varied[1:]}), []).append(i)
     if len(at) > MOST_PANELS:
         raise ValueError(
             f"the path has {len(at)} combinations of {' and '.join(varied[1:])}, each of which has a panel; give it "
@@ -304,7 +304,7 @@ def _panels_of(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray, dict[
 def _with_fine_grid(
     penalty: Penalty, stats: Any, family: Any, class_: Any, options: dict[str, Any], more: list[float]
 ) -> Penalty:
-    """The penalty with taus for L1, if it has none: evenly on a log axis, every breakpoint of the row, and more."""
+    """The penalty with taus for an L1 without any: evenly on a log axis, all breakpoints of the row, and `more`."""
     parts = penalty.parts
     free = next((part for part in parts if part.kind == "l1" and part.tau is None), None)
     if free is None:

@@ -1,1 +1,1 @@
-"""What is assumed and what is asked: families, priors, penalties, schemes. No row is touched here."""
+"""Modelling choices: families, priors, penalties, schemes. No row is touched here."""

@@ -1,4 +1,4 @@
-"""The exponential families, and how they are named."""
+"""The exponential families, and their registry."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Formula = Callable[[], np.ndarray]
 
 
 def _chosen(m: np.ndarray, room: np.ndarray | None, plain: Formula, roomy: Formula) -> np.ndarray:
-    """A function of means: by their room where the highest mean less m has lost digits, else the plain one."""
+    """A function of means: `roomy`, from highest mean - m, where m is close to the highest mean, else `plain`."""
     if room is None:
         return plain()
-    with np.errstate(divide="ignore", invalid="ignore"):  # where a mean is rounded to the highest, or beyond it
+    with np.errstate(divide="ignore", invalid="ignore"):  # where a mean is rounded to the highest mean or above
         return np.where(HEAVY * room < m, roomy(), plain())
 
 
@@ -38,7 +38,7 @@ class Gaussian(Family):
     Parameters
     ----------
     var_smoothing : float
-        This part of the largest feature variance is added to every phi, as in scikit-learn; of "diagonal" and "own".
+        This part of the largest feature variance is added to every phi, as in scikit-learn; for "diagonal" and "own".
     covariance : {"diagonal", "own", "pooled", "full"}
         "own": a variance for each class and feature, as scikit-learn's `GaussianNB` has it. Scores are then quadratic:
         ``ln P_y - sum_j [(x_j - m_yj)^2 / v_yj + ln(2 pi v_yj)] / 2``; there is no `coef_`, and no penalty.
@@ -51,9 +51,9 @@ class Gaussian(Family):
         `sklearn.covariance.ledoit_wolf` does (Ledoit and Wolf 2004): it takes products of squares, too, four times
         the memory of the others and of the time.
     maps : None, name, list of names or "auto"
-        What is done to every column first, of "pooled" and "full": "none", "log1p" or "quantile_normal", "auto" for
-        all three. `LinearNBCV` judges each beside the others: the products of all are summed in one read, after one
-        that learns what columns are like. A column with values of -1 or less stays as it is under "log1p".
+        A map that is applied to every column first, for "pooled" and "full": "none", "log1p" or "quantile_normal";
+        "auto" means all three. `LinearNBCV` compares them: products under all maps are summed in one read, after one
+        that learns the distributions of columns. "log1p" leaves a column with values of -1 or less as it is.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Gaussian(Family):
         if scale is not None:
             within, overall = within * scale**2, overall * scale**2
         largest = overall.max()
-        # The floor keeps a feature that is constant within its classes from a weight without bound.
+        # Without this floor, a feature that is constant within its classes would have an infinite weight.
         return np.maximum(within + self.var_smoothing * largest, max(1e-15 * largest, np.finfo(float).tiny))
 
 
@@ -175,7 +175,7 @@ class Poisson(Family):
 class _Shares(Family):
     """g(m) = ln(m / (k - m)), phi = 1: successes in k trials.
 
-    `room` is k - m, with digits that m has no room for where it is next to k.
+    `room` is k - m, which keeps digits that are lost in m where it is close to k.
     """
 
     k: float = 1.0
@@ -355,7 +355,7 @@ class ChiSquared(Family):
 
 
 def inverse_digamma(value: np.ndarray) -> np.ndarray:
-    """The root x > 0 of psi(x) = value, by Newton's method from below the root or next to it (Minka, 2000)."""
+    """The root x > 0 of psi(x) = value, by Newton's method from a start near or below the root (Minka, 2000)."""
     value = np.asarray(value, dtype=np.float64)
     x = np.where(
         value >= -2.22, np.exp(np.maximum(value, -2.22)) + 0.5, -1.0 / (np.minimum(value, -2.22) + np.euler_gamma)
@@ -383,7 +383,7 @@ FAMILIES: dict[str, type[Family]] = {
 
 
 def as_family(family: Any) -> Family:
-    """A family by name or object."""
+    """Return a family, given by name or as an object."""
     if isinstance(family, Family):
         return family
     return FAMILIES[arguments.family_name(family, FAMILIES)]()

@@ -1,4 +1,4 @@
-"""What a family is: three functions of the mean."""
+"""The Family base class: three functions of the mean."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import MOMENTS, TABLE
 
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
-FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1: they do not vary within classes
+FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1; they do not vary within classes below it
 _LACKS = "family={!r} has no {}; a family of your own defines link(m), variance(m) and cumulant(m), see snb.Family"
 
 
 class Family(persistence.Parameters):
-    """What a family has to say; subclass it and give an object wherever a family's name may stand.
+    """Base class of families. An object of a subclass can be given wherever a family's name can.
 
-    Functions of the mean take and return arrays; they need not be defined outside the domain's inside.
+    Functions of the mean take and return arrays; they need only be defined for means inside the domain.
 
     Attributes
     ----------
     name : str
-        The name of the class in small letters, unless it says another.
+        The class name in lower case, unless a subclass sets it.
     moment, moments : str, tuple of str
         The moment whose class sums are the sufficient statistic, and those that a scan must accumulate.
     lowest, highest : float
-        Smaller and larger values of x have no probability.
+        The smallest and largest possible values of x.
     centre : float
-        That of the moment "deviation".
+        The centre of the moment "deviation".
     coupled, as_one, coded, roomy : bool
-        True where the means of a class sum to one, as of multinomials; where `TopK` keeps the columns of a group
-        together; where columns are numbers of categories, of which indicators are to be made; where functions of m
-        also take what it falls short of the highest mean by.
+        True where the means of a class sum to one, as in multinomials; where `TopK` keeps the columns of a group
+        together; where columns are category numbers that are to become indicators; where functions of m also take
+        the difference of m from the highest mean.
     covariant, pooled, points : bool, bool, tuple of (a, g)
-        True where the features of a row go together, with covariances, and where their products are wanted of all
-        classes together; the shrinkages of covariances to try.
+        True where features have covariances, and where the products of features are summed over all classes together;
+        the shrinkages of covariances to try.
     map_names : tuple of str
-        Maps of the columns to try; none: the columns as they are.
+        Maps of the columns to try; empty: the columns as they are.
     cure : str
-        What to do about values that have no such moment, for the message.
+        Advice in messages about values outside the moment's domain.
 
     Examples
     --------
@@ -86,31 +86,31 @@ class Family(persistence.Parameters):
         return (self,)
 
     def parts(self, n_features: int) -> list[tuple[Family, Any]]:
-        """Families with their columns, each a slice or sorted numbers."""
+        """Pairs of a family and its columns, a slice or sorted numbers."""
         return [(self, slice(0, n_features))]
 
     def groups(self, n_features: int) -> list[tuple[Family, slice]]:
-        """Its columns cut into groups that know nothing of each other."""
+        """Pairs of a family and a slice: the columns cut into independent groups."""
         return [(self, slice(0, n_features))]
 
     def coded_columns(self, n_features: int) -> np.ndarray:
-        """The columns of numbers of categories."""
+        """The columns that hold category numbers."""
         return np.zeros(0, np.int64)
 
     def widened(self, firsts: np.ndarray) -> Family:
-        """The same where a step makes columns firsts[j] to firsts[j + 1] of column j."""
+        """The same family where a step turns column j into the columns from firsts[j] to firsts[j + 1]."""
         return self
 
     def named(self, names: Any, kinds: Any = None) -> Family:
-        """The same where the columns have these names, (n_features,) or None.
+        """The same family where the columns have these names, (n_features,) or None.
 
-        `kinds` are what an `Encoding` says of the columns that it makes.
+        `kinds` are the kinds of columns that an `Encoding` makes.
         """
         return self
 
     @property
     def nonnegative(self) -> bool:
-        """True where negative values have no probability."""
+        """True where negative values are impossible."""
         return self.lowest >= 0.0
 
     @property
@@ -123,7 +123,7 @@ class Family(persistence.Parameters):
         return self
 
     def at(self, point: Any) -> Family:
-        """The family at a point of a grid that it has itself."""
+        """The family at a point of its own grid."""
         return self
 
     def link(self, m: np.ndarray) -> np.ndarray:
@@ -135,7 +135,7 @@ class Family(persistence.Parameters):
         raise NotImplementedError(_LACKS.format(self, "variance(m)"))
 
     def mean_slope(self, m: np.ndarray) -> np.ndarray:
-        """dm / dtheta = 1 / g'(m); not the variance only where the means of a class are coupled."""
+        """dm / dtheta = 1 / g'(m); it differs from the variance only where the means of a class are coupled."""
         return self.variance(m)
 
     def cumulant(self, m: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ class Family(persistence.Parameters):
         raise NotImplementedError(_LACKS.format(self, "cumulant(m)"))
 
     def cumulant_change(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """c at mean b less c at mean a; a family whose c is large says how without cancellation."""
+        """c at mean b less c at mean a; families with large c compute it without cancellation."""
         return self.cumulant(b) - self.cumulant(a)
 
     def prior(self, mean: np.ndarray, smoothing: float, n_features: int) -> tuple[Any, float]:

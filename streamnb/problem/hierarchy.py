@@ -1,4 +1,4 @@
-"""Labels that follow from others: what a dog is, an animal is."""
+"""Label hierarchies: a row with a label has all of its ancestors."""
 
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -11,7 +11,7 @@ from streamnb.problem.schemes import MultiLabel
 
 
 class Nested(MultiLabel):
-    """Binary relevance where labels follow from others: ``follows[a, d]`` where a row that bears d bears a."""
+    """Binary relevance where labels imply others: ``follows[a, d]`` is true where a row with label d also has a."""
 
     name = "nested"
 
@@ -32,7 +32,7 @@ def check_hierarchy(hierarchy: Any) -> dict[Any, tuple[Any, ...]]:
     Raises
     ------
     ValueError, TypeError
-        It is no mapping of labels to labels, or there is a circle: a label would follow from itself.
+        The hierarchy is not a mapping of labels to labels, or it has a cycle.
     """
     if not isinstance(hierarchy, Mapping) or not hierarchy:
         raise TypeError(f"hierarchy={hierarchy!r} should map labels to their parents, such as {{'dog': 'animal'}}")
@@ -49,7 +49,7 @@ def check_hierarchy(hierarchy: Any) -> dict[Any, tuple[Any, ...]]:
 
 
 def nested(parents: dict[Any, tuple[Any, ...]], classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All labels (L,), sorted, those of the rows and of the hierarchy; and which follow from which, (L, L) bool."""
+    """All labels of rows and hierarchy, sorted (L,), and (L, L) bool: ``follows[a, d]`` where label d implies a."""
     listed = {*classes.tolist(), *parents, *(one for above in parents.values() for one in above)}
     kinds = {label_checks.label_kind(np.asarray(one)) if np.ndim(one) == 0 else "objects" for one in listed}
     if len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""Columns of different kinds in one model: each group of columns has a family of its own, and scores add up."""
+"""Mixed: a family for each group of columns, whose scores add up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamnb.rows.chunk import Chunk
 from streamnb.stats.moments import MOMENTS
 
 ColumnNames = slice | np.ndarray
-SHOWN = 5  # columns named in a message or a repr
+SHOWN = 5  # columns listed in a message or a repr
 _LIST_FORM = "a family with several groups of columns takes a list of pairs: Mixed([(family, columns), ..])"
 
 
@@ -47,15 +47,15 @@ class Mixed(Family):
     Raises
     ------
     ValueError, TypeError
-        No family, a `Mixed` inside, columns that are none; and once the data is known a column that no family or more
-        than one claims, or that does not exist.
+        There is no family, a family is a `Mixed`, or columns are invalid. Once the data is known: a column does not
+        exist, or belongs to no family or to several.
     """
 
     name = "mixed"
 
     def __init__(self, columns: Mapping[Any, Any] | Iterable[tuple[Any, Any]]):
         pairs = _pairs(columns)
-        self._hold((_member(family), _checked(family, which)) for family, which in pairs)
+        self._with_groups((_member(family), _checked(family, which)) for family, which in pairs)
         if isinstance(columns, Mapping) and self._repeated is not None:
             raise ValueError(f"columns names {self._repeated!r} twice, by its name and as an object; {_LIST_FORM}")
         if any(isinstance(family, Mixed) for family in self.members):
@@ -67,12 +67,12 @@ class Mixed(Family):
         if len(centres) > 1:
             raise ValueError(f"columns has Laplace families of the centres {sorted(centres)}; one scan has one centre")
 
-    def _hold(self, given: Iterable[tuple[Family, Any]]) -> Self:
+    def _with_groups(self, given: Iterable[tuple[Family, Any]]) -> Self:
         self._given = tuple(given)
         self._parts: dict[int, list[tuple[Family, ColumnNames]]] = {}
         return self
 
-    # ---- what the scan needs to know ---------------------------------------------------------------------------------
+    # ---- what a scan needs -------------------------------------------------------------------------------------------
 
     @property
     def members(self) -> tuple[Family, ...]:
@@ -80,7 +80,7 @@ class Mixed(Family):
 
     @property
     def _repeated(self) -> Family | None:
-        """A family that has several groups of columns, which keys of a dict could not say."""
+        """A family that has several groups of columns, which a dict cannot express."""
         return next((family for family in self.members if self.members.count(family) > 1), None)
 
     @property
@@ -100,14 +100,15 @@ class Mixed(Family):
     def coded(self) -> bool:  # type: ignore[override]
         return any(family.coded for family in self.members)
 
-    # ---- which columns -----------------------------------------------------------------------------------------------
+    # ---- columns -----------------------------------------------------------------------------------------------------
 
     def named(self, names: Any, kinds: Any = None) -> Mixed:
-        """The same with numbers for names of columns; `names` (n_features,) is None where X brings none."""
+        """The same family with column numbers in place of names; `names` (n_features,) is None where X has none."""
         if not any(isinstance(which, list) for _, which in self._given):
             return self
-        here = {} if names is None else {name: j for j, name in enumerate(names)}
-        return Mixed.__new__(Mixed)._hold((family, _numbers(family, which, here)) for family, which in self._given)
+        numbers = {} if names is None else {name: j for j, name in enumerate(names)}
+        given = ((family, _numbers(family, which, numbers)) for family, which in self._given)
+        return Mixed.__new__(Mixed)._with_groups(given)
 
     def parts(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         if n_features not in self._parts:
@@ -122,11 +123,11 @@ class Mixed(Family):
     def widened(self, firsts: np.ndarray) -> Mixed:
         every, given = np.arange(len(firsts) - 1), []
         for family, columns in self._divided(len(every)):
-            mine = every[columns]
-            ends = np.cumsum([0, *np.diff(firsts)[mine]])
-            wide = np.concatenate([np.arange(firsts[j], firsts[j + 1]) for j in mine])
+            own = every[columns]
+            ends = np.cumsum([0, *np.diff(firsts)[own]])
+            wide = np.concatenate([np.arange(firsts[j], firsts[j + 1]) for j in own])
             given.append((family.widened(ends), wide))
-        return Mixed.__new__(Mixed)._hold(given)
+        return Mixed.__new__(Mixed)._with_groups(given)
 
     def _divided(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         owner = np.full(n_features, -1)
@@ -142,10 +143,10 @@ class Mixed(Family):
         rest = next((k for k, (_, which) in enumerate(self._given) if which is ...), None)
         if rest is not None:
             owner[owner < 0] = rest
-        nobody = np.flatnonzero(owner < 0)
-        if nobody.size:
+        unclaimed = np.flatnonzero(owner < 0)
+        if unclaimed.size:
             raise ValueError(
-                f"family={self!r}: no family claims the columns {_listed(nobody)} of {n_features}; "
+                f"family={self!r}: no family claims the columns {_listed(unclaimed)} of {n_features}; "
                 f"list them, or give one family the rest (...); {_LIST_FORM}"
             )
         divided = [(family, np.flatnonzero(owner == k)) for k, family in enumerate(self.members)]
@@ -157,7 +158,7 @@ class Mixed(Family):
                 )
         return [(family, _compact(columns)) for family, columns in divided if columns.size]
 
-    # ---- a value like other families ---------------------------------------------------------------------------------
+    # ---- saving and comparing ----------------------------------------------------------------------------------------
 
     def _to_state(self) -> dict[str, Any]:
         return {"columns": [[family, _encoded(which)] for family, which in self._given]}
@@ -184,10 +185,11 @@ class Mixed(Family):
 
 
 class Auto(Family):
-    """A family for each column of a table by its kind: a `Mixed` once the table is known.
+    """Chooses a family for each column of a table by its kind; it becomes a `Mixed` once the table is known.
 
-    Each category, and each number in bins, is a multinomial variable over its indicators, as in `Categorical`; numbers
-    as they are, ``snb.table(bins=None)``, are Gaussian, words multinomial, indicators of what is missing Bernoulli.
+    Each column of categories or of binned numbers is a multinomial variable over its indicators, as in `Categorical`.
+    Numbers without bins, ``snb.table(bins=None)``, are Gaussian, words multinomial, and indicators of missing values
+    Bernoulli.
     """
 
     name = "auto"
@@ -213,22 +215,22 @@ FAMILIES.update({Auto.name: Auto})
 
 @dataclass(frozen=True)
 class FamilyDomain:
-    """The values that a family takes, or each of the families of a `Mixed` in its own columns."""
+    """The values of x that a family accepts; for a `Mixed`, each of its families in its own columns."""
 
     who: str
     family: Family
     what: str = "X"
-    argument: str = field(default="family", repr=False)  # that named it
+    argument: str = field(default="family", repr=False)  # that named the family
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
-        """Report the first value that is outside."""
+        """Raise an error for the first value outside the domain."""
         for family, columns in self.family.parts(chunk.shape[1]):
             who = f"{self.who}({self.argument}={family.name!r})"
             Domain(who, family.lowest, family.highest, columns, self.what).check(chunk, survey)
 
 
 def grouped_parts(family: Family, n_features: int) -> list[tuple[Family, ColumnNames]]:
-    """The parts of a family, those of several columns of categories cut: shares sum to one in each by itself."""
+    """The parts of a family, with columns of categories apart, as probabilities sum to one within each of them."""
     found: list[tuple[Family, ColumnNames]] = []
     for member, columns in family.parts(n_features):
         every = np.arange(n_features)[columns]
@@ -241,7 +243,7 @@ def grouped_parts(family: Family, n_features: int) -> list[tuple[Family, ColumnN
 
 
 def _pairs(columns: Any) -> list[tuple[Any, Any]]:
-    """Families and their columns, as they were given."""
+    """Pairs of a family and its columns, as given."""
     pairs = list(columns.items()) if isinstance(columns, Mapping) else columns
     if not isinstance(pairs, (list, tuple)) or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
         raise TypeError(
@@ -273,7 +275,7 @@ def _checked(family: Any, which: Any) -> Any:
     if columns.ndim != 1 or columns.dtype.kind not in "biuUO":
         _raise_no_columns(family, which)
     if columns.dtype.kind in "UO":
-        names = list(which) if np.ndim(which) else [which]  # of numbers among strings the array would make strings
+        names = list(which) if np.ndim(which) else [which]  # the array would turn numbers among strings into strings
         if not all(isinstance(name, str) for name in names):
             _raise_no_columns(family, which)
         return [str(name) for name in names]
@@ -296,25 +298,24 @@ def _raise_no_columns(family: Any, which: Any) -> NoReturn:
     )
 
 
-def _numbers(family: Family, which: Any, here: dict[Any, int]) -> Any:
-    """Numbers in place of names."""
+def _numbers(family: Family, which: Any, numbers: dict[Any, int]) -> Any:
+    """Column numbers in place of names."""
     if not isinstance(which, list):
         return which
-    strangers = [name for name in which if name not in here]
-    if strangers and not here:
+    unknown = [name for name in which if name not in numbers]
+    if unknown and not numbers:
         raise ValueError(
-            f"columns of {family!r} are named ({strangers[0]!r}), but X has no names; "
+            f"columns of {family!r} are named ({unknown[0]!r}), but X has no names; "
             "give their numbers, fit LinearNB on a data frame, or name the columns of statistics: family.named(names)"
         )
-    if strangers:
-        raise ValueError(
-            f"columns of {family!r} name {strangers[0]!r}, which X does not have; its columns are {_listed(list(here))}"
-        )
-    return np.array([here[name] for name in which], np.int64)
+    if unknown:
+        names = _listed(list(numbers))
+        raise ValueError(f"columns of {family!r} name {unknown[0]!r}, which X does not have; its columns are {names}")
+    return np.array([numbers[name] for name in which], np.int64)
 
 
 def _within(family: Family, which: Any, n_features: int) -> np.ndarray:
-    """Numbers of columns, each from 0 to n_features - 1."""
+    """Column numbers, each from 0 to n_features - 1."""
     if isinstance(which, list):
         which = _numbers(family, which, {})
     if isinstance(which, slice):
@@ -340,7 +341,7 @@ def _raise_twice(column: int, first: Family, second: Family) -> NoReturn:
 
 
 def _compact(columns: np.ndarray) -> ColumnNames:
-    """Sorted numbers, as a slice where they are neighbours."""
+    """Sorted column numbers, as a slice if they are contiguous."""
     if columns[-1] - columns[0] + 1 == len(columns):
         return slice(int(columns[0]), int(columns[-1]) + 1)
     return columns

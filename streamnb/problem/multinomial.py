@@ -1,4 +1,4 @@
-"""Counts and categories, whose probabilities sum to one in each class."""
+"""Multinomial and categorical families, whose probabilities sum to one in each class."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from streamnb.problem.family import Family
 
 
 class Multinomial(Family):
-    """Counts given their number in the row: g(p) = ln p, probabilities of a class sum to one.
+    """Counts given their total in the row: g(p) = ln p, and the probabilities of a class sum to one.
 
-    Smoothed by alpha = s for each feature. Its "number of rows" of a class is the sum of all its counts.
+    Smoothed by alpha = s for each feature. The sum of all counts of a class takes the place of its number of rows.
 
     Examples
     --------
@@ -45,29 +45,29 @@ class Multinomial(Family):
 
 
 class Categorical(Multinomial):
-    """Columns of categories: for each a multinomial of its own over the indicators of its values.
+    """Columns of categories: each is a multinomial variable of its own over the indicators of its values.
 
-    ``ln p_y(x_j = c) = ln (S_yjc + s) / (N_y + s C_j)``, S_yjc the weight of the rows of class y with value c of column
-    j, N_y that of all its rows, C_j the number of values, s the smoothing: `CategoricalNB`, and with `L1` its shares
-    drawn to those of all classes. `TopK` keeps columns, all values of each: ranked by the largest weight or score of
-    its values, or by the likelihood lost without the column.
+    ``ln p_y(x_j = c) = ln (S_yjc + s) / (N_y + s C_j)``, where S_yjc is the weight of the rows of class y with value c
+    of column j, N_y that of all its rows, C_j the number of values and s the smoothing. This is `CategoricalNB`; `L1`
+    draws its probabilities towards those of all classes. `TopK` keeps whole columns, ranked by the largest weight or
+    score of their values, or by the likelihood lost without the column.
 
     Parameters
     ----------
     sizes : None, or list of int
-        None: columns hold numbers of categories, 0, 1, .., as `LinearNB` and `LinearNBCV` take them. The values that
-        each column has are learned in a pass of their own before the scan (rows have to be there twice), and each
-        becomes an indicator, such as "x3=5" in `column_names_`. A value that no row of the fit had adds nothing to
-        scores. Behind ``transform=snb.Bins(..)`` the bins of each feature are its categories.
+        None: columns hold category numbers, 0, 1, .., as `LinearNB` and `LinearNBCV` take them. A pass before the scan
+        learns the values of each column (so X must be readable twice), and each value becomes an indicator, such as
+        "x3=5" in `column_names_`. A value that was not in the fit adds nothing to scores. After
+        ``transform=snb.Bins(..)``, the bins of each feature are its categories.
 
-        A list: columns are indicators already, as `OneHotEncoder` makes them, and it has how many of them, one behind
-        the other, belong to each column of categories.
+        A list: columns are indicators already, as `OneHotEncoder` makes them; the list has the number of consecutive
+        indicators that belong to each column of categories.
 
     Raises
     ------
     ValueError, TypeError
-        `sizes` are not whole numbers above 0, or not as many as there are columns in all. In `fit` a value that is
-        below 0, no whole number or missing: the message names its row and column.
+        `sizes` are not whole numbers above 0, or do not sum to the number of columns. In `fit`, a value is negative,
+        not a whole number or missing; the message names its row and column.
 
     Examples
     --------

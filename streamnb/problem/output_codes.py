@@ -6,17 +6,17 @@ import numpy as np
 
 from streamnb.core import arguments
 
-DRAWS = 32  # of words at random, of which those are taken that are farthest apart
+DRAWS = 32  # random codes, from which the one with the largest distance is taken
 
 
 def check_code(code: Any, n_classes: int) -> np.ndarray:
-    """A code as it was given, (n_classes, n_bits) bool.
+    """Check a given code and return it as (n_classes, n_bits) bool.
 
     Raises
     ------
     ValueError
-        Entries that are neither 0 nor 1, more or fewer words than classes, a bit that all classes share, or two
-        classes of one word.
+        An entry is neither 0 nor 1, the number of words is not that of the classes, all classes share a bit, or two
+        classes have the same word.
     """
     given = np.asarray(code)
     if given.ndim != 2 or given.dtype.kind not in "buif" or not np.isin(given, (0, 1)).all():
@@ -33,7 +33,7 @@ def check_code(code: Any, n_classes: int) -> np.ndarray:
 
 
 def random_code(n_classes: int, code_size: float, seed: int) -> np.ndarray:
-    """Words of ``code_size * n_classes`` bits, (K, B) bool: those of some draws whose nearest two differ most."""
+    """A code of ``code_size * n_classes`` bits, (K, B) bool: of several random ones, that with the largest distance."""
     size = arguments.finite_number("code_size", code_size, minimum=0.0)
     n_bits = max(int(size * n_classes), 1)
     least = max(int(np.ceil(np.log2(max(n_classes, 2)))), 1)
@@ -46,7 +46,7 @@ def random_code(n_classes: int, code_size: float, seed: int) -> np.ndarray:
     for _ in range(DRAWS):
         words = rng.random((n_classes, n_bits)) < 0.5
         same = words.all(axis=0) | ~words.any(axis=0)
-        # a bit that all classes share says nothing
+        # a bit that all classes share carries no information
         words[rng.integers(n_classes, size=n_bits), np.arange(n_bits)] ^= same
         if not best.size or distance(words) > distance(best):
             best = words
@@ -54,7 +54,7 @@ def random_code(n_classes: int, code_size: float, seed: int) -> np.ndarray:
 
 
 def distance(words: np.ndarray) -> int:
-    """In how many bits those two words differ that are nearest to each other."""
+    """The smallest number of bits in which two words differ."""
     signs = 2.0 * words - 1.0
     alike = signs @ signs.T
     np.fill_diagonal(alike, -np.inf)

@@ -1,4 +1,4 @@
-"""Regularisers R(w): what pulls the means of the two sides together, -R'(w) being the pull."""
+"""Penalties R(w), whose gradient -R'(w) moves the means of the two sides together."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from streamnb.problem.pull import Pull
 
 
 class Penalty(persistence.Parameters):
-    """One regulariser, or a sum of some; `+` adds (additive regularisation).
+    """A regulariser, or a sum of several; `+` adds them (additive regularisation).
 
-    A subclass has a `kind`, which names it in grids, a grid `tau`, and `pull`.
+    A subclass defines `kind`, its name in grids, a grid `tau`, and `pull`.
     """
 
     kind: ClassVar[str]
     tau: Any
 
     def pull(self, tau: float) -> Pull:
-        """What it asks of the weights at one point of its grid."""
+        """The pull at one point of the grid."""
         raise NotImplementedError
 
     def with_taus(self, taus: Any) -> Penalty:
@@ -35,7 +35,7 @@ class Penalty(persistence.Parameters):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The regularisers that add up to it: itself alone, unless it is a sum."""
+        """The regularisers of a sum; a single one is its only part."""
         return (self,)
 
     def __add__(self, other: Penalty) -> Penalty:
@@ -52,13 +52,14 @@ class Penalty(persistence.Parameters):
 
 @persistence.register
 class L1(Penalty):
-    """R = -sum_j tau_j abs(w_j): weights shrink and the weaker ones are exactly zero; closed form.
+    """R = -sum_j tau_j abs(w_j): weights shrink, and weak ones are exactly zero; closed form.
 
     Parameters
     ----------
     tau : float, grid of floats, or None
-        None: a grid from the data, the taus that leave k features, k geometric from all to 1. Of 16 taus and more
-        three are an eighth, a quarter and a half of the first, where that leaves less than three quarters of them.
+        None: a grid from the data, the taus that leave k features, with k geometric from all features to 1. If there
+        are 16 taus or more, and the first leaves less than three quarters of the features, three of them are an
+        eighth, a quarter and a half of the first.
     scale : {None, "score"}
         None: tau_j = tau. "score": tau_j = tau sqrt(v_j), v_j the null variance of the score statistic, so that
         tau is a threshold on the z-score of the feature.
@@ -155,7 +156,7 @@ class TopK(Penalty):
 
     @property
     def tau(self) -> np.ndarray:
-        """The grid, under the name that all penalties have for it; one number for each row is one point."""
+        """The grid under the name that all penalties use; a dict with a number for each row is one point."""
         return np.array([self.k, None], object)[:1] if isinstance(self.k, dict) else self.k
 
     def with_taus(self, taus: Any) -> TopK:
@@ -178,9 +179,9 @@ class Decorrelation(Penalty):
     needs three classes or more, a scheme with a row for each class (joint, ovr, reference), and a family whose
     features are not coupled (not multinomial).
 
-    This R is not concave, and under most families there is no highest value: the solution is the branch of local
-    maxima that starts at tau = 0. Where the branch of a feature ends before tau, the feature keeps the last solution
-    there is; `WeightPath.saturated` counts such features.
+    This R is not concave, and under most families it has no maximum: the solution is the branch of local maxima that
+    starts at tau = 0. Where the branch of a feature ends before tau, the feature keeps the last solution on it;
+    `WeightPath.saturated` counts such features.
 
     Parameters
     ----------
@@ -264,7 +265,7 @@ class Separable(Penalty):
         return np.fromiter((self.derivative(v) for v in w.ravel().tolist()), np.float64, w.size).reshape(w.shape)
 
     def numbered(self, i: int) -> Separable:
-        """The same as the i-th of a sum, under a kind of its own: separable, separable_2, .."""
+        """The same as the i-th of a sum, with a kind of its own: separable, separable_2, .."""
         changed = copy(self)
         changed.kind = Separable.kind if i == 1 else f"{Separable.kind}_{i}"  # type: ignore[misc]
         return changed
@@ -280,11 +281,11 @@ class Separable(Penalty):
 class Custom(Penalty):
     """Any smooth R = tau r(W) of all weights together, given by its gradient.
 
-    The pulls are t = -tau r'(W(t)), found by proximal gradient steps from tau = 0: at each, weights follow with r
-    replaced by its tangent, and Anderson's method combines the last ones. This comes to rest at local maxima of the
-    penalised likelihood, for concave r at the only one; after 5,000 steps it gives up.
-    What is left of the equation is `WeightPath.residuals`. It adds to all other penalties, and is for families whose
-    features are not coupled (not multinomial).
+    The pulls are t = -tau r'(W(t)), found by proximal gradient steps from tau = 0: each step solves for the weights
+    with r replaced by its tangent, and Anderson's method combines the latest steps. They converge to a local maximum
+    of the penalised likelihood, which for concave r is the only one; after 5,000 steps an error is raised.
+    `WeightPath.residuals` is the residual of the equation. It can be added to all other penalties, and is for families
+    whose features are not coupled (not multinomial).
 
     Parameters
     ----------
@@ -295,10 +296,10 @@ class Custom(Penalty):
     Raises
     ------
     TypeError
-        The gradient is no function.
+        The gradient is not a function.
     ValueError
-        When weights are asked for: the gradient has another shape or is not finite, or the steps lead nowhere (the
-        residual is named).
+        When weights are computed: the gradient has another shape or is not finite, or the steps do not converge (the
+        message names the residual).
 
     Examples
     --------
@@ -323,7 +324,7 @@ class Custom(Penalty):
         self.tau = _grid(tau)
 
     def slopes(self, weights: np.ndarray) -> np.ndarray:
-        """r'(W), checked."""
+        """r'(W), after checks of its shape and values."""
         found = np.asarray(self.gradient(weights.copy()))
         if found.shape != weights.shape:
             raise ValueError(
@@ -387,7 +388,7 @@ def _grid(tau: Any) -> np.ndarray:
 
 
 def slowest_first(kinds: Iterable[str]) -> list[str]:
-    """Kinds of penalties as a grid has them, slowest first; those of one's own come last."""
+    """Kinds of penalties in the order of a grid, slowest first; user-defined kinds come last."""
     return sorted(kinds, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS))
 
 

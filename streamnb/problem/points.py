@@ -1,4 +1,4 @@
-"""Points of the grid of a penalty: a tau of each of its parts, by the kind of the part."""
+"""Points of a penalty grid: one tau for each kind of penalty."""
 
 from functools import reduce
 from operator import add
@@ -12,7 +12,7 @@ from streamnb.rows.preparing import MAPS
 
 
 def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
-    """The penalty with the one tau of each part that a point of its grid names."""
+    """The penalty with the taus of one point of its grid."""
     return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
 
 
@@ -22,7 +22,7 @@ def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
 
 
 def loaded_point(point: dict[str, Any]) -> dict[str, Any]:
-    """A point from a file, of which older ones have the number of features as a float."""
+    """A point from a file; older files have the number of features as a float."""
     for kind, tau in point.items():
         if kind == "map" and tau not in MAPS:
             raise ValueError(f"a point of a grid has map={tau!r}; it should be one of {', '.join(MAPS)}")

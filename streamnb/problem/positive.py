@@ -1,4 +1,4 @@
-"""Families of positive values, whose dispersion is estimated."""
+"""Families of positive values with an estimated dispersion."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from streamnb.stats.dense_tables import columns_at_once
 
 
 class _Positive(Family):
-    """Positive values with a dispersion, by Pearson's statistic or by maximum likelihood."""
+    """Positive values with a dispersion, estimated by Pearson's statistic or by maximum likelihood."""
 
-    _function: ClassVar[str]  # the moment that maximum likelihood needs beside the sum
+    _function: ClassVar[str]  # the moment that maximum likelihood needs as well as the sum
     cure = "take dispersion='pearson', which zeros do not mind"
 
     def __init__(self, dispersion: str = "pearson"):
@@ -54,15 +54,15 @@ class _Positive(Family):
         return phi
 
     def floor(self, mean: np.ndarray) -> Any:
-        """The least phi of features with these means over all rows."""
+        """The smallest phi of features with these means over all rows."""
         return FLOOR
 
     def excess(self, means: np.ndarray, functions: np.ndarray, factor: Any) -> np.ndarray:
-        """How far the function of the mean lies from the mean of the function; `factor` is what x is multiplied by."""
+        """The function of the mean less the mean of the function, up to sign; x is multiplied by `factor`."""
         raise NotImplementedError
 
     def most_likely(self, excess: np.ndarray) -> np.ndarray:
-        """phi of the mean excess."""
+        """The maximum-likelihood phi for a mean excess."""
         raise NotImplementedError
 
 
@@ -146,6 +146,6 @@ def _shape(excess: np.ndarray) -> np.ndarray:
 
     def rise(k: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         series = 1.0 / (2.0 * k) + 1.0 / (12.0 * k**2) - 1.0 / (120.0 * k**4) + 1.0 / (252.0 * k**6)
-        return wanted - np.where(k > 100.0, series, np.log(k) - digamma(k))  # where the two logs would cancel
+        return wanted - np.where(k > 100.0, series, np.log(k) - digamma(k))  # where ln k and psi(k) would cancel
 
     return find_root(rise, (0.5 / excess, 1.0 / excess), args=(excess,)).x

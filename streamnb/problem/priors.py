@@ -1,8 +1,7 @@
-"""Conjugate priors of the features' parameters, and what an estimate makes of them: pseudo-sums and pseudo-counts.
+"""Conjugate priors as pseudo-sums and pseudo-counts.
 
-The posterior of a mean is that of pseudo-rows more; the mode of the posterior moves its sum and count once more by
-what the density of the family takes off. math: Beta(a, b) gives (S + a) / (N + a + b), and at the mode
-(S + a - 1) / (N + a + b - 2).
+The posterior mean is that of the data with pseudo-rows added. The posterior mode also changes sum and count by
+constants of the family: Beta(a, b) gives the mean (S + a) / (N + a + b) and the mode (S + a - 1) / (N + a + b - 2).
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from streamnb.stats.dense_tables import columns_at_once
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pseudo:
-    """What smooths the sums of a side and their count: each a number or (n_columns,).
+    """Pseudo-sum and pseudo-count that smooth a side, each a number or (n_columns,).
 
-    At a mode `highest` is the highest mean there is: sums are cut off at 0 and at what would be more. Where the prior
-    has a row for each class, `sum` is (K, n_columns), `count` that or (K, 1), and sides take what `of`, `of_rests` and
-    `of_all` say.
+    At a mode, `highest` is the highest possible mean: sums are clipped to means from 0 to it. Where the prior has a row
+    for each class, `sum` is (K, n_columns), `count` that or (K, 1), and `of`, `of_others` and `of_all` return those of
+    a side.
     """
 
     sum: Any
@@ -33,11 +32,11 @@ class Pseudo:
     by_class: bool = False
 
     def of(self, classes: Any) -> Pseudo:
-        """That of some classes, a row for each."""
+        """Pseudo-sums and -counts of some classes, a row for each."""
         return Pseudo(self.sum[classes], self.count[classes], self.highest) if self.by_class else self
 
-    def of_rests(self, classes: Any) -> Pseudo:
-        """That of all rows outside a class: the mean of the other classes'."""
+    def of_others(self, classes: Any) -> Pseudo:
+        """Pseudo-sums and -counts of the rows outside each class: the mean of those of the other classes."""
         if not self.by_class:
             return self
         n_others = max(len(self.sum) - 1, 1)
@@ -45,27 +44,27 @@ class Pseudo:
         return Pseudo(more_sum, more_count, self.highest)
 
     def of_all(self, classes: np.ndarray) -> Pseudo:
-        """That of some classes together, each smoothed for itself."""
+        """Pseudo-sums and -counts of several classes together, each smoothed by itself."""
         if not self.by_class:
             return Pseudo(len(classes) * self.sum, len(classes) * self.count)
         return Pseudo(self.sum[classes].sum(axis=0), self.count[classes].sum(axis=0))
 
     def smoothed(self, sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums (R, n_columns) and counts (R, 1), smoothed."""
+        """Smoothed sums (R, n_columns) and counts (R, 1)."""
         sums, counts = sums + self.sum, counts + self.count
         return (sums if self.highest is None else np.clip(sums, 0.0, self.highest * counts)), counts
 
 
 class Prior(persistence.Parameters):
-    """A conjugate prior; parameters are numbers, or arrays with one for each feature, or for each class and feature.
+    """A conjugate prior; parameters are numbers, or arrays for each feature, or for each class and feature.
 
-    Rows of (n_classes, n_features) are the classes in their order, sorted. The rest of one-vs-rest has the mean of the
-    pseudo-sums and -counts of the other classes; of the labels of a 2-D y each has its row on both sides.
+    Rows of (n_classes, n_features) are the classes in sorted order. The rest in one-vs-rest has the mean of the
+    pseudo-sums and -counts of the other classes. Each label of a 2-D y has its row on both sides.
 
     Attributes
     ----------
     families : tuple of str
-        Those that it is conjugate to.
+        Names of the families that it is conjugate to.
     """
 
     families: ClassVar[tuple[str, ...]]
@@ -81,7 +80,7 @@ class Prior(persistence.Parameters):
     def check_length(
         self, n: int, what: str = "feature", several: str = "features", n_classes: int | None = None
     ) -> None:
-        """Refuse arrays that do not hold one entry for each of the `n`, of each class."""
+        """Refuse arrays that do not have one entry for each of the `n` features or classes."""
         for name, value in vars(self).items():
             if np.ndim(value) == 2 and value.shape != (n_classes, n):
                 shape = f"({'n_classes' if n_classes is None else n_classes}, {n})"
@@ -96,7 +95,7 @@ class Prior(persistence.Parameters):
                 )
 
     def of_columns(self, columns: Any) -> Prior:
-        """The prior of some features, a slice or numbers."""
+        """The prior of some features, given as a slice or numbers."""
         return type(self)(**{name: _of(value, columns) for name, value in vars(self).items()})
 
     def pseudo(self, family: Family, columns: slice, n_features: int) -> tuple[Any, Any]:
@@ -105,11 +104,11 @@ class Prior(persistence.Parameters):
 
     @staticmethod
     def mode(family: Family, n_features: int) -> tuple[float, float, float | None]:
-        """What the mode adds to the pseudo-sum and -count, and the highest mean there is (None: sums of any sign)."""
+        """Terms that the mode adds to pseudo-sum and -count, and the highest possible mean (None: sums of any sign)."""
         raise NotImplementedError
 
     def dispersion(self, stats: ClassStats, scale: np.ndarray | None, estimate: str) -> np.ndarray | None:
-        """phi of each feature where the prior speaks of it, (n_features,)."""
+        """phi of each feature, (n_features,), if the prior includes it, else None."""
         return None
 
     def __eq__(self, other: object) -> bool:
@@ -127,8 +126,8 @@ class Prior(persistence.Parameters):
 class BetaPrior(Prior):
     """Beta(a, b) of the probability of presence (Bernoulli) or of success (`Binomial(k)`).
 
-    With S successes in N trials: posterior mean (S + a) / (N + a + b); mode (S + a - 1) / (N + a + b - 2), cut off at
-    0 and 1.
+    With S successes in N trials: posterior mean (S + a) / (N + a + b); mode (S + a - 1) / (N + a + b - 2), clipped to
+    [0, 1].
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ class BetaPrior(Prior):
 
     Examples
     --------
-    The feature is there in both rows of "a", not in that of "b", and was thought to be there one time in four:
+    The feature is present in both rows of "a" and absent in that of "b"; the prior expects it in a quarter of rows:
 
     >>> import streamnb as snb
     >>> model = snb.LinearNB("bernoulli", smoothing=snb.BetaPrior(1.0, 3.0)).fit([[1], [1], [0]], ["a", "a", "b"])
@@ -156,7 +155,7 @@ class BetaPrior(Prior):
         return a, (a + b) / _trials(family)
 
     def mirrored(self) -> BetaPrior:
-        """That of what values fall short of the highest by."""
+        """The prior of k - x for values x."""
         return BetaPrior(self.b, self.a)
 
     @staticmethod
@@ -167,8 +166,8 @@ class BetaPrior(Prior):
 class DirichletPrior(Prior):
     """Dirichlet(alpha) of the probabilities of a multinomial row, or of the classes (`priors=`).
 
-    Posterior mean (S_j + alpha_j) / (S + sum alpha); mode (S_j + alpha_j - 1) / (S + sum alpha - n), which there is
-    only where no S_j + alpha_j is below 1.
+    Posterior mean (S_j + alpha_j) / (S + sum alpha); mode (S_j + alpha_j - 1) / (S + sum alpha - n), which exists only
+    where no S_j + alpha_j is below 1.
 
     Parameters
     ----------
@@ -192,7 +191,7 @@ class DirichletPrior(Prior):
         return _of(self.alpha, columns), self.total(n_features)
 
     def total(self, n: int) -> Any:
-        """Sum of the pseudo-counts of n features or classes; of each class (K, 1)."""
+        """Sum of the pseudo-counts of n features or classes; (K, 1) with a row for each class."""
         if np.ndim(self.alpha) == 2:
             return self.alpha.sum(axis=1, keepdims=True)
         return float(np.sum(self.alpha)) if np.ndim(self.alpha) else self.alpha * n
@@ -205,7 +204,7 @@ class DirichletPrior(Prior):
 class GammaPrior(Prior):
     """Gamma with shape a and rate b, of the mean of a Poisson feature.
 
-    Posterior mean (S + a) / (N + b); mode (S + a - 1) / (N + b), cut off at 0.
+    Posterior mean (S + a) / (N + b); mode (S + a - 1) / (N + b), or 0 where that is negative.
 
     Parameters
     ----------
@@ -276,7 +275,7 @@ class NormalInverseGamma(Prior):
         return 0.0, 0.0, None
 
     def spread(self, stats: ClassStats, columns: slice, scale: np.ndarray | None = None) -> np.ndarray:
-        """Twice what the rows of each class add to b, (K, columns)."""
+        """Twice the amount that the rows of each class add to b, (K, columns)."""
         factor = 1.0 if scale is None else scale[columns]
         weight, n0 = stats.weight[:, None], _of(self.n0, columns)
         means = stats.table("sum").value(columns) * factor / np.where(weight > 0, weight, 1.0)
@@ -309,5 +308,5 @@ def _trials(family: Family) -> float:
 
 
 def conjugate(family: Family) -> type[Prior] | None:
-    """The kind of prior that is conjugate to the family."""
+    """The class of priors that are conjugate to a family, or None."""
     return next((prior for prior in PRIORS if family.name in prior.families), None)

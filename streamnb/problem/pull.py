@@ -1,4 +1,4 @@
-"""The pull t = -R'(w) that moves the means of both sides towards each other; pulls of several penalties add."""
+"""The pull t = -R'(w) of a penalty; those of several penalties add."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Pull:
-    """What penalties ask at one point of their grids: t = tau_1 sign(w) + tau_2 w - sum of strength * r'(w).
+    """The pull of penalties at one point of their grids: t = tau_1 sign(w) + tau_2 w - sum of strength * r'(w).
 
     Attributes
     ----------
@@ -18,11 +18,11 @@ class Pull:
     l2 : float
         tau_2.
     slopes : tuple of (strength, r')
-        r' takes an array of weights; it never rises, and has the opposite sign of w.
+        r' takes an array of weights; it never increases, and has the opposite sign of w.
     general : tuple of (strength, R')
-        R' takes all weights (R, n_features) and gives as many numbers.
+        R' takes all weights (R, n_features) and returns an array of the same shape.
     top_k, by : int, {label: int} or None, str
-        How many features are kept, in each row of weights or in that of each label, and the best by what.
+        The number of features kept in each row of weights, or in the row of each label, and the criterion.
     decorrelation, curved : float, bool
         A multiple of the weights of the other classes, in units of min a where `curved`.
     """
@@ -53,7 +53,7 @@ class Pull:
 
     @property
     def none(self) -> bool:
-        """True where no mean is moved and no feature left out."""
+        """True where no mean is moved and no feature is left out."""
         alone = self.l1 == self.l2 == self.decorrelation == 0.0 and self.top_k is None
         return alone and not self.slopes and not self.general
 
@@ -63,11 +63,11 @@ class Pull:
         return self.l2 > 0.0 or bool(self.slopes)
 
     def thresholds(self, sd: np.ndarray) -> np.ndarray:
-        """tau_1 of each feature, `sd` being sqrt(v) of its score statistic."""
+        """tau_1 of each feature; `sd` is sqrt(v) of its score statistic."""
         return self.l1 * sd if self.scored else np.full(sd.shape, self.l1)
 
     def at_zero(self, t_star: np.ndarray) -> Any:
-        """The further pull of a weight next to zero on the side of t*, -tau r'(0+) or tau r'(0-)."""
+        """The additional pull on a weight next to zero on the side of t*: -tau r'(0+) or tau r'(0-)."""
         further: Any = 0.0
         for strength, slope in self.slopes:
             below, above = np.abs(slope(np.array([-1e-300, 1e-300])))

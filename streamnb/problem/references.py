@@ -1,4 +1,4 @@
-"""What the labels of an indicator are set against: one of them, or the rows without any."""
+"""The reference that labels of an indicator are compared with: one label, or the rows without any."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from streamnb.core import messages, persistence
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import alike
 
-OVERLAPS = ("refuse", "keep")  # what may be done about rows that bear a label and the reference
+OVERLAPS = ("refuse", "keep")  # treatments of rows that have both a label and the reference
 
 
 @persistence.register
@@ -35,13 +35,13 @@ UNLABELLED = Unlabelled()
 
 
 def check_reference(scheme: str, reference: Any) -> None:
-    """Refuse a reference under a scheme that sets nothing against it."""
+    """Refuse a reference under a scheme that does not use it."""
     if reference is not None and scheme != "reference":
         raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={scheme!r}")
 
 
 def loaded_parameters(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters out of a file, without a reference that nothing was set against: up to 0.2 one was let pass."""
+    """Parameters from a file, without a reference that the scheme does not use: versions up to 0.2 accepted one."""
     reference, scheme = params.get("reference"), params.get("scheme", "reference")
     if reference is None or scheme == "reference":
         return params
@@ -50,11 +50,11 @@ def loaded_parameters(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def reference_number(classes: np.ndarray, reference: Any, multilabel: bool) -> int | None:
-    """The number of the class or label that is named, None for the rows without any label."""
+    """The index of the reference class or label; None for the rows without any label."""
     if multilabel and isinstance(reference, Unlabelled):
         return None
     kind, also = ("label", ", or snb.UNLABELLED") if multilabel else ("class", "")
-    at = _places(classes, reference)
+    at = _find(classes, reference)
     if at.size == 0:
         why = " (which is for a 2-D y)" if isinstance(reference, Unlabelled) else ""
         known = messages.listed(classes) + also
@@ -64,8 +64,8 @@ def reference_number(classes: np.ndarray, reference: Any, multilabel: bool) -> i
     return int(at[0])
 
 
-def _places(classes: np.ndarray, reference: Any) -> np.ndarray:
-    """Where the label that is named stands: one, or none. True is no number, and several labels are no label."""
+def _find(classes: np.ndarray, reference: Any) -> np.ndarray:
+    """The index of the reference in an array of length 1, or 0 if there is none; True does not equal 1 here."""
     if reference is None or isinstance(reference, tuple) or not isinstance(reference, Hashable):
         return np.empty(0, np.intp)
     flag = isinstance(reference, (bool, np.bool_))
@@ -74,7 +74,7 @@ def _places(classes: np.ndarray, reference: Any) -> np.ndarray:
 
 
 def with_unlabelled(stats: ClassStats, moments: Iterable[str]) -> ClassStats:
-    """Some moments of an indicator, the rows without any label as one label more, the last."""
+    """Statistics of an indicator with the rows without any label as an additional last label."""
     if stats.unlabelled is None:
         raise ValueError(
             "stats were scanned by an earlier version, which did not keep the rows without any label apart, as "
@@ -90,14 +90,14 @@ def with_unlabelled(stats: ClassStats, moments: Iterable[str]) -> ClassStats:
 
 
 def two_labels(stats: ClassStats, negative: int, positive: int) -> ClassStats:
-    """Two classes: the rows of one label, and those of another."""
+    """Statistics of two classes: the rows of one label, and those of another."""
     at = np.array([negative, positive])
     tables = {name: table.take(at) for name, table in stats.tables.items()}
     return ClassStats(np.array([False, True]), stats.rows[at], tables, stats.n_features, 0, stats.options)
 
 
 def check_overlap(stats: ClassStats, reference: int, overlap: str) -> None:
-    """Refuse rows that bear the reference and another label, unless they are to stand on both sides."""
+    """Refuse rows that have the reference and another label, unless `overlap` keeps them on both sides."""
     if overlap == "keep":
         return
     name = stats.classes[reference].item()
@@ -119,7 +119,7 @@ def check_overlap(stats: ClassStats, reference: int, overlap: str) -> None:
 
 
 def check_added(stats: ClassStats, reference: Any, overlap: str) -> None:
-    """Refuse such rows among those that are to be added; the reference may come with later rows."""
-    at = _places(stats.classes, reference)
+    """Refuse such rows in statistics to be added; the reference may only come with later rows."""
+    at = _find(stats.classes, reference)
     if stats.multilabel and at.size:
         check_overlap(stats, int(at[0]), overlap)

@@ -1,4 +1,4 @@
-"""How K classes become rows of weights, and what the scores of a row mean."""
+"""How K classes become rows of weights, and how scores are decided."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -23,33 +23,33 @@ class Scheme:
 
     name: ClassVar[str]
     has_probabilities: ClassVar[bool] = True
-    multilabel: ClassVar[bool] = False  # True where a row bears any number of labels
-    of_classes: ClassVar[bool] = True  # row k of coef_ is that of class k
-    reference: Any = None  # number of the class that the others are set against
-    apart: ClassVar[bool] = False  # True where each row of weights knows the rows of its own two groups alone
+    multilabel: ClassVar[bool] = False  # True where a row has any number of labels
+    of_classes: ClassVar[bool] = True  # True where row k of coef_ is that of class k
+    reference: Any = None  # index of the class that the others are compared with
+    apart: ClassVar[bool] = False  # True where each row of weights depends only on the rows of its two groups
 
     def n_rows(self, n_classes: int) -> int:
         """R, the rows of coef_."""
         return n_classes
 
     def row_names(self, classes: np.ndarray) -> list[Any]:
-        """What the positive side of each row of coef_ is: a class, or (ovo) the pair (earlier, later)."""
+        """The class on the positive side of each row of coef_; for ovo, the pair (earlier, later)."""
         return classes.tolist()
 
     def width(self, n_classes: int) -> int | None:
-        """Columns of `decision_function`; None where it has one number a row."""
+        """Columns of `decision_function`; None where it is 1-D."""
         return n_classes
 
-    def posed(self, stats: ClassStats, moments: Iterable[str]) -> ClassStats:
-        """The statistics whose classes stand on the sides, with some moments at least."""
+    def with_reference(self, stats: ClassStats, moments: Iterable[str]) -> ClassStats:
+        """Statistics, of at least these moments, with the rows without any label as a class where they are needed."""
         return stats
 
     def groups(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The classes on both sides of some rows of weights, the others of two or those set against one of them."""
+        """The classes on the positive and the negative side of some rows of weights."""
         raise NotImplementedError
 
     def two_groups(self, stats: ClassStats, row: int) -> ClassStats:
-        """Of an indicator: the rows on both sides of a row of weights, as two classes."""
+        """Statistics of an indicator's rows on the two sides of a row of weights, as two classes."""
         raise NotImplementedError
 
     def sides(self, data: "ClassSums", pseudo: Pseudo, rows: Any) -> Sides:
@@ -57,37 +57,37 @@ class Scheme:
         raise NotImplementedError
 
     def intercepts(self, log_priors: np.ndarray) -> np.ndarray:
-        """What the class priors (K,), in logs, add to each row, (R,)."""
+        """The intercept that log class priors (K,) add to each row of weights, (R,)."""
         raise NotImplementedError
 
     def class_scores(self, margins: np.ndarray) -> np.ndarray:
-        """From the margins of the rows (n, R) to the scores of `decision_function`."""
+        """The scores of `decision_function` from margins (n, R)."""
         return margins
 
     def judged_by(self, n_classes: int) -> np.ndarray | None:
-        """The row of weights whose margin is the score of each class, (K,), R for a class that scores 0.
+        """The row of weights whose margin is the score of each class, (K,); R for a class that scores 0.
 
-        None where a decision is something else than the first class of the highest score.
+        None where the decision is not the first class with the highest score.
         """
         return np.arange(n_classes)
 
     def ranking(self, margins: np.ndarray) -> np.ndarray:
-        """What rows are ranked by in ROC curves: posterior log-odds of the class where it has one, else the margin."""
+        """Scores that rank rows in ROC curves: posterior log-odds of each class where it has any, else margins."""
         return self.class_scores(margins)
 
     def of_each_class(self, of_rows: np.ndarray, of_all: np.ndarray, n_classes: int) -> np.ndarray:
-        """Features of each class (G, K), from those of rows of weights (G, R) and of all together (G,)."""
+        """Feature counts of classes (G, K) from those of rows of weights (G, R) and of all rows together (G,)."""
         return of_rows if self.of_classes else np.repeat(of_all[:, None], n_classes, axis=1)
 
     def decide(self, margins: np.ndarray) -> np.ndarray:
-        """Number of the class for each row of data; multi-label: (n, K), 1 for its labels and 0 for the others.
+        """The class index of each row of data; multi-label: (n, K), 1 for its labels and 0 for the others.
 
-        Of margins (n, R, G), for one label a row, those of G models, (n, G).
+        Margins (n, R, G) of G models, for one label per row, give (n, G).
         """
         return top_class(margins)
 
     def log_proba(self, margins: np.ndarray) -> np.ndarray:
-        """Logs of the class probabilities, (n, K)."""
+        """Log probabilities of classes, (n, K)."""
         raise NotImplementedError
 
 
@@ -106,7 +106,7 @@ class Joint(Scheme):
         n_pooled = np.atleast_2d(data.count + more.count)
         own = pseudo.of(rows).smoothed(*data.own(rows))
         apart = from_heaviest(data, pseudo, rows, *own)
-        return Sides(own[0], own[1], pooled, n_pooled, data.beside(data.seen, rows), True, apart)
+        return Sides(own[0], own[1], pooled, n_pooled, data.aligned(data.seen, rows), True, apart)
 
     def intercepts(self, log_priors):
         return log_priors
@@ -136,7 +136,7 @@ class OneVsRest(Scheme):
 
 
 class TwoClasses(Scheme):
-    """The second class against the first: what every scheme comes to where K = 2."""
+    """The second class against the first: every scheme is this one for K = 2."""
 
     name = "two classes"
     of_classes = False
@@ -221,7 +221,7 @@ class Reference(Scheme):
         return class_against_class(data, pseudo, *self.groups(rows))
 
     def intercepts(self, log_priors):
-        # the reference scores 0: without rows it has, in place of no probability, one that nothing comes down to
+        # the reference scores 0; if it has no rows, a tiny probability in place of 0 keeps the others above it
         return log_ratio(log_priors[self._others], np.maximum(log_priors[[self.reference]], _LEAST))
 
     def class_scores(self, margins):
@@ -244,10 +244,10 @@ class Reference(Scheme):
 
 
 class LabelReference(Scheme):
-    """Each label against one of them, or against the rows without any, which have the number after the last one's.
+    """Each label against one of them, or against the rows without any label, whose index follows the last label's.
 
-    The rows of other labels change nothing: means, dispersion and prior of a row of weights are those of its two
-    groups (Shishkova 2016, 6.1).
+    Rows of other labels have no effect: means, dispersion and prior of a row of weights are those of its two groups
+    (Shishkova 2016, 6.1).
     """
 
     name = "label reference"
@@ -269,7 +269,7 @@ class LabelReference(Scheme):
     def width(self, n_classes):
         return len(self._labels)
 
-    def posed(self, stats, moments):
+    def with_reference(self, stats, moments):
         return stats if self.reference is not None else with_unlabelled(stats, moments)
 
     def groups(self, rows):
@@ -288,7 +288,7 @@ class LabelReference(Scheme):
         return None
 
     def ranking(self, margins):
-        """The margin of each label; a row is the more of the reference, the less its highest margin."""
+        """The margin of each label; that of the reference is the negative of the highest margin."""
         if self.reference is None:
             return margins
         return np.insert(margins, self.reference, -margins.max(axis=1), axis=1)
@@ -305,7 +305,7 @@ class LabelReference(Scheme):
 
 
 class OneVsOne(Scheme):
-    """Every pair of classes; the later one is the positive side. Decision by votes, ties by bounded margins."""
+    """Every pair of classes, the later one on the positive side; decides by votes, and ties by bounded margins."""
 
     name = "ovo"
     has_probabilities = False
@@ -328,13 +328,13 @@ class OneVsOne(Scheme):
         return log_ratio(log_priors[self._later], log_priors[self._earlier])
 
     def class_scores(self, margins):
-        """Votes, and the sum of margins squeezed into a third of a vote, (n, K)."""
+        """Votes, plus the sum of bounded margins scaled to less than a third of a vote, (n, K)."""
         ballot = self.ballot(len(margins))
         ballot.cast(margins, slice(0, margins.shape[1]))
         return ballot.scores()
 
     def ballot(self, n_rows: int) -> Ballot:
-        """Votes of some rows, still to be cast."""
+        """An empty ballot for some rows."""
         return Ballot(n_rows, self._n_classes, self._earlier, self._later)
 
     def judged_by(self, n_classes):
@@ -346,7 +346,7 @@ class OneVsOne(Scheme):
 
 
 class Votes(OneVsOne):
-    """The same where margins come as votes already counted, (n, K)."""
+    """The same for margins that are votes counted before, (n, K)."""
 
     def class_scores(self, margins):
         return margins

@@ -1,22 +1,22 @@
-"""What is read off the scores of classes: the highest, its log-odds, log probabilities."""
+"""Highest score, log-odds and log probabilities of a row's class scores."""
 
 import numpy as np
 from scipy.special import logsumexp
 
 from streamnb.kernels import judge
 
-CACHED = 1 << 14  # numbers of a table that stays in the cache while it is worked on
+CACHED = 1 << 14  # numbers of a table that fits into the cache
 
 
 def top_class(scores: np.ndarray) -> np.ndarray:
-    """The first class of the highest score, of (n, K) or (n, K, G) along axis 1."""
+    """The first class with the highest score, along axis 1 of (n, K) or (n, K, G)."""
     top = np.empty((len(scores), *scores.shape[2:]), np.int64)
     judge.top_class(*((scores, top) if scores.ndim == 3 else (scores[:, :, None], top[:, None])))
     return top
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:
-    """Scores less the log of the sum of their exponentials over the row, (n, K)."""
+    """Scores less the logsumexp of their row, (n, K)."""
     logs, sums = np.empty(scores.shape), np.empty(len(scores))
     judge.below_top(scores, logs)
     judge.row_sums(np.exp(logs), sums)
@@ -25,7 +25,7 @@ def log_softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def log_odds(scores: np.ndarray) -> np.ndarray:
-    """s_y - logsumexp of the others', (n, K), without cancellation."""
+    """s_y - logsumexp of the other scores, (n, K), without cancellation."""
     n_rows, n_classes = scores.shape
     odds, step = np.empty(scores.shape), max(CACHED // n_classes, 1)
     for first in range(0, n_rows, step):
@@ -35,7 +35,7 @@ def log_odds(scores: np.ndarray) -> np.ndarray:
 
 
 def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
-    """The same of few rows, into `odds`."""
+    """Write the log-odds of a few rows into `odds`."""
     top = top_class(scores)
     judge.below_top(scores, odds)
     mass = np.exp(odds)
@@ -51,5 +51,5 @@ def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
 
 
 def log_ratio(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    """The difference of two logs; -inf where the positive side is empty, whatever the other side."""
+    """The difference of two logs; -inf where the positive one is -inf, even if both are."""
     return np.where(np.isneginf(positive), -np.inf, positive - np.where(np.isneginf(positive), 0.0, negative))

@@ -1,4 +1,4 @@
-"""How covariances are shrunk: M = (1 - a) own + a pooled, then (1 - g) M + g (tr M / n) I; and of which columns."""
+"""Covariance shrinkage: M = (1 - a) own + a pooled, then (1 - g) M + g (tr M / n) I."""
 
 import numbers
 from typing import Any
@@ -7,8 +7,8 @@ from streamnb.core import arguments
 from streamnb.rows.preparing import MAPS, NONE
 
 COVARIANCES = ("diagonal", "own", "pooled", "full")
-LEDOIT_WOLF = "ledoit_wolf"  # in place of g: by the rows, without cross-validation
-POOLING = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)  # a, of "auto"
+LEDOIT_WOLF = "ledoit_wolf"  # in place of g: computed from the rows, without cross-validation
+POOLING = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)  # a of "auto"
 TO_SPHERE = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # g
 OF_POOLED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.8)  # g where all classes have one covariance
 MEANING = "(a, g), both from 0 to 1: a of the pooled covariance, then g of a multiple of the unit matrix"
@@ -17,7 +17,7 @@ Point = tuple[float, float | str]  # a number each, or LEDOIT_WOLF for g
 
 
 def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
-    """What to try, as points (a, g); "auto" and None stay what they are."""
+    """Return the points (a, g) to try; "auto" and None are returned unchanged."""
     if given is None:
         return given
     if covariance not in ("pooled", "full"):
@@ -47,7 +47,7 @@ def _is_part(given: Any) -> bool:
 
 
 def _point(given: Any, covariance: str) -> Point:
-    """One point; a number alone is g."""
+    """Check one point; a single number is g."""
     own = 1.0 if covariance == "pooled" else 0.0
     pair = (own, given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else given
     if isinstance(pair, tuple | list) and len(pair) == 2 and pair[1] == LEDOIT_WOLF:
@@ -77,7 +77,7 @@ def points_of(shrinkage: Any, covariance: str) -> tuple[Point, ...]:
 
 
 def as_maps(given: Any, covariance: str) -> str | tuple[str, ...] | None:
-    """Names of maps of the columns to try; "auto" and None stay what they are."""
+    """Return the names of the column maps to try; "auto" and None are returned unchanged."""
     if given is None or (isinstance(given, str) and given == "auto"):
         found: Any = given
     elif isinstance(given, str | list | tuple):

@@ -1,4 +1,4 @@
-"""What smooths: a prior, given or meant by a number, under an estimate; and the probabilities of classes."""
+"""Smoothing: a prior under an estimate, and the class probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +12,15 @@ from streamnb.problem.priors import PRIORS, BetaPrior, DirichletPrior, Prior, Ps
 from streamnb.stats.class_stats import ClassStats
 
 ESTIMATES = ("posterior_mean", "map", "mle")
-EVIDENCE = "evidence"  # the name, in place of a number, of that under which the rows are most probable
+EVIDENCE = "evidence"  # in place of a number: the smoothing under which the rows are most probable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Smoothing:
-    """A prior, given or meant by a number, under an estimate."""
+    """A prior, given as an object or by a number, and an estimate."""
 
     family: Family
-    given: Any  # a float, or a Prior; EVIDENCE where it is only checked
+    given: Any  # a float or a Prior; EVIDENCE where it is only checked
     estimate: str
 
     @classmethod
@@ -32,7 +32,7 @@ class Smoothing:
         n_features: int | None = None,
         n_classes: int | None = None,
     ) -> "Smoothing":
-        """Check what goes together; the numbers are None where they are not known yet."""
+        """Check that family, smoothing and estimate fit; numbers of features and classes may be unknown (None)."""
         arguments.one_of("estimate", estimate, ESTIMATES)
         fitting = conjugate(family)
         if isinstance(smoothing, type) and issubclass(smoothing, Prior):
@@ -67,7 +67,7 @@ class Smoothing:
         return self.estimate == "mle" or (not isinstance(self.given, Prior) and self.given == 0.0)
 
     def mirrored(self) -> "Smoothing":
-        """The same for what values fall short of the highest by."""
+        """The same for k - x in place of x."""
         return replace(self, given=self.given.mirrored()) if isinstance(self.given, BetaPrior) else self
 
     @property
@@ -76,18 +76,18 @@ class Smoothing:
         return not self.none and isinstance(self.given, Prior) and self.given.by_class
 
     def of_columns(self, columns: Any) -> "Smoothing":
-        """The same for some features, a slice or numbers."""
+        """The same for some features, given as a slice or numbers."""
         return replace(self, given=self.given.of_columns(columns)) if isinstance(self.given, Prior) else self
 
     def of_class(self, k: int) -> "Smoothing":
-        """The same where the k-th class has a prior of its own."""
+        """The same for the k-th class, if each class has a prior of its own."""
         if not self.by_class:
             return self
         rows = {name: value[k] if np.ndim(value) == 2 else value for name, value in vars(self.given).items()}
         return replace(self, given=type(self.given)(**rows))
 
     def pseudo(self, mean: np.ndarray, columns: Any, n_features: int) -> Pseudo:
-        """What to add to the sums and counts of a side; `mean` (n_columns,) is the raw mean over all rows."""
+        """Pseudo-sums and -counts of a side; `mean` (n_columns,) is the raw mean over all rows."""
         if self.none:
             return Pseudo(0.0, 0.0)
         pseudo: Sequence[Any]
@@ -95,7 +95,7 @@ class Smoothing:
             pseudo = self.given.pseudo(self.family, columns, n_features)
         else:
             pseudo = self.family.prior(mean, self.given, n_features)
-        if self.by_class:  # a row for each class of both, so that either may be looked up
+        if self.by_class:  # both with a row for each class, for indexing
             tables = [np.atleast_2d(part) for part in pseudo]
             n_classes = max(map(len, tables))
             pseudo = [np.repeat(table, n_classes // len(table), axis=0) for table in tables]
@@ -112,7 +112,7 @@ class Smoothing:
         return self.family.dispersion(stats, scale) if phi is None else phi
 
     def check_mode(self, pseudo: Pseudo, sums: np.ndarray, counts: np.ndarray) -> None:
-        """Refuse classes, sums (K, n_columns) and counts (K,), whose posterior has no mode."""
+        """Refuse sums (K, n_columns) and counts (K,) of classes if a posterior has no mode."""
         if self.estimate != "map" or self.none:
             return
         nowhere = (counts[:, None] + pseudo.count <= 0.0).any()
@@ -128,7 +128,7 @@ def _have() -> str:
 
 
 def class_probabilities(priors: Any, stats: ClassStats, estimate: str) -> np.ndarray:
-    """Class probabilities (K,): as `priors` says, or by the estimate under a Dirichlet prior of them."""
+    """Class probabilities (K,): as given by `priors`, or the estimate under a Dirichlet prior."""
     classes, weight = stats.classes, stats.weight
     if not isinstance(priors, Prior):
         check = arguments.check_label_priors if stats.multilabel else arguments.check_priors

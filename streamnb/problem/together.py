@@ -1,8 +1,8 @@
-"""Dirichlet and beta: densities with several parameters that are fitted together, from the means of several logs.
+"""Dirichlet and beta families, whose parameters are fitted together from means of logarithms.
 
-``ln p(x | a) = ln Gamma(sum a) - sum ln Gamma(a_j) + sum (a_j - 1) ln x_j``: linear in ln x_j, and the means of those
-are ``psi(a_j) - psi(sum a)``. One equation for each parameter, coupled by their sum (Minka, 2000, "Estimating a
-Dirichlet distribution").
+``ln p(x | a) = ln Gamma(sum a) - sum ln Gamma(a_j) + sum (a_j - 1) ln x_j`` is linear in ln x_j, whose means are
+``psi(a_j) - psi(sum a)``: one equation for each parameter, coupled by their sum (Minka, 2000, "Estimating a Dirichlet
+distribution").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.special import digamma, gammaln, polygamma
 from streamnb.problem.families import FAMILIES, inverse_digamma
 from streamnb.problem.family import ABOVE_ZERO, Family
 
-NO_MAXIMUM = 1e-13  # sum exp(mean of ln x_j) nearer to 1 than this is that of rows that are all the same
+NO_MAXIMUM = 1e-13  # rows are all the same if sum exp(mean of ln x_j) is nearer to 1 than this
 
 
 class Together(Family):
@@ -26,7 +26,7 @@ class Together(Family):
     Attributes
     ----------
     second : Family or None
-        That of the other function of x that weights multiply.
+        The family of a second function of x that has weights of its own.
     """
 
     second: ClassVar[Family | None] = None
@@ -34,18 +34,18 @@ class Together(Family):
     lowest = ABOVE_ZERO
 
     def parameters(self, means: np.ndarray, feature: Callable[[int], int]) -> np.ndarray:
-        """The parameters of given means of ln x, (groups, size) both; `feature` of a group, where each has its own."""
+        """The parameters for means of ln x, both (groups, size); `feature` of a group is for messages."""
         lost = np.flatnonzero(np.exp(means).sum(axis=1) > 1.0 - NO_MAXIMUM)
         if lost.size:
             raise ValueError(f"family={self.name!r}: {self.without_maximum(feature(int(lost[0])))}")
         return dirichlet_parameters(means)
 
     def without_maximum(self, feature: int) -> str:
-        """Why there are no most likely parameters, and what to do."""
+        """A message on why no parameters are most likely, and what to do."""
         raise NotImplementedError
 
     def log_normaliser(self, parameters: np.ndarray) -> np.ndarray:
-        """c, (groups,): what the density is divided by, in logs."""
+        """c, (groups,): the log of the normalising constant of the density."""
         return gammaln(parameters).sum(axis=1) - gammaln(parameters.sum(axis=1))
 
 
@@ -127,9 +127,9 @@ def dirichlet_parameters(means: np.ndarray) -> np.ndarray:
     """
 
     def surplus(log_sum: np.ndarray, group: np.ndarray) -> np.ndarray:
-        mine = means[group.astype(np.intp)]
+        own = means[group.astype(np.intp)]
         with np.errstate(over="ignore"):
-            sums = inverse_digamma(digamma(np.exp(log_sum))[..., None] + mine).sum(axis=-1)
+            sums = inverse_digamma(digamma(np.exp(log_sum))[..., None] + own).sum(axis=-1)
         return np.log(sums) - log_sum
 
     groups, size = means.shape

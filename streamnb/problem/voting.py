@@ -1,11 +1,11 @@
-"""Votes of pairs of classes."""
+"""Votes of pairwise models."""
 
 import numpy as np
 import scipy.sparse as sp
 
 
 class Ballot:
-    """Votes of rows for K classes, and the sums of bounded margins that decide between equal ones."""
+    """Votes of rows for K classes, and sums of bounded margins that break ties."""
 
     def __init__(self, n_rows: int, n_classes: int, earlier: np.ndarray, later: np.ndarray):
         self._earlier, self._later = earlier, later
@@ -13,7 +13,7 @@ class Ballot:
         self._confidence = np.zeros_like(self._votes)
 
     def cast(self, margins: np.ndarray, pairs: slice) -> None:
-        """Add the votes of some pairs, margins (n_rows, n_pairs)."""
+        """Add the votes of some pairs, from their margins (n_rows, n_pairs)."""
         later, earlier = (self._sums(classes[pairs]) for classes in (self._later, self._earlier))
         won = margins > 0
         self._votes += (later @ won.T + earlier @ ~won.T).T
@@ -21,10 +21,10 @@ class Ballot:
         self._confidence += ((later - earlier) @ bounded.T).T
 
     def _sums(self, classes: np.ndarray) -> sp.csr_array:
-        """What adds up the pairs of each class, (K, n_pairs)."""
+        """A matrix (K, n_pairs) that sums the pairs of each class."""
         n_pairs = len(classes)
         return sp.csr_array((np.ones(n_pairs), (classes, np.arange(n_pairs))), shape=(self._votes.shape[1], n_pairs))
 
     def scores(self) -> np.ndarray:
-        """Votes and less than a third of a vote."""
+        """Votes, plus less than a third of a vote from the margins."""
         return self._votes + self._confidence / (3.0 * (np.abs(self._confidence) + 1.0))

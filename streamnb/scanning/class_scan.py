@@ -154,7 +154,7 @@ class ClassScan(PassTask):
         return total.with_tables(compact)  # of few rows most cells are empty
 
     def total(self, arrays: Any) -> Any:
-        return persistence.made_again(ClassStats, arrays)
+        return persistence.restored(ClassStats, arrays)
 
     def unpacked(self, total: Any) -> Any:
         """In dense tables, as long as these are not too large."""

@@ -152,7 +152,7 @@ class BayesOnGrid(Contestants):
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """On all folds, the first time."""
         if not self._judged:
-            self._model.fit(*self._given, groups=self._judging.groups, **self._options.of_fit)
+            self._model.fit(*self._given, groups=self._judging.groups, **self._options.fit_options)
             self.report, scores = self._model.report_ + self._model.scoring_report_, judged_grid(self._model)[0]
             point, every = scores.best(self._model.rule), range(self._judging.n_folds)
             cost = 2, self.report.seconds
@@ -199,7 +199,7 @@ class StackOnFolds(OneByOne):
         task, rows = with_folds(ClassScan((), RowOptions()), rows, *how)
         assert task.folding is not None
         stack = clone(self._model)
-        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.of_fit)
+        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.fit_options)
         needs = judging.scorer.needs
         if "probabilities" in needs and not hasattr(stack, "predict_proba"):
             raise ValueError("a scoring needs probabilities, and its second level has none")
@@ -209,7 +209,7 @@ class StackOnFolds(OneByOne):
         return [one.of(sheet.evaluations) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:
-        rows, options = self._encoded.to_fit, self._options.of_fit
+        rows, options = self._encoded.to_fit, self._options.fit_options
         model = clone(self._model).fit(*rows, groups=self._judging.groups, **options)
         self.report = self.report + model.report_
         return self._encoded.finished(model)

@@ -46,7 +46,7 @@ class Part:
         whole, moments = stats, (*family.moments, *(("nonzero",) if idf else ()))
         moments = tuple(dict.fromkeys((family.moment, *moments)))
         self._given = stats.select(columns, moments)
-        stats = scheme.posed(self._given, moments)
+        stats = scheme.with_reference(self._given, moments)
         self.stats, self.family, self.columns = stats, family, columns
         self._scheme, self._smoothing = scheme, smoothing
         self.n_features = stats.n_features

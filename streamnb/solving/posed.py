@@ -47,7 +47,7 @@ class Problem:
         self.feature_weight = check_feature_weight(feature_weight, family, stats.n_features)
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.at_hand = self._too_large(memory_limit)
-        weighed = scheme.posed(stats, ())
+        weighed = scheme.with_reference(stats, ())
         self.seen = weighed.weight > 0
         self.parts = []
         if any(member.covariant for member in family.members):

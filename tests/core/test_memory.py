@@ -65,7 +65,7 @@ def test_rows_begin_where_a_line_does(shape, border, dtype):
 
 
 def test_zeros_lie_beside_each_other_as_long_as_any_of_them_is_there():
-    few, many = memory.zeros(3), memory.zeros(memory.TOGETHER // 8)
+    few, many = memory.zeros(3), memory.zeros(memory.POOL // 8)
     assert few.base is None and many.base is None and not few.any()
     tables = [memory.zeros(90, 100, 2) for _ in range(3)]
     for number, table in enumerate(tables, 1):
@@ -85,7 +85,7 @@ def test_rows_that_are_read_all_over_begin_at_a_line(width, most, moved, monkeyp
     room = memory.aligned(1, 200)[0]
     room[:] = np.arange(200)
     table = room[1 : 1 + 9 * width].reshape(9, width)
-    found = memory.at_a_line(table)
+    found = memory.cache_aligned(table)
     assert np.array_equal(found, table) and found.flags.c_contiguous
     assert (found is not table) == (found.ctypes.data % memory.LINE == 0) == moved
-    assert memory.at_a_line(found) is found
+    assert memory.cache_aligned(found) is found

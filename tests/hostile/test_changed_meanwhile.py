@@ -83,7 +83,7 @@ OTHER = [
 def test_sparse_arrays_that_change_before_they_are_converted(convert, name, after):
     X = sp.coo_array(COUNTS).asformat(name)
     places = X.coords if name == "coo" else (X.indices, X.indptr)
-    for check in ("_check_ends", "_check_range"):
+    for check in ("_check_indptr", "_check_range"):
         after(csr, check, *places)
     assert (convert(X, "X").toarray() == COUNTS).all()
 

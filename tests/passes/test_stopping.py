@@ -11,9 +11,9 @@ X, Y = np.arange(400.0).reshape(100, 4), np.arange(100) % 2
 
 @pytest.fixture
 def asked():
-    stopping.asked.set()
+    stopping.requested.set()
     yield
-    stopping.asked.clear()
+    stopping.requested.clear()
 
 
 def test_a_pass_without_a_checkpoint_ends(asked):
@@ -23,19 +23,19 @@ def test_a_pass_without_a_checkpoint_ends(asked):
 
 def test_a_pass_with_a_checkpoint_keeps_what_is_done_and_goes_on(tmp_path):
     path = tmp_path / "scan.snb"
-    stopping.asked.set()
+    stopping.requested.set()
     try:
         with pytest.raises(stopping.Stopped):
             snb.scan(X, Y, checkpoint=path)
     finally:
-        stopping.asked.clear()
+        stopping.requested.clear()
     assert path.exists()
     assert np.array_equal(snb.scan(X, Y, checkpoint=path).sum, snb.scan(X, Y).sum)
 
 
 def test_a_pass_that_keeps_its_work_is_left_to_it_and_ends_at_its_last_block(asked):
-    with pytest.raises(stopping.Stopped), stopping.once_kept(True):
-        assert stopping.keeping.is_set()
-    assert not stopping.keeping.is_set()
-    with stopping.once_kept(False):
-        assert not stopping.keeping.is_set()
+    with pytest.raises(stopping.Stopped), stopping.checkpointing(True):
+        assert stopping.saving.is_set()
+    assert not stopping.saving.is_set()
+    with stopping.checkpointing(False):
+        assert not stopping.saving.is_set()

@@ -102,7 +102,7 @@ def test_threads_leave_with_what_they_have_where_tables_have_grown_large():
         for number in (5, 6, 7):
             team.add(number)
         found = team.totals()
-        assert len(team._members) < len(team._found)
+        assert len(team._members) < len(team._results)
     assert sum(found) == 1 + 5 + 6 + 7 and len(found) >= 2
     assert threads() == []
 
@@ -116,7 +116,7 @@ def test_a_thread_that_comes_too_late_for_a_block_has_nothing_to_add():
         assert began.wait(60)
         team._join()
         team._blocks.put(None)  # for the one that has just come
-        assert team._found[1].result(60) == []
+        assert team._results[1].result(60) == []
         go_on.set()
         assert team.totals() == [3]
 

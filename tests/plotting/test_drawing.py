@@ -66,10 +66,10 @@ def test_a_legend_is_beside_the_axes_once():
     ax = drawing.axes(None)
     (line,) = ax.plot([0, 1], label="one")
     for title in ("first", "second"):
-        drawing.beside(ax, [line], title)
+        drawing.legend_beside(ax, [line], title)
     assert [legend.get_title().get_text() for legend in ax.figure.legends] == ["second"]
     one, _ = plt.subplots(1, 2)[1]
-    drawing.beside(one, [line])
+    drawing.legend_beside(one, [line])
     assert not one.figure.legends and one.get_legend() is not None
 
 
@@ -128,7 +128,7 @@ def test_what_are_no_axes_or_properties_of_lines_is_refused():
         drawing.axes(plt.subplots(1, 2)[1])
     with pytest.raises(TypeError, match=r"ax is of type int; it should be axes of matplotlib$"):
         drawing.axes(3)
-    drawing.check_of_lines({"lw": 2, "color": "k", "label": "a"})
+    drawing.check_line_properties({"lw": 2, "color": "k", "label": "a"})
     path = snb.solve(snb.scan(np.eye(2), [0, 1]), "poisson", snb.L1([0.0, 1.0]))
     with pytest.raises(TypeError, match="against= is no argument of this display, nor a property of its lines"):
         snb.RegularizationPathDisplay.from_path(path, against="l2")
@@ -138,7 +138,7 @@ def test_axes_make_room_for_names_and_have_whole_numbers_of_what_is_counted():
     figure, (ax, other) = plt.subplots(1, 2)
     ax.set_ylabel("accuracy,\nmean ± standard deviation\nover splits")
     lines = [ax.plot([1, 2], [k, k], label=f"{name}, l2 = {k}")[0] for k, name in enumerate(["poisson", "gaussian"])]
-    drawing.name_ends(ax, lines)
+    drawing.label_ends(ax, lines)
     assert max(text.get_window_extent().x1 for text in ax.texts) < other.get_tightbbox().x0
     assert ax.get_tightbbox().x0 > 0.0
     drawing.log_axis(ax, np.array([2.0, 3.0, 4.0]), whole=True)

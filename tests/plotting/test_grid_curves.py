@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import streamnb as snb
-from streamnb.plotting.grid_curves import curves_of, told
+from streamnb.plotting.grid_curves import curves_of, point_text
 
 rng = np.random.default_rng(2)
 Y = (rng.random((200, 2)) < 0.4).astype(int)
@@ -57,7 +57,7 @@ def test_numbers_of_each_class():
     assert curves["chosen_name"] == f"top_k = {k}, {k} features" and curves["train"] is None
     assert curves["chosen"] == np.abs(np.array([1, 3, 8]) - k).argmin()
     assert "a number for each class" in snb.ScoreDisplay.from_estimator(model).ax_.get_title("left")
-    assert told({"top_k": {"a": 3}, "l2": 0.5}) == "top_k = {'a': 3}, l2 = 0.5"
+    assert point_text({"top_k": {"a": 3}, "l2": 0.5}) == "top_k = {'a': 3}, l2 = 0.5"
 
 
 def test_what_cannot_be_drawn(models):

@@ -37,9 +37,11 @@ def test_the_corner_in_which_curves_differ_is_magnified():
     steep = np.array([0.0, 0.0, 0.1, 1.0]), np.array([0.0, 0.8, 1.0, 1.0])
     display = RocDisplay({"a": steep}, {"a": 0.99}).plot()
     assert display.ax_.get_xlim() == pytest.approx((-0.00125, 0.12625)) and display.ax_.get_ylim()[0] > 0.6
-    assert display.ax_.get_title("left").replace("\n", " ") == "a is told from the others with area 0.990 (magnified)"
+    assert (
+        display.ax_.get_title("left").replace("\n", " ") == "a is separated from the others with area 0.990 (magnified)"
+    )
     assert display.plot(zoom=False).ax_.get_xlim() == (-0.01, 1.01)
     flat = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     display = RocDisplay({"a": steep, "b": flat}, {"a": 0.99, "b": 0.5}).plot()
     assert display.ax_.get_xlim() == display.ax_.get_ylim() == (-0.01, 1.01)
-    assert display.ax_.get_title("left").replace("\n", " ") == "a is told best (area 0.990), b worst (0.500)"
+    assert display.ax_.get_title("left").replace("\n", " ") == "a is separated best (area 0.990), b worst (0.500)"

@@ -15,12 +15,12 @@ Y = rng.integers(0, 2, 60)
 
 
 def test_each_feature_has_its_place_and_each_edge_its_width():
-    parents, told = np.array([-1, 0, 0, 1, -2]), np.array([0.0, 0.2, 0.1, 0.0, 0.0])
-    display = snb.TreeDisplay(list("abcde"), parents, told).plot(colors="black")
+    parents, information = np.array([-1, 0, 0, 1, -2]), np.array([0.0, 0.2, 0.1, 0.0, 0.0])
+    display = snb.TreeDisplay(list("abcde"), parents, information).plot(colors="black")
     places = {label.get_text(): tuple(map(float, label.xy)) for label in display.labels_}
     assert places == {"a": (0.0, 0.0), "c": (1.0, 1.0), "b": (1.0, 2.0), "d": (2.0, 3.0)}
-    assert display.ax_.get_title("left").startswith("a and b tell most")
-    forest = snb.TreeDisplay(list("abcde"), np.array([-1, -1, 1, -1, 2]), told).plot()
+    assert display.ax_.get_title("left").startswith("a and b share most")
+    forest = snb.TreeDisplay(list("abcde"), np.array([-1, -1, 1, -1, 2]), information).plot()
     places = {label.get_text(): tuple(map(float, label.xy)) for label in forest.labels_}
     assert {name: line for name, (_, line) in places.items()} == {"b": 0.0, "c": 1.0, "e": 2.0, "d": 3.0, "a": 4.0}
     chain = snb.TreeDisplay(range(9), np.arange(-1, 8), np.ones(9)).plot()
