@@ -15,7 +15,15 @@ from streamnb.selection.cross_validation import empty_evaluation
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import class_codes
-from streamnb.training.reading import AFTER, FactoredWeights, FewRows, JudgedWeights, ReadSums, ReadTask, judged_scores
+from streamnb.training.reading import (
+    WEIGHTS_KEY,
+    FactoredWeights,
+    JudgedWeights,
+    ReadSums,
+    ReadTask,
+    RowBatch,
+    judged_scores,
+)
 
 LONGEST_BLOCK = 32 << 20  # bytes of rows, which the weights of all models come to the cache for
 
@@ -55,7 +63,7 @@ class Judge:
         """What the models of a fold are judged with, empty."""
         return empty_evaluation(self.scheme, self.classes, self.needs, n_points, self.n_models)
 
-    def labels(self, rows: FewRows) -> Any:
+    def labels(self, rows: RowBatch) -> Any:
         """The labels of rows as evaluations take them."""
         return rows.y if self.scheme.multilabel else class_codes(rows.y, self.classes, rows.chunk.first_row)
 
@@ -121,7 +129,7 @@ class SharedRead(PassTask):
         folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         partial.rows += np.bincount(folds, minlength=self.folding.n_folds)
         for like, of_folds in self._likes():
-            for rows in like.few_rows(block, shared=len(self.models) > 2):
+            for rows in like.batches(block, shared=len(self.models) > 2):
                 for fold in of_folds:
                     self._add(partial, rows, fold, folds[rows.where] == fold)
 
@@ -130,7 +138,7 @@ class SharedRead(PassTask):
         folds = sorted({model.fold for model in self.models})
         return [(self.likes[fold], [fold]) for fold in folds] if self.likes else [(self.like, folds)]
 
-    def _add(self, partial: SharedSums, rows: FewRows, fold: int, held: np.ndarray) -> None:
+    def _add(self, partial: SharedSums, rows: RowBatch, fold: int, held: np.ndarray) -> None:
         """Add few rows to what the models of a fold asked for; those that are held back count nothing in sums."""
         others, own = replace(rows, weight=np.where(held, 0.0, rows.weight)), np.flatnonzero(held)
         margins = []
@@ -161,7 +169,7 @@ class SharedRead(PassTask):
         about = {"the task": self.name, "folding": repr(self.folding), **self.like.about()}
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
         judge |= {"scores": f"{self.judge.factor:g} x what is trained, {self.judge.scheme.name}"}
-        models = {"models": f"{len(self.models)}", f"{AFTER} of the models": digest.hexdigest()[:16]}
+        models = {"models": f"{len(self.models)}", f"{WEIGHTS_KEY} of the models": digest.hexdigest()[:16]}
         ways = [(fold, self.likes[fold].options) for fold in sorted(self.likes)]
         return about | judge | models | ({"ways": repr(ways)} if ways else {})
 
