@@ -20,7 +20,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.grid_scores import GridScores, check_choice
-from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, course_of
+from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
 from streamnb.training.learner import FittedModel
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
@@ -143,7 +143,7 @@ class TrainedClassifierCV(TrainedClassifier):
         self._scores.warn_missing()
         fitted, history = search.fit(self.best_, models), {}
         if "held_out_score" in self._history:
-            history["held_out_score"] = course_of(self._scores, self._point)[: len(fitted.history["seconds"])]
+            history["held_out_score"] = scores_by_read(self._scores, self._point)[: len(fitted.history["seconds"])]
         self._keep(replace(fitted, history=fitted.history | history, report=report + fitted.report))
         self._warn_chosen(fitted)
 
