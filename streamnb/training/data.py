@@ -126,7 +126,7 @@ def start_weights(
 
 
 def read_often(rows: Source, options: RunOptions) -> Source:
-    """Rows for a scan and later reads, whose features are computed once where they fit into memory."""
+    """Rows that are scanned and then read, whose features are made once where they fit into memory."""
     return kept(rows, _bytes_for_rows(options))
 
 
