@@ -54,14 +54,14 @@ class TreeRequest(StepRequest):
         assert isinstance(step, BinEdges | CategoryColumns | None)
         return ChosenColumns.of(step, len(firsts) - 1, np.sort(best))
 
-    def in_words(self, names: Any, n_features: int) -> str | None:
-        asked = super().in_words(names, n_features)
+    def description(self, names: Any, n_features: int) -> str | None:
+        inner = super().description(names, n_features)
         if self.max_features is None:
-            return asked
-        return f"max_features={self.max_features}" + ("" if asked is None else f" and {asked}")
+            return inner
+        return f"max_features={self.max_features}" + ("" if inner is None else f" and {inner}")
 
-    def asked_for(self, step: Any, names: Any) -> str | None:
-        return self.in_words(names, 0 if step is None else step.n_features)
+    def description_of(self, step: Any, names: Any) -> str | None:
+        return self.description(names, 0 if step is None else step.n_features)
 
     def check(self, step: Any) -> None:
         chosen = isinstance(step, ChosenColumns)
