@@ -70,8 +70,8 @@ class DiscreteNB(IncrementalClassifier):
         if stats.closed:  # an open set may still grow into what was given
             self._check_prior(len(stats.classes))
 
-    def _settle(self) -> None:
-        super()._settle()
+    def _finish(self) -> None:
+        super()._finish()
         self._now("class_log_prior_")
 
     def _warn(self) -> None:

@@ -1,4 +1,4 @@
-"""LinearNB: one scan, one set of options, one linear model."""
+"""LinearNB: naive linear Bayes from one scan."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class LinearNB(IncrementalClassifier):
 
     transform = Parameter()
     _takes_indicator = True
-    _columns: ColumnMap | None = None  # what is done to columns before they are summed
+    _columns: ColumnMap | None = None  # the transform of columns before they are summed
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class LinearNB(IncrementalClassifier):
         return isinstance(as_family(self.family), Auto)
 
     def _family(self) -> Family:
-        """The family of the columns that weights are of."""
+        """The family for the columns of the weights."""
         return family_of_columns(self, as_family(self.family))
 
     def _step_request(self) -> StepRequest:
@@ -192,7 +192,7 @@ class LinearNB(IncrementalClassifier):
         return super()._scan(rows, classes, first, options, moments)
 
     def _maps(self, rows: Source, options: RunOptions, folding: Folding | None) -> dict[str, StepsOfFolds]:
-        """The maps of columns that the family tries, learned from the rows."""
+        """The column maps that the family tries, learned from the rows."""
         return learned_maps(as_family(self.family).map_names or [NONE], rows, options, type(self).__name__, folding)
 
     def _check_params(self) -> None:
@@ -275,7 +275,7 @@ class LinearNB(IncrementalClassifier):
         return replace(model, rule=rule.checked(model.classes_, model.scheme, self._weighted.weight > 0))
 
     def _options(self) -> dict[str, Any]:
-        """What `solve` is told beside family and penalty."""
+        """The arguments of `solve` other than family and penalty."""
         names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate", "feature_weight")
         return {name: self._option(name) for name in names}
 
@@ -288,19 +288,19 @@ class LinearNB(IncrementalClassifier):
         return self.penalty
 
     def refit(self, **options: Any) -> Self:
-        """Change parameters, the weights of the classes or the intercept without another look at the data.
+        """Change parameters, the weights of the classes or the intercept, without reading data.
 
         Parameters
         ----------
         **options
             Parameters of the constructor; those not named stay as they are. And:
         class_weight : None, "balanced" or {label: weight}
-            The model of the rows with their weights times that of their class, as if fitted with that
-            ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
-            next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
+            Multiplies the weight of each row by that of its class, as if fitted with this ``sample_weight``.
+            "balanced": the total weight divided by K N_y; labels not named have 1. It holds until the next `fit`, or a
+            `refit` with another one, and is kept as `class_weight_`; `stats_` stays as scanned.
         intercept_shift : float, or one number for each row of `coef_`
-            Added to `intercept_`, such as `balancing_shift` finds. It belongs to the scores of this very model:
-            whatever changes the model next drops it.
+            Added to `intercept_`, such as the result of `balancing_shift`. It is valid for this model only, and dropped
+            by the next change of the model.
 
         Raises
         ------
@@ -315,24 +315,24 @@ class LinearNB(IncrementalClassifier):
         return self
 
     def _predictive(self) -> LinearModel:
-        """The exact predictive distribution; no attribute, whose name alone would have it computed."""
+        """The exact predictive distribution; not a learned attribute, as listing attributes would compute it."""
         if "_predictive" not in self._learned:
-            options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
+            options = {name: self._used_params[name] for name in ("penalty", "estimate", "priors")}
             options["smoothing"] = self._now("smoothing_")
-            if self._settled["feature_weight"] is not None:
+            if self._used_params["feature_weight"] is not None:
                 raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
-            known = self._weighted, self._now("_model"), posteriors.settled_family(self)
+            known = self._weighted, self._now("_model"), posteriors.used_family(self)
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
 
     @learned
-    def _settled(self) -> dict[str, Any]:
-        """The parameters that the model goes by; others that are set wait for refit."""
+    def _used_params(self) -> dict[str, Any]:
+        """The parameters that the model uses; later changes wait for refit."""
         return {**self.get_params(), "penalty": self._penalty()}
 
-    def _settle(self) -> None:
-        super()._settle()
-        self._now("_settled")
+    def _finish(self) -> None:
+        super()._finish()
+        self._now("_used_params")
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -342,8 +342,8 @@ class LinearNB(IncrementalClassifier):
 
     def _to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
-        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
-        other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
+        solved = model is not None and not isinstance(model, UnheldModel)  # an UnheldModel follows from the statistics
+        other = {name: value for name, value in self._used_params.items() if value is not vars(self)[name]}
         return super()._to_state() | {"model": model if solved else None, "settled": None if model is None else other}
 
     @classmethod
@@ -356,23 +356,23 @@ class LinearNB(IncrementalClassifier):
             if not np.array_equal(model.classes_, self.classes_):
                 raise ValueError("the model and the statistics should have the same classes")
             self._learned["_model"] = model
-        if state.get("settled") is not None:  # before 0.2 it was not kept
-            self._learned["_settled"] = {**self.get_params(), **state["settled"]}
+        if state.get("settled") is not None:  # not saved before 0.2
+            self._learned["_used_params"] = {**self.get_params(), **state["settled"]}
         return self
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
-        """Refuse parameters that the model cannot go by; others, set since, wait for refit."""
-        asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
-        asked._check_params()
-        asked._row_options()
-        family = family_of_columns(self, as_family(asked.family))
+        """Raise where the model cannot have used the loaded parameters; those set later wait for refit."""
+        loaded, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
+        loaded._check_params()
+        loaded._row_options()
+        family = family_of_columns(self, as_family(loaded.family))
         for member, _ in family.parts(stats.n_features):
-            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
+            Smoothing.of(member, loaded.smoothing, loaded.estimate, stats.n_features, len(stats.classes))
         if state.get("settled") is not None:
-            asked._check_against(stats)
-            scheme = as_scheme(asked._option("scheme"), stats.classes, asked._option("reference"), stats.multilabel)
-            class_probabilities(asked._option("priors"), stats, asked.estimate)
-            rule = DecisionRule.of(asked._option("loss"), asked._option("threshold"), asked._option("reject_label"))
+            loaded._check_against(stats)
+            scheme = as_scheme(loaded._option("scheme"), stats.classes, loaded._option("reference"), stats.multilabel)
+            class_probabilities(loaded._option("priors"), stats, loaded.estimate)
+            rule = DecisionRule.of(loaded._option("loss"), loaded._option("threshold"), loaded._option("reject_label"))
             if rule is not None:
                 rule.checked(stats.classes, scheme, stats.weight > 0)
 
@@ -389,11 +389,11 @@ class LinearNB(IncrementalClassifier):
 
 
 def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
-    """What an estimator scans of rows that are opened, whose names of columns it remembers."""
+    """The scan of an estimator over opened rows, whose column names it remembers."""
     opened_to_fit(estimator, (rows,))
     return estimator._task(None)
 
 
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:
-    """The parameters that the model was solved with, and the statistics with the weights of the classes."""
-    return estimator._settled, estimator._weighted
+    """The parameters that the model used, and the reweighted statistics."""
+    return estimator._used_params, estimator._weighted

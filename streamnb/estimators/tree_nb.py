@@ -37,7 +37,7 @@ FAMILIES = "bernoulli", "categorical"
 
 @dataclass(frozen=True)
 class TreeRequest(StepRequest):
-    """Bins or values of categories to be learned, of the best features alone where these are limited."""
+    """A request for bins or category values, of the best features only where their number is limited."""
 
     max_features: int | None = None
     options: RowOptions = field(default_factory=RowOptions)
@@ -146,7 +146,7 @@ class TreeNB(IncrementalClassifier):
     transform = Parameter()
     class_count_ = incremental.class_count_
     decision_function = decision_function
-    _of_indicators = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
+    _indicator_advice = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class TreeNB(IncrementalClassifier):
 
     @property
     def _grouped(self) -> bool:
-        """Whether features have several columns, one of them 1 in each row."""
+        """Whether each feature has several indicator columns."""
         return self.family != "bernoulli" or vars(self)["transform"] is not None
 
     def _step_request(self) -> TreeRequest:
@@ -255,7 +255,7 @@ class TreeNB(IncrementalClassifier):
 
     @learned
     def _information(self) -> np.ndarray:
-        """Of each two features that are kept, given the class."""
+        """Mutual information of each pair of kept features, given the class."""
         return trees.informations(self._weighted, _firsts(self._step, self.stats_.n_features))
 
     @learned
@@ -267,7 +267,7 @@ class TreeNB(IncrementalClassifier):
         return TreeColumns(_firsts(self._step, n_columns), trees.spanning_tree(information), self._grouped)
 
     def _levels(self, n_columns: int) -> np.ndarray:
-        """How many values each feature has."""
+        """The number of values of each feature."""
         return np.diff(_firsts(self._step, n_columns)) + (0 if self._grouped else 1)
 
     @learned
@@ -295,11 +295,11 @@ class TreeNB(IncrementalClassifier):
             )
         return super()._ready(X, *beside, labelled=labelled)
 
-    # ---- what it says of itself --------------------------------------------------------------------------------------
+    # ---- attributes --------------------------------------------------------------------------------------------------
 
     @learned
     def coef_(self) -> np.ndarray:
-        """Weights of the columns and their products."""
+        """Weights of the columns and of their products."""
         return self._model.coef_
 
     @learned
@@ -313,7 +313,7 @@ class TreeNB(IncrementalClassifier):
 
     @property
     def _kept(self) -> np.ndarray:
-        """The numbers of the features in the tree."""
+        """Indices of the features in the tree."""
         return self._step.columns if isinstance(self._step, ChosenColumns) else np.arange(self.n_features_in_)
 
     @learned
@@ -335,7 +335,7 @@ class TreeNB(IncrementalClassifier):
 
     @property
     def _indicator_names(self) -> list[Any]:
-        """Names of the columns that are summed."""
+        """Names of the summed columns."""
         return self._names if self._step is None else self._step.names(self._names)  # type: ignore[attr-defined]
 
     @learned
@@ -344,14 +344,14 @@ class TreeNB(IncrementalClassifier):
         return self._columns.names(self._indicator_names)
 
     def drift(self, new: Any, n_features: int = 20) -> Any:
-        """The columns whose shares have moved most from the rows of this model to those of another; reads no data.
+        """The columns whose shares changed most between the rows of this model and other rows; reads no data.
 
         Parameters
         ----------
         new : fitted TreeNB
-            Of the same columns.
+            With the same columns.
         n_features : int
-            How many rows the table has at most.
+            The largest number of rows of the table.
 
         Returns
         -------
@@ -366,9 +366,9 @@ class TreeNB(IncrementalClassifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         if len(self.classes_) > 1:
-            super()._settle()
+            super()._finish()
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -388,6 +388,6 @@ class TreeNB(IncrementalClassifier):
 
 
 def _firsts(step: LearnedStep | None, n_columns: int) -> np.ndarray:
-    """The first column of each feature in the tree, and the number of all."""
+    """The first column of each feature in the tree, then the number of columns."""
     step = step.step if isinstance(step, ChosenColumns) else step
     return np.arange(n_columns + 1) if step is None else step.firsts  # type: ignore[attr-defined]
