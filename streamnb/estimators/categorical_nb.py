@@ -56,7 +56,7 @@ class CategoricalNB(DiscreteNB):
         S and ln p of each feature. Only these two take memory for categories without rows; where there are too many,
         they raise AttributeError with the numbers.
     stats_ : CategoryStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
 
     Examples
     --------

@@ -120,5 +120,5 @@ def explain(self: Any, X: Rows, class_: Any = None, against: Any = None) -> Any:
 
 
 def _kind(model: LinearModel) -> Any:
-    """The module that explains the scores of this model."""
+    """The module that explains such scores."""
     return tables if normals.normals_of(model) is None else normals

@@ -45,7 +45,7 @@ class GaussianNB(IncrementalClassifier):
     epsilon_ : float
         The number added to each variance.
     stats_ : ClassStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
@@ -87,7 +87,7 @@ class GaussianNB(IncrementalClassifier):
             self._dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
         return found
 
-    def _finish(self) -> None:
+    def _settle(self) -> None:
         self._now("_prior"), self._now("_variance")
 
     @learned

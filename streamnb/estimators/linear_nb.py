@@ -49,49 +49,49 @@ class LinearNB(IncrementalClassifier):
     Parameters
     ----------
     family : {"multinomial", "poisson", "bernoulli", "gaussian", "categorical", "auto"}, Family or Mixed
-        Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own,
-        and "auto" those of a table by their kinds; frames in memory are opened by `table` then, as paths always are.
-        The values of columns of `Categorical()` are learned in a pass of their own, as bins are.
+        Distribution of each feature given the class. `Mixed` gives groups of columns their own families; "auto" does so
+        for a table by the kinds of its columns, and opens data frames by `table`, as paths always are. The values of
+        columns of `Categorical()` are learned in a separate pass, like bins.
     penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
-        Two classes make one problem. `predict_proba` does not exist for ovo. Labels of a 2-D y stand against the rows
-        without them, or (reference) against a named one on the rows of the two alone; `predict` then says which labels
-        have a positive score, the column of the reference being 0.
+        Two classes make one problem. `predict_proba` does not exist for ovo. Each label of a 2-D y is compared with the
+        rows without it, or (reference) with a named label on the rows of the two alone; `predict` then returns the
+        labels with a positive score, and the column of the reference is 0.
     reference : label, or snb.UNLABELLED
         The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
     overlap : {"refuse", "keep"}
-        Rows of a 2-D y that bear a label and the reference are an error, or stand on both sides.
+        Whether rows of a 2-D y with both a label and the reference are an error, or count on both sides.
     smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
         none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the training rows are most
-        probable, `smoothing_`. Parameters of priors may have a row for each class.
+        probable, `smoothing_`. Parameters of priors may have one row per class.
     binarize : float
-        For Bernoulli a feature is present where x > binarize.
+        For Bernoulli, a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
-        Applied to each value; of a tuple the steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and
-        `Bins` are learned in a pass of their own before the scan (rows have to be there twice), from the rows of
-        `fit`, and kept and saved with the model, which then takes the raw columns: "quantile_normal" makes each feature
-        normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names are `column_names_`.
+        Applied to each value; a tuple has steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and `Bins`
+        are learned from the rows of `fit` in a separate pass before the scan (X must be readable twice), and saved with
+        the model, which takes raw columns: "quantile_normal" makes each feature normal, Phi^-1(F(x)); `Bins` makes an
+        indicator of each bin, named in `column_names_`.
     normalize : {None, "l1", "l2"}
-        Then each row is divided by its length.
+        After the transform, each row is divided by its length.
     idf : bool
-        Then feature j is multiplied by ln((1 + N) / (1 + df_j)) + 1, from the training rows.
+        After that, feature j is multiplied by ln((1 + N) / (1 + df_j)) + 1, from the training rows.
     estimate : {"posterior_mean", "map", "mle"}
         The mean of the posterior, its mode (for families with a conjugate prior), or maximum likelihood without any
         prior; see `solve`.
     priors : None, "uniform", (K,) or DirichletPrior
-        Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
+        Class probabilities; None: shares of the training weight; with a Dirichlet prior, estimated by `estimate`.
     feature_weight : (n_features,), optional
-        Weighted naive Bayes: the weight of each feature, and what it adds to the intercepts, times a_j >= 0.
+        Weighted naive Bayes: the factor a_j >= 0 of each feature's weight and of its contribution to the intercepts.
     loss : (K, K), optional
-        L[y, s], what deciding class s costs where y is true, in the order of `classes_`: `predict` decides
-        argmin_s sum_y L[y, s] P(y | x) among the classes that have rows, of equal ones the first. Scores and
-        probabilities stay as they are.
+        L[y, s], the cost of predicting s where y is true, in the order of `classes_`: `predict` returns
+        argmin_s sum_y L[y, s] P(y | x) among the classes that have rows; ties go to the first. Scores and
+        probabilities do not change.
     threshold : float, optional
-        `predict` rejects rows whose largest probability is below it, 0 < threshold < 1; with `loss`, rows whose least
-        expected loss is above it.
+        `predict` rejects rows whose largest probability is below it, 0 < threshold < 1; with `loss`, rows whose
+        smallest expected loss is above it.
     reject_label : label
         What `predict` returns for rejected rows; it must not be a class. `score` counts them as wrong.
 
@@ -99,17 +99,17 @@ class LinearNB(IncrementalClassifier):
     ----------
     classes_ : (K,) labels, sorted; of a 2-D y its columns, 0, 1, .. unless `classes` named them
     coef_ : (1, n_features) for two classes; else (K, n_features), (K - 1, ..) for reference, (K(K - 1)/2, ..) for ovo
-        Of a 2-D y (K, n_features) or, where one label is the reference, (K - 1, n_features).
+        For a 2-D y (K, n_features) or, where one label is the reference, (K - 1, n_features).
     intercept_ : one for each row of `coef_`
     stats_ : ClassStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names, or rows whose columns have names.
     encoding_ : TextEncoding, SvmlightEncoding or None
-        How columns were made of texts, or numbered in a file: what predictions do with paths, and with strings.
+        How columns were made from texts or numbered in a file; predictions apply it to paths and strings.
     smoothing_ : float or a prior
-        The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
+        The prior that the model uses: `smoothing`, or the number that "evidence" found.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
 
@@ -330,8 +330,8 @@ class LinearNB(IncrementalClassifier):
         """The parameters that the model uses; later changes wait for refit."""
         return {**self.get_params(), "penalty": self._penalty()}
 
-    def _finish(self) -> None:
-        super()._finish()
+    def _settle(self) -> None:
+        super()._settle()
         self._now("_used_params")
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

@@ -272,7 +272,7 @@ class LinearNBCV(LinearNB):
             self._mapped = mapped if len(mapped) > 1 else {}
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
-            self._finish()
+            self._settle()
             if held_out is not None:
                 self._calibrate(held_out, folded[self.best_.get("map", next(iter(folded)))])
         return self

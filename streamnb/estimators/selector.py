@@ -81,7 +81,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     curve_ : (n_steps, n_folds) float64 or None
         For a search that judges models: the accuracy with 1, 2, .. features on the rows of each fold.
     stats_ : ClassStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
@@ -212,7 +212,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
                 "so that all score alike; of numbers give values='bins'"
             )
 
-    def _finish(self) -> None:
+    def _settle(self) -> None:
         self._now("_ranked")
 
     def _options(self) -> dict[str, Any]:

@@ -72,68 +72,68 @@ class TreeRequest(StepRequest):
 
 @persistence.register
 class TreeNB(IncrementalClassifier):
-    r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of one scan.
+    r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from the sums of one scan.
 
-    Naive Bayes takes features to be independent within a class; here each but one may depend on another one, its
-    parent q(j), too:
+    Naive Bayes takes features to be independent within a class. Here each feature except one may also depend on another
+    feature, its parent q(j):
 
         ln P(x, y) = ln P(y) + sum_j ln p_y(x_j | x_q(j)).
 
-    The parents are the tree of the most information, I(i; j | y) = sum p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y)
-    p(b, y))], over which this has the highest likelihood. An edge is there where rows bear it out: where independent
-    features would rarely have as much information by chance. Scores are linear in the columns of the features and in
-    the products of those of a child and its parent: of n columns of presence, in 2 n - 1 at most.
+    The tree of parents maximises the total information, I(i; j | y) = sum p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y)
+    p(b, y))], and with it the likelihood. An edge is kept only if it is significant: if independent features would
+    rarely have as much information by chance. Scores are linear in the columns of the features and in the products of
+    the columns of a child and its parent: with n columns of presence, in at most 2 n - 1.
 
     Parameters
     ----------
     penalty : None, L1(tau), L2(tau), TopK(k), Separable(derivative, tau) or a sum of them
-        Of columns of presence: (6.2) of Shishkova 2016 for what each feature tells where its parent is absent, and for
-        what it tells where that is present; ``TopK(k)`` keeps k of these weights.
+        For columns of presence: (6.2) of Shishkova 2016 for the weight of each feature where its parent is absent, and
+        for its weight where the parent is present; ``TopK(k)`` keeps k of these weights.
     family : {"bernoulli", "categorical"}
-        Columns of presence, x > binarize, or of numbers of categories 0, 1, .., whose values are learned in a pass of
-        their own before the scan (rows have to be there twice).
+        Columns of presence, x > binarize, or of category numbers 0, 1, .., which are learned in a separate pass before
+        the scan (X must be readable twice).
     transform : None or Bins
-        Bins of each feature, learned in such a pass, too: their number, not the values, is what tells.
+        Bins of each feature, learned in such a pass as well; features are then bins, not values.
     binarize : float
         A feature of "bernoulli" is present where x is above it.
     smoothing : float
-        s of p_y(x_j = a) = (N_yja + s) / (N_y + s L_j), L_j the levels of feature j: as naive Bayes has it. Above 0.
+        s in p_y(x_j = a) = (N_yja + s) / (N_y + s L_j), L_j the levels of feature j, as in naive Bayes. Above 0.
     strength : float or "evidence"
-        N0 of p_y(a | b) = (N_yab + N0 p_y(a)) / (N_yb + N0): pseudo-rows, for each level of the parent, at what naive
-        Bayes has. As it grows, this becomes naive Bayes. "evidence": the number under which the training rows are most
-        probable, which many bins and few rows want; `strength_`.
+        N0 in p_y(a | b) = (N_yab + N0 p_y(a)) / (N_yb + N0): pseudo-rows for each level of the parent, distributed as
+        in naive Bayes, which this approaches as N0 grows. "evidence": the number under which the training rows are most
+        probable, `strength_`; recommended for many bins and few rows.
     significance_level : float or None
-        How often independent features would pass for dependent: an edge (i, j) has 2 N I(i; j | y) above what
-        chi-squared with K (L_i - 1) (L_j - 1) degrees of freedom passes with this probability (Kullback 1959). So few
-        rows and many levels leave several trees, or naive Bayes. Weights count as rows. None: one tree of all features,
-        as Friedman, Geiger and Goldszmidt have it.
+        The probability that independent features pass for dependent: an edge (i, j) needs 2 N I(i; j | y) above the
+        value that chi-squared with K (L_i - 1) (L_j - 1) degrees of freedom exceeds with this probability (Kullback
+        1959). With few rows and many levels, several trees or naive Bayes remain. Weights count as rows. None: one tree
+        of all features, as in Friedman, Geiger and Goldszmidt.
     max_features : int, optional
-        Keep the best so many features by symmetrical uncertainty, which takes a pass more, and leave the others out.
-        The sums take 4 C (C + 1) bytes a class for C columns, of bins and values those of all features together.
+        Keep only this many features, the best by symmetrical uncertainty, which takes one more pass. The sums take
+        4 C (C + 1) bytes per class for C columns; bins and category values of all features count as columns.
     priors : None, "uniform" or (K,)
         Class probabilities in the order of `classes_`; None: shares of the training weight.
 
     Attributes
     ----------
     parents_ : (`n_features_in_`,) int
-        The parent of each feature; -1 of roots, -2 of features that were left out.
+        The parent of each feature; -1 for roots, -2 for features that were left out.
     edges_ : pandas.DataFrame
-        A row for each feature with a parent: "parent", "child" (their names, or x0, x1, ..) and "information", in nats.
+        One row for each feature with a parent: "parent", "child" (names, or x0, x1, ..) and "information", in nats.
     coef_ : (1, n_columns) for two classes; else (K, n_columns)
         Weights of the columns named in `column_names_`, such as "age in (30, inf)" and "age in (30, inf) & owns=1".
     intercept_ : one for each row of `coef_`
     strength_ : float
     classes_, class_count_, stats_, report_, n_features_in_, feature_names_in_
-        As of `GaussianNB`; ``stats_.gram_above`` are the sums.
+        As of `GaussianNB`; the sums are ``stats_.gram_above``.
 
     Notes
     -----
-    `snb.TreeDisplay.from_estimator` draws the tree. Of equal edges (informations rounded to 2^-40) the one of the
-    lowest features is taken, so that the tree does not depend on how rows were cut.
+    `snb.TreeDisplay.from_estimator` draws the tree. Ties between edges (information rounded to 2^-40) go to the lowest
+    features, so that the tree does not depend on how rows are cut into blocks.
 
     Examples
     --------
-    What naive Bayes cannot see at all, y = 1 where just one of two features is present:
+    An exclusive or, which naive Bayes cannot learn: y = 1 where exactly one of two features is present.
 
     >>> import streamnb as snb
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
@@ -366,9 +366,9 @@ class TreeNB(IncrementalClassifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def _finish(self) -> None:
+    def _settle(self) -> None:
         if len(self.classes_) > 1:
-            super()._finish()
+            super()._settle()
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""Trains a model without each fold in shared reads, and calibrates by such models."""
+"""Trains models without each fold in shared reads, and calibrates by them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Chooses penalties and the number of reads by cross-validation, with models of all folds in shared reads.
+"""Chooses penalties and the number of reads by models of all folds that share reads.
 
 Each read advances every open model by one step and judges its current weights on the rows of its fold. The score is
 therefore known after every read, and the number of reads is a hyperparameter like the penalties, as early stopping
