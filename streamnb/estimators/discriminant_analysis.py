@@ -293,9 +293,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     """Quadratic discriminant analysis: normal rows with a covariance for each class.
 
-    ``ln P(y) - (ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, like scikit-learn's class of this name
-    (version 1.8 and later, which divides covariances by the number of rows), from one scan of rows of any kind and
-    size.
+    ``ln P(y) - (ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, like scikit-learn's class (version 1.8 and
+    later, which divides covariances by the number of rows), from one scan of rows of any kind and size.
 
     Parameters
     ----------
