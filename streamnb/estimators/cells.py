@@ -1,4 +1,4 @@
-"""What a classifier says of cells, or of any rows with named features: markers of classes, and columns of AnnData."""
+"""Markers of classes, and predictions written to AnnData."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def model_of_sets(self: Any, members: np.ndarray, names: np.ndarray | None = Non
 def predictive(self: Any) -> LinearModel:
     """Not defined; raises."""
     name = type(self).__name__
-    raise ValueError(f"predictive=True is of one distribution a class; {name} should be asked without it")
+    raise ValueError(f"predictive=True needs one distribution per class; leave it out for {name}")
 
 
 def sklearn_tags(self: Any) -> Any:

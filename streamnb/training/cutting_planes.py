@@ -233,8 +233,8 @@ class CuttingPlanesMethod(Method):
     def unconverged(self, trained: Trained, tol: float, allowed: int, max_passes: int) -> str:
         what = f"max_passes={allowed}" if allowed == max_passes else f"the {allowed} allowed"
         return (
-            f"{what} reads were spent: the objective may be {trained.left:.3g} above the least, and tol={tol:g} of it "
-            "is asked for; the model is usable, a smaller C takes fewer reads"
+            f"{what} reads were spent: the objective may be {trained.left:.3g} above its minimum, more than "
+            f"tol={tol:g} of it; the model is usable, a smaller C takes fewer reads"
         )
 
     def warm_started(self, outcomes: Sequence[Any]) -> "CuttingPlanesMethod":

@@ -117,7 +117,7 @@ def start_weights(
     quadratic = getattr(model, "quadratic", False)
     linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
     if not linear or not same_scale or model.options != options:
-        raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
+        raise ValueError(f"start={model!r} should be linear in x, with the same transform, normalize and idf")
     start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
     if not np.isfinite(start).all():
         raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
