@@ -1,4 +1,4 @@
-"""Bins: numbers become indicators of the bin that they lie in, learned in one pass."""
+"""Bins: encodes each value as the bin that it lies in; bins are learned in one pass."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from streamnb.stats.value_counts import ValueCells, ValueCounts
 
 @persistence.register
 class Bins(LearnsBins, TransformerMixin, BaseEstimator):
-    """A column for each bin of each feature: 1 where the value lies in it, else 0.
+    """One column for each bin of each feature: 1 where the value lies in the bin, else 0.
 
-    With `LinearNB("bernoulli")` behind it this is naive Bayes with a histogram of each feature in each class, which
-    asks nothing of the shape of distributions.
+    Followed by `LinearNB("bernoulli")` this is naive Bayes with a histogram of each feature in each class, which makes
+    no assumption about the shape of distributions.
 
     Parameters
     ----------
     n_bins : int
-        Bins of each feature, at least 2. A feature of no more distinct values has a bin for each of them.
+        Bins of each feature, at least 2. A feature with no more distinct values has one bin per value.
     strategy : {"quantile", "uniform"}
-        Bins of about as many rows each, or of one width between the least and the largest value.
+        Bins of about equal numbers of rows, or of equal width between the smallest and the largest value.
     edges : list of numbers, or a list for each feature, optional
-        Inner borders, rising, in place of learned ones: m of them make m + 1 bins.
+        Inner borders, ascending, in place of learned ones: m of them make m + 1 bins.
     missing : {"auto"} or bool
         Whether a feature has one more bin, the last, for missing values (NaN): "auto" where `fit` has seen any; True
         in every feature, False in none. NaN in a feature without such a bin is refused.
@@ -42,9 +42,9 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     edges_ : list of (n_edges,) float64
-        Inner borders of the bins of each feature; bin i holds what is above border i - 1 and at most border i.
+        Inner borders of the bins of each feature; bin i holds values above border i - 1 and up to border i.
     precision_ : (n_features,) float64
-        How far a learned quantile may lie above the true one, as a share of its size; 0 where it is exact.
+        Largest relative error of a learned quantile, which is never below the true one; 0 where it is exact.
     missing_ : (n_features,) bool
         Which features have a bin for missing values.
     n_features_in_ : int
@@ -55,13 +55,12 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    One pass counts the values of each feature, those that agree in their leading bits together, so few bits that at
-    most 4,096 different ones are left; the counts add up, and are the same for any order of rows, threads and workers.
-    A quantile is the true one, ``np.quantile(x, q, method="inverted_cdf")``, rounded up to the last number of its cell:
-    exactly that of a feature of at most 4,096 distinct values, and of others less than 2 b / 4,096 of its size above
-    it, b the number of powers of two between which the values of the feature lie, of either sign. The border is half
-    way from there to the next values, so that a value stays in its bin when it comes in another precision. It takes up
-    to 64 kB a feature.
+    One pass counts the values of each feature in cells of values that agree in their leading bits, with so few bits
+    that at most 4,096 cells remain. Counts add up and are the same for any order of rows, threads and workers. A
+    quantile is the true one, ``np.quantile(x, q, method="inverted_cdf")``, rounded up to the last number of its cell.
+    It is exact for a feature with at most 4,096 distinct values; for others its relative error is below 2 b / 4,096,
+    where b is the number of powers of two, of either sign, that the values span. The border lies half way to the next
+    values, so that a value stays in its bin when it is stored in another precision. Up to 64 kB per feature are needed.
 
     Examples
     --------
@@ -96,7 +95,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n_rows, n_features)
-            Anything that `scan` takes, a stream of chunks too; dense rows may have NaN.
+            Anything that `scan` takes, including a stream of chunks; dense rows may contain NaN.
         y : ignored
         progress, n_threads, memory_limit, client, checkpoint
             As in `scan`.
@@ -112,7 +111,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """
         self._check_params()
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-        rows = opened(X, labelled=False, look=lambda given: self._look(given, True))
+        rows = opened(X, labelled=False, look=lambda given: self._check_names(given, True))
         counts, report = run(ValueScan(options.memory_limit), rows, options)
         self._bins = self.learned(counts)
         exact = self.edges is not None or self.strategy == "uniform"
@@ -121,7 +120,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         return self
 
     def learned(self, counts: ValueCounts) -> BinEdges:
-        """The borders, from how often values occur; parameters and values are checked."""
+        """The borders, from counts of values; checks parameters and values."""
         self._check_params()
         learned = BinEdges.learned(counts, self.n_bins, self.strategy, self.missing)
         if not self._auto and not self.missing and counts.missing.any():
@@ -134,7 +133,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         return learned if given is None else BinEdges(given.edges, learned.missing)
 
     def check_for(self, n_features: int) -> None:
-        """Refuse parameters that are wrong for so many features."""
+        """Raise where parameters do not fit this number of features."""
         self._check_params()
         check_edges(self.edges, n_features)
 
@@ -148,8 +147,8 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
     def _auto(self) -> bool:
         return isinstance(self.missing, str)
 
-    def _look(self, given: Any, reset: bool) -> None:
-        """Let scikit-learn remember or compare the names of columns."""
+    def _check_names(self, given: Any, reset: bool) -> None:
+        """Let scikit-learn store or check the names of columns."""
         check_features(self, given, reset=reset)
 
     @property
@@ -171,24 +170,24 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         Returns
         -------
         (n_rows, n_columns) SciPy CSR
-            Of float64, n_features ones in each row; of Dask a lazy array of such blocks.
+            float64, with n_features ones in each row; for Dask a lazy array of such blocks.
         """
         check_is_fitted(self, "_bins")
-        rows = opened(X, labelled=False, look=lambda given: self._look(given, False))
+        rows = opened(X, labelled=False, look=lambda given: self._check_names(given, False))
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return matrix(self._bins, rows)
 
     def rows(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Source:
-        """Rows whose columns are bins, made as the rows are read: what a scan, a fit or a prediction takes as X.
+        """Rows whose columns are bins, computed as the rows are read; an X for scans, fits and predictions.
 
-        `transform` makes a matrix of all rows; this one makes each block while it is read, from stores, streams and
-        Dask arrays of any size, and again with each pass.
+        `transform` returns a matrix of all rows. This method bins each block when it is read, from stores, streams and
+        Dask arrays of any size, and again in each pass.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `scan`; y and weights go here, with the rows.
+            As in `scan`; give y and weights here, with the rows.
 
         Examples
         --------
@@ -199,7 +198,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         [1, 0]
         """
         check_is_fitted(self, "_bins")
-        rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._look(given, False))
+        rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._check_names(given, False))
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return prepared(self._bins, rows, y, sample_weight, labelled=False)

@@ -1,4 +1,4 @@
-"""Categorical naive Bayes: counts of each category from one scan, sparse where category 0 is what is not stored."""
+"""Categorical naive Bayes, from counts of each category in one scan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.sparse_tables import LARGE
 
 UNSEEN = ("error", "ignore", "smooth")
-COPIES = 3  # of a table, at least, that making another of it takes
+COPIES = 3  # computing with a table takes memory for at least so many copies of it
 
 
 @persistence.register
@@ -31,8 +31,8 @@ class CategoricalNB(DiscreteNB):
     """Categorical naive Bayes: ``ln P(x, y) = ln P(y) + sum_j ln p_y(x_j)``, as scikit-learn's of this name.
 
     With ``p_y(x_j = c) = (S_yjc + alpha) / (N_y + alpha C_j)``, S_yjc the weight of the rows of a class with category
-    c = 0, 1, .., C_j - 1. X may be sparse: what is not stored is category 0. Values that are not whole numbers are
-    cut off, as in scikit-learn, but with a warning.
+    c = 0, 1, .., C_j - 1. X may be sparse: values that are not stored are category 0. Other than whole numbers are
+    truncated, as in scikit-learn, but with a warning.
 
     Parameters
     ----------
@@ -43,20 +43,20 @@ class CategoricalNB(DiscreteNB):
     min_categories : int or (n_features,) of int, optional
         C_j is at least this, whatever the data.
     unseen : {"error", "ignore", "smooth"}
-        What predicting does with a category not below C_j: raise ValueError, as scikit-learn raises IndexError;
-        leave the feature out of the row's scores; or take it as a category of no rows, ``alpha / (N_y + alpha C_j)``.
+        How predictions treat a category of C_j or above: raise ValueError, where scikit-learn raises IndexError; leave
+        the feature out of the row's scores; or score it as a category without rows, ``alpha / (N_y + alpha C_j)``.
 
     Attributes
     ----------
     classes_, class_count_, class_log_prior_, report_, n_features_in_, feature_names_in_
         As in `MultinomialNB`.
     n_categories_ : (n_features,) int
-        C. Categories of rows that were forgotten stay.
+        C. Categories of forgotten rows still count.
     category_count_, feature_log_prob_ : list of (K, C_j)
-        S and ln p of each feature. They alone take memory for categories that have no rows: where these are too many,
-        asking for them is an AttributeError with the numbers.
+        S and ln p of each feature. Only these two take memory for categories without rows; where there are too many,
+        they raise AttributeError with the numbers.
     stats_ : CategoryStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class CategoricalNB(DiscreteNB):
         n_classes, n = len(self.classes_), sum(self.n_categories_.tolist())
         n_bytes, limit = COPIES * 8 * n_classes * n, memory.allowed(self._memory_limit)
         if n_bytes > max(LARGE, limit):
-            raise AttributeError(  # which hasattr and dir pass over
+            raise AttributeError(  # hidden from hasattr and dir
                 f"category_count_ and feature_log_prob_ of {n_classes:,} classes and {n:,} categories would take "
                 f"{memory.size(n_bytes)} to make, and memory_limit allows {memory.size(limit)}; n_categories_, stats_ "
                 "and predictions take memory for those categories alone that have rows"
@@ -150,7 +150,7 @@ class CategoricalNB(DiscreteNB):
         zeros = present[:, starts]
         absent = np.repeat(zeros, sizes, axis=1)
         if self.unseen == "ignore":
-            present[:, starts + sizes - 1] = 0.0  # the last stands for those that are none of the categories
+            present[:, starts + sizes - 1] = 0.0  # the last column is for values that are none of the categories
         known = self.n_categories_ if self.unseen == "error" else None
         odds = OddsModel.of(self.classes_, present, absent, sums_of_logs(zeros), self.class_log_prior_)
         return CategoryModel(
@@ -177,11 +177,11 @@ class CategoricalNB(DiscreteNB):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CategoryModel(LinearModel):
-    """A linear model of categories; `slots` says which columns of weights are whose."""
+    """A linear model of categories; `slots` maps them to columns of weights."""
 
     odds: OddsModel
     slots: Slots
-    known: np.ndarray | None  # how many categories a feature may hold, where more are an error
+    known: np.ndarray | None  # numbers of known categories by feature, if unseen ones are an error
 
     @property
     def n_features(self) -> int:

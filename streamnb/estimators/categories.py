@@ -1,4 +1,4 @@
-"""Which category a row has of each feature, and how often each occurs in a class: in memory that goes with these."""
+"""Categories of rows, and their counts by class in memory proportional to those that occur."""
 
 import math
 import warnings
@@ -20,12 +20,12 @@ from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
 _WHO = "CategoricalNB (input X)"
 MOST = 2**31 - 1  # the highest category
-FEW = 1 << 22  # cells of tables that may be dense, however empty
-EMPTY = 16  # larger ones are sparse where that is this many times as many cells as may hold something
-_BITS = 31  # of a category, as `MOST` has them
+FEW = 1 << 22  # cells of a table that is dense even where mostly empty
+EMPTY = 16  # larger tables are sparse where they have this many times as many cells as can be nonzero
+_BITS = 31  # of a category number, as in `MOST`
 
 
-# ---- cells: which category a row has of a feature --------------------------------------------------------------------
+# ---- cells: the categories of rows -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class Cells:
 
     @classmethod
     def of(cls, chunk: Chunk, survey: Any) -> Self:
-        """The cells of a block; values should number the categories."""
+        """The cells of a block, whose values are category numbers."""
         Domain(_WHO, 0.0, MOST).check(chunk, survey)
         if not survey.whole:
             position = int(np.flatnonzero(chunk.stored % 1)[0])
@@ -56,13 +56,13 @@ class Cells:
         return cls(matrix.data.astype(np.int64), matrix.indices, matrix.indptr, chunk.shape[1])
 
     def sizes(self) -> np.ndarray:
-        """Number of categories of each feature, the highest of these rows counted, (n_features,)."""
+        """Highest category of each feature in these rows plus 1, (n_features,)."""
         sizes = np.ones(self.n_features, np.int64)
         np.maximum.at(sizes, self.features, self.categories + 1)
         return sizes
 
     def one_hot(self, sizes: np.ndarray, first_row: int) -> tuple[Chunk, Any]:
-        """A block with sizes[j] columns for feature j and 1 in that of its category, in the last if there is none."""
+        """A one-hot block with sizes[j] columns for feature j; the last of them is for unknown categories."""
         columns = _starts(sizes)[self.features] + np.minimum(self.categories, sizes[self.features] - 1)
         return self.placed(columns, int(sizes.sum()), first_row)
 
@@ -71,7 +71,7 @@ class Cells:
         return csr_chunk(None, columns, self.indptr, n_columns, first_row)
 
     def check_below(self, known: np.ndarray, first_row: int) -> None:
-        """Refuse categories that were never seen."""
+        """Raise where rows have unseen categories."""
         strangers = np.flatnonzero(self.categories >= known[self.features])
         if strangers.size:
             cell = strangers[0]
@@ -85,16 +85,16 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The columns of a model: of each feature its categories and, last, one for what is none of them.
+    """The columns of a model: for each feature its categories and, last, one for values that are none of them.
 
-    Where few categories have rows, these and category 0 alone have columns of their own, `seen`, and one behind them
-    stands for all others.
+    Where few categories have rows, only these and category 0 have their own columns, `seen`, and the next column stands
+    for all others.
 
     Attributes
     ----------
     n_categories : (n_features,) int
     seen : (n,) int, optional
-        What `_numbered` makes of the categories with columns of their own, sorted.
+        The `_category_ids` of the categories with their own columns, sorted.
     """
 
     n_categories: np.ndarray
@@ -112,7 +112,7 @@ class Slots:
         starts, last = _starts(self.sizes)[features], self.n_categories[features]
         if self.seen is None:
             return starts + np.minimum(categories, last)
-        numbers = _numbered(features, categories)
+        numbers = _category_ids(features, categories)
         at = np.minimum(np.searchsorted(self.seen, numbers), len(self.seen) - 1)
         others = starts + self.sizes[features] - np.where(categories < last, 2, 1)
         return np.where(self.seen[at] == numbers, at + 2 * features.astype(np.int64), others)
@@ -122,18 +122,18 @@ class Slots:
         return cells.placed(self.columns(cells.features, cells.categories), int(self.sizes.sum()), first_row)
 
 
-def _numbered(features: np.ndarray, categories: np.ndarray) -> np.ndarray:
-    """A number for each category of each feature, in their order."""
+def _category_ids(features: np.ndarray, categories: np.ndarray) -> np.ndarray:
+    """One number for each category of each feature, in their order."""
     return features.astype(np.int64) << _BITS | categories
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
-    """Where the columns of each feature begin."""
+    """The first column of each feature."""
     return np.cumsum(sizes) - sizes
 
 
 def is_wide(n_classes: int, sizes: np.ndarray, n_cells: int) -> bool:
-    """Whether a table of so many classes and categories would be large, and mostly empty with so many cells."""
+    """Whether a table of these classes and categories would be large and mostly empty, with `n_cells` in use."""
     return n_classes * float(sizes.sum(dtype=np.float64)) > max(FEW, EMPTY * n_cells)
 
 
@@ -143,14 +143,14 @@ def is_wide(n_classes: int, sizes: np.ndarray, n_cells: int) -> bool:
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryStats:
-    """Weight of each category of each feature in each class; values that merge and subtract, as `ClassStats` do.
+    """Weight of each category of each feature in each class; merges and subtracts like `ClassStats`.
 
     Attributes
     ----------
     sizes : (n_features,) int
-        Number of categories seen of each feature.
+        Number of categories of each feature.
     sums : ClassStats
-        Its features are the categories, sizes[j] for feature j, category 0 first and not counted.
+        Its features are the categories, sizes[j] for feature j; category 0 comes first and is not counted.
     """
 
     sizes: np.ndarray
@@ -214,7 +214,7 @@ class CategoryStats:
         return np.maximum(self.sizes, other.sizes)
 
     def laid_out(self, sizes: np.ndarray) -> "CategoryStats":
-        """The same with room for other numbers of categories; those beyond are dropped."""
+        """The same with other numbers of categories; categories beyond them are dropped."""
         if np.array_equal(sizes, self.sizes):
             return self
         wide, table = self.is_wide(sizes), self.sums.table("sum")
@@ -238,7 +238,7 @@ class CategoryStats:
         return self._with(sizes, replace(table, hi=placed(table.hi), lo=lo))
 
     def is_wide(self, sizes: np.ndarray) -> bool:
-        """Whether a dense table with so many categories would be large, and mostly empty."""
+        """Whether a dense table with these numbers of categories would be large and mostly empty."""
         return is_wide(len(self.classes), sizes, 0) and is_wide(len(self.classes), sizes, self._n_cells())
 
     def _n_cells(self) -> int:
@@ -256,12 +256,12 @@ class CategoryStats:
         return CategoryStats(sizes, replace(self.sums, tables=tables, n_features=table.shape[1]))
 
     def slots(self, n_categories: np.ndarray) -> Slots:
-        """The columns of a model with so many categories: all of them, or where these are too many those with rows."""
+        """The columns of a model with these numbers of categories: all, or those with rows where all are too many."""
         if not self.is_wide(n_categories):
             return Slots(n_categories)
         every = np.arange(self.n_features)
-        seen = _numbered(*self._places(_sparse(self.sums.table("sum"))))
-        return Slots(n_categories, np.union1d(seen, _numbered(every, 0 * every)))
+        seen = _category_ids(*self._places(_sparse(self.sums.table("sum"))))
+        return Slots(n_categories, np.union1d(seen, _category_ids(every, 0 * every)))
 
     def counts_in(self, slots: Slots) -> np.ndarray:
         """Weight of every column of a model, (K, sum of their sizes)."""
@@ -272,7 +272,7 @@ class CategoryStats:
         return self._with(slots.sizes, moved.dense()).counts()
 
     def counts(self) -> np.ndarray:
-        """Weight of every category of every feature, (K, sum of sizes): category 0 is what others leave."""
+        """Weight of every category of every feature, (K, sum of sizes); category 0 gets the rest of the weight."""
         counts = self.sums.sum.copy()
         starts = _starts(self.sizes)
         table, weight = (self.sums.tables[name].dense() for name in ("sum", "weight"))
@@ -285,14 +285,14 @@ class CategoryStats:
             for start, size in zip(starts, self.sizes, strict=True):
                 others = slice(start + 1, start + size)
                 rest = math.fsum([*total, *-hi[others], *-lo[others]])
-                counts[k, start] = rest if rest > 2.0**-90 * n[0] else 0.0  # less is what pairs cannot hold
+                counts[k, start] = rest if rest > 2.0**-90 * n[0] else 0.0  # a smaller rest is rounding of the pairs
         return counts
 
     def _to_state(self) -> dict[str, Any]:
         return self.arrays()
 
     def arrays(self) -> dict[str, Any]:
-        """All of it by name."""
+        """All arrays by name."""
         return {"sizes": self.sizes, "sums": self.sums}
 
     @classmethod
@@ -308,16 +308,16 @@ def _sparse(table: AnyTable) -> SparseTable:
 
 
 class CategoryAccumulator:
-    """Sums one-hot rows into tables with room for the categories so far; where there are more, it starts new ones.
+    """Sums one-hot rows into tables with capacity for the categories so far; further ones start new tables.
 
-    They are sparse while the categories are many and mostly empty. `new` makes an accumulator of either kind.
+    Tables are sparse if categories are many and mostly empty. `new` makes an accumulator of either kind.
     """
 
     def __init__(self, new: Callable[[bool], Accumulator]):
         self._new, self._wide = new, False
         self._sums = new(False)
         self._n_classes, self._touched = 2, 0
-        self._sizes = self._room = np.zeros(0, np.int64)
+        self._sizes = self._capacity = np.zeros(0, np.int64)
         self._outgrown: CategoryStats | None = None
 
     @property
@@ -329,30 +329,31 @@ class CategoryAccumulator:
         """Add one block of rows; y (n_rows,), weight (n_rows,) or None for 1 each."""
         sizes = cells.sizes()
         if not len(self._sizes):
-            self._sizes = self._room = sizes
+            self._sizes = self._capacity = sizes
         row_checks.check_n_features(cells.n_features, len(self._sizes))
         self._sizes = np.maximum(self._sizes, sizes)
         self._touched += len(cells.categories)
-        room = self._room
-        if (sizes > room).any():
-            room = np.where(self._sizes > room, 2 ** np.ceil(np.log2(self._sizes)).astype(np.int64), room)  # rarely
-        self._make_room(room)
-        self._sums.add(*cells.one_hot(self._room, first_row), y, weight)
+        capacity = self._capacity
+        if (sizes > capacity).any():
+            powers = 2 ** np.ceil(np.log2(self._sizes)).astype(np.int64)  # so that new tables are rare
+            capacity = np.where(self._sizes > capacity, powers, capacity)
+        self._reserve(capacity)
+        self._sums.add(*cells.one_hot(self._capacity, first_row), y, weight)
 
-    def _make_room(self, room: np.ndarray) -> None:
-        """Start new tables, where those so far lack room for the categories or are of the wrong kind."""
+    def _reserve(self, capacity: np.ndarray) -> None:
+        """Start new tables where the current ones lack capacity or are of the wrong kind."""
         self._n_classes = max(self._n_classes, self._sums.n_groups)
-        wide = is_wide(self._n_classes, room, self._touched)
-        if wide == self._wide and np.array_equal(room, self._room):
+        wide = is_wide(self._n_classes, capacity, self._touched)
+        if wide == self._wide and np.array_equal(capacity, self._capacity):
             return
         if self._sums.n_features is not None:
             self._outgrown = self._total()
-        self._sums, self._room, self._wide = self._new(wide), room, wide
+        self._sums, self._capacity, self._wide = self._new(wide), capacity, wide
 
     def _total(self) -> CategoryStats:
-        stats = CategoryStats(self._room, self._sums.finish())
+        stats = CategoryStats(self._capacity, self._sums.finish())
         return stats if self._outgrown is None else self._outgrown + stats
 
     def finish(self) -> CategoryStats:
-        """The statistics; the accumulator is spent."""
+        """The statistics; the accumulator cannot be used again."""
         return self._total().laid_out(self._sizes)

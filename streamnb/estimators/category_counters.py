@@ -1,4 +1,4 @@
-"""CategoryCounters: categories become what is known of the classes of each, out of fold for the rows of training."""
+"""CategoryCounters: target encoding of categories, out of fold for the rows of training."""
 
 from __future__ import annotations
 
@@ -37,35 +37,35 @@ LOO = (
 
 @persistence.register
 class CategoryCounters(TransformerMixin, BaseEstimator):
-    """Categories become the shares of the classes among the rows that have them: target encoding.
+    """Target encoding: replaces categories by the class shares of the rows that have them.
 
     A value u of a column becomes a number for each class k,
 
     ``g_k(u) = (T(u, k) + c_k) / (sum_k T(u, k) + sum_k c_k)``,
 
-    T(u, k) the weight of the rows of class k with that value. `transform` counts all rows of training;
-    `fit_transform`, for these rows themselves, counts for each row those of other folds, as what a model learns from
-    codes that know the row's own class is worth nothing for new rows.
+    where T(u, k) is the weight of the rows of class k with that value. `transform` counts all rows of training.
+    `fit_transform` encodes these rows themselves, each by the rows of other folds: codes that include a row's own class
+    leak it, and a model trained on them would fail on new rows.
 
     Parameters
     ----------
     c : float, dict {label: float}, "prior", ("prior", float) or list of these
-        Pseudo-counts of each class; ``("prior", s)`` is s times the shares of the classes in the rows that are counted,
-        as ``TargetEncoder(smooth=s)`` of scikit-learn, "prior" the same with s = 1. A list makes columns for each.
+        Pseudo-counts of each class; ``("prior", s)`` is s times the class shares of the counted rows, as scikit-learn's
+        ``TargetEncoder(smooth=s)``, and "prior" is the same with s = 1. A list makes columns for each entry.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row of training, numbered from 0.
     pairs : bool or list of (int, int)
-        Count pairs of columns as columns of their own, behind the others: all pairs, or those named by number.
+        Count pairs of columns as further columns after the others: all pairs, or those given by index.
     min_count : float
-        Values that weigh less in all rows are counted together, and stand for values that were never seen.
+        Values with less weight in all rows are counted together, and stand for unseen values.
     hash_bits : int, optional
-        Put values into 2^hash_bits buckets for each column: memory is bounded, and values that meet are taken for one.
+        Hash values into 2^hash_bits buckets per column: memory is bounded, and colliding values count as one.
     raw, log_odds : bool
-        Give the counts T(u, k), and ``ln g_k / (1 - g_k)``, besides.
+        Add columns for the counts T(u, k), and for ``ln g_k / (1 - g_k)``.
     thresholds : list of floats, optional
-        y is a number then, and the columns are the shares of the rows with y above each of these.
+        y is numeric then, and the columns are the shares of the rows with y above each threshold.
     oof : {"folds", "loo"}
-        "loo" counts for a row of training all others, which leaks its class (a warning says how).
+        "loo" encodes each training row by all other rows, which leaks its class (a warning explains how).
     seed : int
         Of the folds, as in `scan`.
 
@@ -82,12 +82,12 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Values may be numbers, and in memory strings, dates and categoricals; NaN, None and NaT are one value, "missing".
-    Strings are told apart by 53 bits of a hash. Numbers of rows in different folds differ by one at most.
+    Values may be numbers and, in memory, strings, dates and categoricals; NaN, None and NaT are one value, "missing".
+    Strings are compared by 53 bits of a hash. The numbers of rows in different folds differ by at most one.
 
-    More folds leak more: on values of eight rows and a class that is pure noise, a tree that is given nothing else
-    reaches an AUC far above .5 with ``oof="loo"`` (examples/counters.py). Counts that follow the order of rows in time
-    would depend on how rows are cut, and are not offered.
+    More folds leak more: on values with eight rows each and a class that is pure noise, a tree that sees nothing else
+    reaches an AUC far above .5 with ``oof="loo"`` (examples/counters.py). Counts in the order of rows would depend on
+    how rows are cut into blocks, and are not offered.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n_rows, n_features)
-            Anything that `scan` takes, and in memory data frames and arrays with strings, dates and missing values.
+            Anything that `scan` takes; in memory also data frames and arrays with strings, dates and missing values.
         y : (n_rows,)
             Labels, or numbers where `thresholds` are given.
         sample_weight : (n_rows,), optional
@@ -152,7 +152,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             As in `scan`.
         memory_limit : int or str, optional
             Bytes that the counts may take in each thread, such as "4GB"; half of the free memory by default. A value
-            takes 8 bytes for each class and fold, and some 40 more; `hash_bits` bounds how many there are.
+            takes 8 bytes for each class and fold, and some 40 more; `hash_bits` bounds the number of values.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, **fit_params: Any) -> np.ndarray:
-        """Count, and return the codes of the same rows by the rows of other folds.
+        """Count, and return the codes of the same rows, each by the rows of other folds.
 
         Parameters
         ----------
@@ -207,16 +207,16 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         X : (n_rows, n_features)
             Anything that `fit` takes.
         without_fold : int, optional
-            Leave the rows of this fold out of the counts: codes to judge that fold's rows by, beside
+            Leave the rows of this fold out of the counts, to encode that fold's rows for evaluation, with
             ``class_stats(without_fold=..)``.
 
         Returns
         -------
-        (n_rows, n_columns) float64; of Dask a lazy array
+        (n_rows, n_columns) float64; for Dask a lazy array
         """
         check_is_fitted(self, "_counters")
         numbers = as_numbers(X)
-        rows = opened(numbers, labelled=False, look=lambda _: self._look(X, False))
+        rows = opened(numbers, labelled=False, look=lambda _: self._check_names(X, False))
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         left = () if without_fold is None else (arguments.whole_number("without_fold", without_fold),)
@@ -232,8 +232,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         moments : names
             As in `scan`.
         without_fold : int, optional
-            For cross-validation: leave the rows of this fold out altogether, so that the codes of the others do not
-            know their classes either; ``transform(X_fold, without_fold=..)`` codes those.
+            For cross-validation: leave out the rows of this fold altogether, so that the codes of the others do not
+            depend on their classes; ``transform(X_fold, without_fold=..)`` encodes these rows.
         """
         check_is_fitted(self, "_counters")
         n_folds = self.counts_.sums.n_folds
@@ -245,7 +245,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     @property
     def counts_(self) -> CategoryCounts:
-        """All that was kept of the data."""
+        """The counts, which are all that is kept of the data."""
         return self._counters.counts
 
     @property
@@ -268,20 +268,20 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         of_prior = [f", c={c}" for c in self.c] if isinstance(self.c, list) else [""]
         return np.array([each for name in names for each in self._codes().names(name, of_class, of_prior)], object)
 
-    # ---- how ---------------------------------------------------------------------------------------------------------
+    # ---- details -----------------------------------------------------------------------------------------------------
 
-    def _look(self, given: Any, reset: bool) -> None:
-        """Let scikit-learn remember or compare the names of columns."""
+    def _check_names(self, given: Any, reset: bool) -> None:
+        """Let scikit-learn store or check the names of columns."""
         if len(getattr(given, "shape", ())) == 2:
             validate_data(self, given, reset=reset, skip_check_array=True)
 
     def _opened(self, X: Any, y: Any, weight: Any) -> tuple[Source, np.ndarray | None]:
-        """The rows, and with thresholds the range of each y."""
+        """The rows and, with thresholds, the range of each y."""
         self._check_params()
         X, y = with_labels(X, y)
         ranges = None if self.thresholds is None else self._ranges(y)
         return opened(
-            as_numbers(X), y if ranges is None else ranges, weight, look=lambda _: self._look(X, True)
+            as_numbers(X), y if ranges is None else ranges, weight, look=lambda _: self._check_names(X, True)
         ), ranges
 
     def _ranges(self, y: Any) -> np.ndarray:
@@ -333,9 +333,9 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         counts, self.report_ = run(task, rows, options)
         n_given = len(counts.values) - len(task.columns.pairs)
         warn_of_distinct(list(map(len, counts.values[:n_given])), range(n_given), self.report_.rows)
-        self._know(counts, task.columns)
+        self._remember(counts, task.columns)
 
-    def _know(self, counts: CategoryCounts, columns: CountedColumns) -> None:
+    def _remember(self, counts: CategoryCounts, columns: CountedColumns) -> None:
         self._counters = Counters(counts, columns, Codes([1.0]), float(self.min_count))
         self._counters = Counters(counts, columns, self._codes(), float(self.min_count))
         self.n_features_in_ = len(counts.values) - len(columns.pairs)
@@ -353,7 +353,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     def _to_state(self) -> dict[str, Any]:
         params = {**self.get_params(), "c": pseudo_counts._to_state(self.c)}
-        del params["folds"]  # how rows were split is with the counts
+        del params["folds"]  # the split of rows is saved with the counts
         names = getattr(self, "feature_names_in_", None)
         return {"params": params, "counts": self.counts_, "columns": self._counters.columns, "names": names}
 
@@ -369,7 +369,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         params = {**state["params"], "c": pseudo_counts._from_state(state["params"]["c"]), "folds": counts.sums.n_folds}
         self = cls(**params)
         self._check_params()
-        self._know(counts, columns)
+        self._remember(counts, columns)
         if self._columns(self.n_features_in_) != columns:
             raise ValueError(f"the columns that were counted are not those of pairs={self.pairs!r}")
         if state["names"] is not None:
@@ -385,7 +385,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
 
 def _named(pairs: Any) -> list[tuple[int, int]]:
-    """Pairs of columns by number."""
+    """Pairs of column indices."""
     if not isinstance(pairs, list | tuple) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):
         raise TypeError(f"pairs={pairs!r} should be a bool, or a list of pairs of numbers of columns such as [(0, 2)]")
     return [(arguments.whole_number("pairs", i), arguments.whole_number("pairs", j)) for i, j in pairs]

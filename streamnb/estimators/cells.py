@@ -1,4 +1,4 @@
-"""What a classifier says of cells, or of any rows with named features: markers of classes, and columns of AnnData."""
+"""Markers of classes, and predictions written to AnnData."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from streamnb.rows.matrices import made_by
 
 
 def markers(self: Any, n_features: int = 10) -> Any:
-    """The features that speak for each class, most of all against the other classes.
+    """The features with the strongest evidence for each class against the others.
 
     Parameters
     ----------
     n_features : int
-        How many of each class, at most.
+        The largest number of features per class.
 
     Returns
     -------
     pandas.DataFrame
-        As that of `top_features`, but only of weights above 0, the largest first.
+        As from `top_features`, but only weights above 0, largest first.
 
     Raises
     ------
@@ -40,15 +40,14 @@ def markers(self: Any, n_features: int = 10) -> Any:
 
 
 def annotate(self: Any, adata: Any, key: str = "predicted") -> Any:
-    """Add columns to `obs` of an AnnData object: the class of each cell, and how probable it is.
+    """Add columns to `obs` of an AnnData object: the predicted class of each cell and its probability.
 
     Parameters
     ----------
     adata : AnnData
-        With the features that were fitted, in `X` or the layer of `fit`; in memory, or backed by its file, which
-        stays as it is.
+        With the fitted features, in `X` or the layer of `fit`; in memory or backed by its file, which is not changed.
     key : str
-        Of the column of labels, a categorical of all classes; probabilities, where the model has any, are in
+        Name of the column of labels, a categorical of all classes; probabilities, if the model has any, are in
         ``key + "_probability"``.
 
     Returns

@@ -1,6 +1,6 @@
-"""Naive linear Bayes models of sets of classes, each against the rest, all from the class sums of one scan.
+"""Models of sets of classes, each against the rest, from the class sums of one scan.
 
-Functions of a `LinearNB`, which a class takes as its methods; the class says which sets, and what they decide.
+These functions of a `LinearNB` become methods of a class, which defines the sets and how they decide.
 """
 
 from dataclasses import replace
@@ -15,12 +15,12 @@ from streamnb.problem.families import as_family
 from streamnb.solving.solving import solve
 from streamnb.stats.unions import unions
 
-FIXED = {"scheme": "joint", "reference": None, "overlap": "refuse"}  # parameters of LinearNB that these do not take
+FIXED = {"scheme": "joint", "reference": None, "overlap": "refuse"}  # parameters that these models lack
 FIXED |= dict.fromkeys(("priors", "feature_weight", "loss", "threshold", "reject_label"))
 
 
 def check_family(self: Any) -> None:
-    """Refuse families that have covariances."""
+    """Raise for families with covariances."""
     if any(member.covariant for member in as_family(self.family).members):
         raise ValueError(
             f"family={self.family!r} has covariances, which sums of classes do not have; {type(self).__name__} "
@@ -45,13 +45,13 @@ def model_of_sets(self: Any, members: np.ndarray, names: np.ndarray | None = Non
 
 
 def predictive(self: Any) -> LinearModel:
-    """There is none."""
+    """Not defined; raises."""
     name = type(self).__name__
-    raise ValueError(f"predictive=True is of one distribution a class; {name} should be asked without it")
+    raise ValueError(f"predictive=True needs one distribution per class; leave it out for {name}")
 
 
 def sklearn_tags(self: Any) -> Any:
-    """Of classifiers of one label a row."""
+    """Tags of classifiers of one label per row."""
     tags = LinearNB.__sklearn_tags__(self)
     tags.classifier_tags.multi_label = False
     return tags

@@ -1,4 +1,4 @@
-"""Classifier: what all classifiers have, whatever they learn from: rows of any kind, predictions, words and files."""
+"""Classifier: the base class of all classifiers, with predictions, calibration, explanations and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamnb.rows.source import Source
 
 
 class Parameter:
-    """A constructor parameter that is no attribute: scikit-learn takes whatever has `transform` for a transformer."""
+    """A constructor parameter but no attribute, as scikit-learn takes any object with `transform` for a transformer."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -44,52 +44,52 @@ def _can_be_calibrated(estimator: Classifier) -> bool:
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """A classifier that decides by one model; a subclass says how that is learned.
+    """A classifier that decides by one model; a subclass defines how the model is learned.
 
-    What a model can do once it is there is written down once, as functions, and named below.
+    Methods that only need the model are functions in other modules, listed below.
 
     Attributes
     ----------
     meta_ : dict or None
-        What `save` was given beside the model.
+        The `meta` given to `save`.
     """
 
     meta_: dict[str, Any] | None = None
-    _fixed: ClassVar[Mapping[str, Any]] = {}  # parameters that its methods ask for, and its constructor does not take
+    _fixed: ClassVar[Mapping[str, Any]] = {}  # values of parameters that the constructor lacks but methods use
     _preparation = Preparation()
     _model: LinearModel
 
-    # ---- what a subclass says ----------------------------------------------------------------------------------------
+    # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
-        """Refuse parameters that are wrong whatever the data."""
+        """Raise for parameters that are wrong for any data."""
 
     def _step_request(self) -> StepRequest:
-        """What the parameters ask to be learned of rows before they are used."""
+        """The preparation step that the parameters request to be learned from the rows."""
         return StepRequest(type(self).__name__)
 
     def _by_kinds(self) -> bool:
-        """Whether columns go by their kinds, so that a table in memory is taken as one."""
+        """Whether columns are treated by kind, so that data frames are opened as tables."""
         return False
 
     def _fitted_model(self) -> LinearModel:
-        """The model; an error where there is none."""
+        """The fitted model; raises where there is none."""
         raise NotImplementedError
 
     def _explained(self) -> LinearModel:
-        """The model, where it has words for the columns of X."""
+        """The model for explanations by feature."""
         return self._fitted_model()
 
     def _gives_probabilities(self) -> bool:
-        """Whether there are probabilities, as far as the parameters tell."""
+        """Whether the parameters allow probabilities."""
         return True
 
     def _calibrates(self) -> bool:
-        """Whether `calibrate` can make probabilities fit rows that were held back."""
+        """Whether `calibrate` is available."""
         return False
 
-    def _take_calibrated(self, model: LinearModel) -> None:
-        """Go by a calibrated model from now on."""
+    def _set_calibrated(self, model: LinearModel) -> None:
+        """Replace the model by a calibrated one."""
         raise NotImplementedError
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -115,33 +115,33 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     @property
     def column_names_(self) -> np.ndarray:
-        """Names of the columns that weights are of, where bins or categories make others of the features."""
+        """Names of the columns of the weights, where bins or categories replace the features of X."""
         names = self._preparation.column_names(rows_of_fit.names_of(self))
         if names is None:
             raise AttributeError(f"{type(self).__name__} has no 'column_names_': no columns are made of those of X")
         return names
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters of the constructor; `deep` has no effect, for none of them is fitted with the classifier."""
+        """The parameters of the constructor; `deep` has no effect, as none of them is an estimator to fit."""
         return {name: vars(self)[name] for name in self._get_param_names()}
 
     def _option(self, name: str) -> Any:
-        """A parameter, or what stands for one that the constructor does not take."""
+        """A parameter, or the fixed value of one that the constructor lacks."""
         return vars(self)[name] if name in vars(self) else self._fixed[name]
 
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def predict(self, X: Rows, *, out: Any = None) -> Any:
-        """Labels, (n_rows,), or of a 2-D y a 0/1 indicator.
+        """Labels, (n_rows,), or a 0/1 indicator for a 2-D y.
 
-        The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks.
+        The result is of the kind of X: NumPy, or lazy Dask for Dask. Blocks are written to `out`, if given.
         """
         model, rows = self._ready(X)
         return model.predict(rows, out=out)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K); of a 2-D y those of each label."""
+        """Class probabilities, (n_rows, K); for a 2-D y those of each label."""
         model, rows = self._ready(X)
         return model.predict_proba(rows, out=out)
 
@@ -157,45 +157,44 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return model.score(rows)
 
     def evaluate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Evaluation:
-        """Every metric of the model on rows whose labels are known, from one read of them.
+        """All metrics of the model on labelled rows, from one read of them.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `score`: y may be the name of an array beside X or of a column of X. A label that the model does not
-            know is one that it gets wrong.
+            As in `score`: y may be the name of an array beside X or of a column of X. Rows with a label that the model
+            does not know count as errors.
 
         Returns
         -------
         Evaluation
-            As `snb.evaluate` makes it of what `predict`, `decision_function` and `predict_proba` say of these rows.
+            As from `snb.evaluate` with the results of `predict`, `decision_function` and `predict_proba`.
         """
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         return judged_in_full(self, model, rows, None, None)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
-        """The model, and the rows with their labels and weights, if these go with it."""
+        """The model, and the rows with their labels and weights, checked against it."""
         model = self._fitted_model()
         return model, self._opened(X, *beside, labelled=labelled)
 
     @available_if(_can_be_calibrated)
     def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
-        """Make the probabilities fit rows that the model has not learned from; nothing is learned anew.
+        """Calibrate the probabilities on rows that the model has not learned from; the model is not refitted.
 
-        Naive Bayes counts what several features say together several times over, and is far too sure. Scores become
-        ``t s_k + b_k``, of least log loss on these rows: with one factor t (1 / temperature) for all classes and
-        biases of sum 0 for the softmax of ``joint`` and ``reference`` (Guo et al. 2017); for two classes, ``ovr`` and
+        Naive Bayes counts shared evidence once per feature and is therefore overconfident. Scores become
+        ``t s_k + b_k`` with the least log loss on these rows: for the softmax of ``joint`` and ``reference`` with one
+        factor t (1 / temperature) for all classes and biases of sum 0 (Guo et al. 2017); for two classes, ``ovr`` and
         the labels of a 2-D y by Platt's method (1999), with t and b for each row of `coef_`. As this is linear, it
-        becomes part of `coef_` and `intercept_`. By isotonic regression (Zadrozny and Elkan 2002) they become rising
-        curves, of the log-odds of each class or of the score of each row of `coef_`, which stays as it was; that wants
-        some thousand rows. Either is part of what is saved; whatever changes the model next, such as `refit()`, undoes
-        it.
+        becomes part of `coef_` and `intercept_`. Isotonic regression (Zadrozny and Elkan 2002) gives increasing curves
+        of the log-odds of each class, or of the score of each row of `coef_`, which does not change; it needs some
+        thousand rows. Both are saved with the model, and undone by the next change of the model, such as `refit()`.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, but not in Dask; and of other rows than there: of those of `fit`, the model is far too sure.
-            A few rows a class are enough; they are read once, and their scores held.
+            As in `fit`, but not in Dask, and other rows than in `fit`, on which the model is overconfident. A few rows
+            per class are enough; they are read once, and their scores are kept in memory.
         method : {"sigmoid", "isotonic"}
             Factors and biases, or curves.
 
@@ -206,14 +205,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Rows of one class only, or of one the model does not know; or a model without probabilities, or with a class
-            without rows. The model stays as it was.
+            The rows have one class only, or one that the model does not know; or the model has no probabilities, or a
+            class without rows. The model stays as it was.
         MemoryError
-            The scores do not fit into memory, or the weights are too many to be held.
+            The scores, or the weights, do not fit into memory.
 
         Notes
         -----
-        `predict(X, predictive=True)` and its like do not go by these weights, except for Bernoulli features.
+        `predict(X, predictive=True)` and the like do not use these weights, except for Bernoulli features.
 
         Examples
         --------
@@ -226,10 +225,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         arguments.one_of("method", method, METHODS)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        self._take_calibrated(calibrated(model, rows, method))
+        self._set_calibrated(calibrated(model, rows, method))
         return self
 
-    # ---- what a model says of itself, and where it goes --------------------------------------------------------------
+    # ---- explanations and exports ------------------------------------------------------------------------------------
 
     top_features = explained.top_features
     contrast = explained.contrast
@@ -254,7 +253,7 @@ def decision_function(self: Any, X: Rows, *, out: Any = None) -> Any:
 
 
 def model_and_rows(estimator: Classifier, X: Any, *beside: Any, labelled: bool = True) -> tuple[LinearModel, Source]:
-    """The model of a fitted classifier, and rows that go with it; `beside` are their labels and weights."""
+    """The model of a fitted classifier, and rows opened for it; `beside` are their labels and weights."""
     return estimator._ready(X, *beside, labelled=labelled)
 
 
@@ -264,10 +263,10 @@ def fitted_model(estimator: Classifier) -> LinearModel:
 
 
 def family_of_columns(estimator: Classifier, family: Family) -> Family:
-    """A family of the columns that the weights of a fitted classifier are of."""
+    """A family for the columns of a fitted classifier's weights."""
     return estimator._preparation.family(family, rows_of_fit.names_of(estimator))
 
 
 def check_parameters(estimator: Classifier) -> None:
-    """Refuse parameters that are wrong whatever the data."""
+    """Raise for parameters that are wrong for any data."""
     estimator._check_params()

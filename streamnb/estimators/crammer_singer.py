@@ -19,36 +19,36 @@ HISTORY = "objective", "gap", "seconds"
 
 
 def _gap(self: Any) -> float:
-    """No weights have an objective that is lower by more than this."""
+    """The largest possible excess of the objective over its minimum."""
     self._fitted_model()
     return max(float(self.history_["gap"][-1]), 0.0)
 
 
 @persistence.register
 class CrammerSingerSVM(TrainedClassifier):
-    r"""Linear support vector machine of all classes together, exactly: its `gap_` certifies the optimum.
+    r"""Exact multiclass linear support vector machine, with a certificate of the optimum, `gap_`.
 
     Minimises (Crammer and Singer 2001)
 
         \|W\|^2 / 2 + C sum_i w_i max_k (W_k x_i + [k != y_i]) - W_{y_i} x_i,
 
     the objective of scikit-learn's ``LinearSVC(multi_class="crammer_singer")``, by cutting planes (Joachims 2006). Each
-    read of the rows leaves one plane below the sum of losses, and the planes so far have a least objective, which no
-    weights come below. This is exact, not quick: from 20 reads for a small `C` to hundreds for a large one, each of
-    which keeps a plane as large as the weights. It is for rows in memory and for small stores; the quick margin model
-    is `MarginClassifier`.
+    read of the rows adds one plane below the sum of losses, and the minimum over the planes so far is a lower bound of
+    the objective. This is exact but not fast: it takes from 20 reads for a small `C` to hundreds for a large one, each
+    of which keeps a plane as large as the weights. It is for rows in memory and small stores; the fast margin model is
+    `MarginClassifier`.
 
     Parameters
     ----------
     C : float
         Strength of the losses, above 0.
     tol : float
-        Ends once the objective is at most `tol` of itself above the least that is possible.
+        Stops once the objective exceeds its lower bound by at most this share of itself.
     fit_intercept : bool
-        Whether the rows have one feature more that is always 1, whose weights, the intercepts, are penalised like
-        others; or hyperplanes go through the origin.
+        Whether to add a feature that is always 1, whose weights, the intercepts, are penalised like others. If False,
+        hyperplanes go through the origin.
     start : {"auto"} or CuttingPlanes
-        The `planes_` of a model of the same rows with another `C`: they hold for any, and reads go on from them.
+        The `planes_` of a model of the same rows with another `C`; they are valid for any `C`.
     max_passes : int
         Reads of the rows after the scan, at most.
     transform, normalize, idf, class_weight
@@ -59,13 +59,14 @@ class CrammerSingerSVM(TrainedClassifier):
     Attributes
     ----------
     gap_ : float
-        No weights have an objective that is lower by more than this. The best weights are unique, and those found,
-        intercepts among them, lie within ``sqrt(2 * gap_)`` of them: of few rows a smaller `tol` may order some others.
+        The objective is at most this much above its minimum. The optimal weights are unique, and those found, including
+        intercepts, lie within ``sqrt(2 * gap_)`` of them; with few rows, a smaller `tol` may rank some of them
+        differently.
     planes_ : CuttingPlanes
-        What the reads left, for `start`; not kept in a file.
-    coef_, intercept_ : for two classes one row, that of the second less that of the first; else a row a class
+        The planes of all reads, for `start`; not saved.
+    coef_, intercept_ : for two classes one row, the second minus the first; else one row per class
     history_ : dict of (`n_passes_`,) arrays
-        A value a read: objective (there, not the least so far), gap, seconds.
+        One value per read: objective (of this read, not the lowest so far), gap, seconds.
     classes_, n_passes_, converged_, report_, n_features_in_, feature_names_in_
         As of `SoftmaxRegression`.
 
@@ -113,30 +114,30 @@ class CrammerSingerSVM(TrainedClassifier):
 class CrammerSingerSVMCV(TrainedClassifierCV):
     """`CrammerSingerSVM` whose C is chosen by cross-validation in shared reads.
 
-    A read serves every C of the grid without each fold that is still open, and the plane that one C leaves serves all
-    of its fold, for planes do not depend on C: rows are read about as often as the largest C needs. Each ends with its
-    own certificate, and is judged on its fold then. It shares planes with others, so that it ends at other weights than
-    `CrammerSingerSVM` fitted without the fold, within the gaps of both. On folds of few rows that can change an AUC by
-    a few hundredths; with a smaller `tol`, such as 1e-6, scores agree. The C that is chosen is fitted to all rows, from
-    planes that those of the folds add up to. Parameters and attributes are those of `MarginClassifierCV` and
+    Each read serves all unfinished models, of every C without each fold. As planes do not depend on C, the plane from
+    one C serves all others of its fold, so that rows are read about as often as the largest C needs. Each model ends
+    with its own certificate and is then judged on its fold. As it shares planes with others, its weights differ from
+    those of a `CrammerSingerSVM` fitted without the fold, within the gaps of both. With few rows per fold that can
+    change an AUC by a few hundredths; with a smaller `tol`, such as 1e-6, scores agree. The chosen C is fitted to all
+    rows, starting from sums of the planes of the folds. Parameters and attributes are those of `MarginClassifierCV` and
     `CrammerSingerSVM`, without `l2`, `l1` and `start`, and:
 
     Parameters
     ----------
     C : float or list of float, optional
-        Strengths to choose from, above 0; 0.001, 0.01, 0.1 and 1 by default: larger ones take hundreds of reads.
+        Candidates, above 0; 0.001, 0.01, 0.1 and 1 by default, as larger ones take hundreds of reads.
     rule : {"best", "parsimonious", "one_se"}
-        The C with the highest mean score; or the least of those whose mean is within 1 % of it, or within one standard
-        error of it.
+        The C with the highest mean score; or the smallest C whose mean score is within 1 %, or within one standard
+        error, of it.
 
     Attributes
     ----------
     best_ : dict
-        What was chosen, such as ``{"C": 0.1, "max_passes": 500}``: ``CrammerSingerSVM(**model.best_)`` has the same
+        The chosen point, such as ``{"C": 0.1, "max_passes": 500}``: ``CrammerSingerSVM(**model.best_)`` has the same
         objective, within the gaps of both.
     cv_results_ : dict of (G,) arrays
-        A row for each C: params, param_C, mean_test_score and so on as of `SoftmaxRegressionCV`, and split<s>_gap, how
-        far the objective of the model without this fold may be above the least.
+        One row per C: params, param_C, mean_test_score and so on as in `SoftmaxRegressionCV`, and split<s>_gap, the
+        largest possible excess of the objective over its minimum, for the model without this fold.
 
     Examples
     --------

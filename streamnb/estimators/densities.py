@@ -1,4 +1,4 @@
-"""Distances and densities of rows, where a classifier knows how features move together."""
+"""Mahalanobis distances and log densities of rows, for classifiers with covariances."""
 
 from typing import Any, cast
 
@@ -18,12 +18,12 @@ def _has_covariance(estimator: Any) -> bool:
 
 @available_if(_has_covariance)
 def mahalanobis(self: Any, X: Rows, *, out: Any = None) -> Any:
-    """Squared distances of rows to the mean of each class, (n_rows, K), by its covariance; no root is taken.
+    """Squared Mahalanobis distances of rows to the mean of each class, (n_rows, K).
 
-    ``(x - mu_y)' Sigma_y^-1 (x - mu_y)``, of features that are not constant: the squares that scikit-learn's
-    `EmpiricalCovariance.mahalanobis` gives, too. For normal rows of class y they are chi-squared with as many
-    degrees of freedom as there are features. There is the method where the family is `Gaussian` with
-    covariance="pooled" or "full". Arguments as for `predict`.
+    ``(x - mu_y)' Sigma_y^-1 (x - mu_y)`` over features that are not constant; squared, as in scikit-learn's
+    `EmpiricalCovariance.mahalanobis`. For normal rows of class y they are chi-squared with as many degrees of freedom
+    as there are features. The method exists where the family is `Gaussian` with covariance="pooled" or "full".
+    Arguments as for `predict`.
 
     Examples
     --------
@@ -40,9 +40,9 @@ def mahalanobis(self: Any, X: Rows, *, out: Any = None) -> Any:
 
 @available_if(_has_covariance)
 def log_density(self: Any, X: Rows, *, out: Any = None) -> Any:
-    """Logs of the densities of rows in each class, (n_rows, K): ln p(x | y), the normal one.
+    """Log density of rows in each class, (n_rows, K): ln p(x | y) of the normal distribution.
 
-    ``-(n ln 2 pi + ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, n features that are not constant.
+    ``-(n ln 2 pi + ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, with n features that are not constant.
     """
     model, rows = self._ready(X)
     return cast(CovarianceModel, model).of_classes(rows, True, out)

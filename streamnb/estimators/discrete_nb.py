@@ -1,4 +1,4 @@
-"""Naive Bayes for counts and presence with scikit-learn's parameters, attributes and results, and for rates."""
+"""Naive Bayes for counts, presence and rates, with scikit-learn's parameters, attributes and results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamnb.rows.boundary import Domain
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
 
-LEAST_ALPHA = 1e-10  # what alpha is raised to unless force_alpha, as in scikit-learn
+LEAST_ALPHA = 1e-10  # lower bound of alpha unless force_alpha, as in scikit-learn
 
 
 def _check_bool(name: str, value: Any) -> None:
@@ -27,7 +27,7 @@ def _check_bool(name: str, value: Any) -> None:
 
 
 class DiscreteNB(IncrementalClassifier):
-    """Smoothed counts; the parameters and attributes of `MultinomialNB` that all models of counts share."""
+    """Smoothed counts, with the parameters and attributes of `MultinomialNB` that all of these models share."""
 
     class_count_ = incremental.class_count_
     predict_joint_log_proba = incremental.predict_joint_log_proba
@@ -67,7 +67,7 @@ class DiscreteNB(IncrementalClassifier):
                 "When alpha is an array, it should contains `n_features`. "
                 f"Got {len(self.alpha)} elements instead of {stats.n_features}."
             )
-        if stats.closed:  # an open set may still grow into what was given
+        if stats.closed:  # an open set of classes may still grow to match the prior
             self._check_prior(len(stats.classes))
 
     def _settle(self) -> None:
@@ -99,7 +99,7 @@ class DiscreteNB(IncrementalClassifier):
 
     @learned
     def class_log_prior_(self) -> np.ndarray:
-        """Logs of the class probabilities, (K,)."""
+        """Log class probabilities, (K,)."""
         n_classes = len(self.classes_)
         self._check_prior(n_classes)
         if self.class_prior is not None:
@@ -127,31 +127,31 @@ def _feature_count(self: Any) -> np.ndarray:
 
 @persistence.register
 class MultinomialNB(DiscreteNB):
-    """Multinomial naive Bayes: ``ln P(x, y) = ln P(y) + sum_j x_j ln p_yj``, as scikit-learn's of this name.
+    """Multinomial naive Bayes: ``ln P(x, y) = ln P(y) + sum_j x_j ln p_yj``, like scikit-learn's class of this name.
 
     With ``p_yj = (S_yj + alpha_j) / sum_i (S_yi + alpha_i)`` from the weighted class sums S.
 
     Parameters
     ----------
     alpha : float or (n_features,)
-        Pseudo-counts. With 0 an event that was never seen is impossible: its log probability is -inf, and a row
-        that is impossible under every class has probabilities of NaN.
+        Pseudo-counts. With 0, an event that never occurred is impossible: its log probability is -inf, and a row that
+        is impossible under every class has probabilities of NaN.
     force_alpha : bool
-        If False, an alpha below 1e-10 is raised to that, with a warning.
+        If False, an alpha below 1e-10 is raised to 1e-10, with a warning.
     fit_prior : bool
-        Class probabilities are shares of the training weight; if False all are the same.
+        Class probabilities are shares of the training weight; if False, all are equal.
     class_prior : (K,), optional
-        Class probabilities in the order of `classes_`, taken as they are.
+        Class probabilities in the order of `classes_`, used as given.
 
     Attributes
     ----------
     classes_ : (K,) labels, sorted
     class_count_, class_log_prior_ : (K,)
-        Weight of each class, and logs of the class probabilities.
+        Weight of each class, and log class probabilities.
     feature_count_, feature_log_prob_ : (K, n_features)
         S and ln p.
     stats_ : ClassStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
@@ -170,7 +170,7 @@ class MultinomialNB(DiscreteNB):
 
     @learned
     def feature_log_prob_(self) -> np.ndarray:
-        """Logs of the feature probabilities of each class, (K, n_features)."""
+        """Log probability of each feature by class, (K, n_features)."""
         return _log_shares(self.feature_count_ + self._alpha)
 
     def _solved(self) -> LinearModel:
@@ -179,7 +179,7 @@ class MultinomialNB(DiscreteNB):
 
 @persistence.register
 class ComplementNB(DiscreteNB):
-    """Complement naive Bayes (Rennie et al. 2003): ``score_y = sum_j x_j w_yj``, as scikit-learn's of this name.
+    """Complement naive Bayes (Rennie et al. 2003): ``score_y = sum_j x_j w_yj``, like scikit-learn's of this name.
 
     With ``w_yj = -ln q_yj``, ``q_yj = (S_.j - S_yj + alpha_j) / sum_i (S_.i - S_yi + alpha_i)``; class
     probabilities are used only where there is a single class.
@@ -237,7 +237,7 @@ class ComplementNB(DiscreteNB):
         log_shares = _log_shares(np.maximum(_of_others(self.feature_count_), 0.0) + self._alpha)
         if not self.norm:
             return -log_shares
-        infinite = np.isneginf(log_shares)  # outweighs all that is finite
+        infinite = np.isneginf(log_shares)  # outweighs all finite ones
         log_shares = np.where(infinite.any(axis=1, keepdims=True), infinite, log_shares)
         total = log_shares.sum(axis=1, keepdims=True)
         return log_shares / np.where(total == 0, 1.0, total)
@@ -249,17 +249,17 @@ class ComplementNB(DiscreteNB):
 
 @persistence.register
 class BernoulliNB(DiscreteNB):
-    """Bernoulli naive Bayes, presence x > binarize, as scikit-learn's of this name.
+    """Bernoulli naive Bayes of presence, x > binarize, like scikit-learn's class of this name.
 
     ``ln P(x, y) = ln P(y) + sum_j [x_j ln p_yj + (1 - x_j) ln(1 - p_yj)]``, ``p_yj = (S_yj + alpha_j) / (N_y +
-    2 alpha_j)``, S the weight of the rows of a class where the feature is present.
+    2 alpha_j)``, where S is the weight of the rows of a class in which the feature is present.
 
     Parameters
     ----------
     alpha, force_alpha, fit_prior, class_prior
         As in `MultinomialNB`.
     binarize : float or None
-        A feature is present where x > binarize, which may be negative; None: X holds values from 0 to 1 already.
+        A feature is present where x > binarize, which may be negative; None: X already holds values from 0 to 1.
 
     Attributes
     ----------
@@ -308,12 +308,12 @@ class BernoulliNB(DiscreteNB):
 
     @learned
     def feature_count_(self) -> np.ndarray:
-        """Weight of the rows where a feature is present, (K, n_features)."""
+        """Weight of the rows in which each feature is present, (K, n_features)."""
         return self._weighted.sum if self.binarize is None else self._weighted.above
 
     @learned
     def feature_log_prob_(self) -> np.ndarray:
-        """Logs of the probability of presence, (K, n_features)."""
+        """Log probability of presence, (K, n_features)."""
         return self._log_share(self.feature_count_)
 
     def _log_share(self, counts: np.ndarray) -> np.ndarray:
@@ -336,13 +336,13 @@ class BernoulliNB(DiscreteNB):
 class PoissonNB(DiscreteNB):
     """Poisson naive Bayes: ``ln P(x, y) = ln P(y) + sum_j (x_j ln m_yj - m_yj)``, without the term ln x_j!.
 
-    With ``m_yj = (S_yj + alpha_j m_j) / (N_y + alpha_j)``: alpha pseudo-rows at the mean m of all rows. Decides as
-    ``LinearNB("poisson", smoothing=alpha)`` without a penalty. scikit-learn has no such model.
+    With ``m_yj = (S_yj + alpha_j m_j) / (N_y + alpha_j)``: alpha pseudo-rows at the mean m of all rows. Decisions are
+    those of ``LinearNB("poisson", smoothing=alpha)`` without a penalty. scikit-learn has no such model.
 
     Parameters
     ----------
     alpha : float or (n_features,)
-        Number of pseudo-rows. With 0 a feature that a class never had is impossible in it.
+        Number of pseudo-rows. With 0, a feature that never occurred in a class is impossible in it.
     force_alpha, fit_prior, class_prior
         As in `MultinomialNB`.
 
@@ -351,7 +351,7 @@ class PoissonNB(DiscreteNB):
     classes_, class_count_, class_log_prior_, feature_count_, stats_, report_, n_features_in_, feature_names_in_
         As in `MultinomialNB`.
     rate_ : (K, n_features)
-        m_yj. A feature that was never seen has rate 0 in all classes, and adds nothing to any score.
+        m_yj. A feature that never occurred has rate 0 in all classes, and adds nothing to any score.
 
     Examples
     --------
@@ -377,13 +377,13 @@ class PoissonNB(DiscreteNB):
 
 
 def _log_shares(counts: np.ndarray) -> np.ndarray:
-    """Logs of the shares of each row; -inf throughout where a row is empty."""
+    """Log shares of each row; -inf for all of an empty row."""
     total = counts.sum(axis=1, keepdims=True)
     return logs(counts) - np.log(np.where(total > 0, total, 1.0))
 
 
 def _of_others(counts: np.ndarray) -> np.ndarray:
-    """Sums over all classes but one, (K, n_features); added up, for subtraction loses those of light classes."""
+    """Sums over all classes except each one, (K, n_features); added up, as subtraction would lose light classes."""
     nothing = np.zeros((1, counts.shape[1]))
     before, after = np.cumsum(counts, axis=0), np.cumsum(counts[::-1], axis=0)[::-1]
     return np.vstack([nothing, before[:-1]]) + np.vstack([after[1:], nothing])

@@ -1,4 +1,4 @@
-"""Linear and quadratic discriminant analysis with scikit-learn's parameters, attributes and results, from one scan."""
+"""Linear and quadratic discriminant analysis from one scan, with scikit-learn's parameters, attributes and results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamnb.stats.second_moments import Products
 
 
 class DiscriminantAnalysis(IncrementalClassifier):
-    """What both have in common: means and covariances of classes from the sums of one scan."""
+    """Base class of both: means and covariances of classes from the sums of one scan."""
 
     solver: str
     shrinkage: Any
@@ -46,7 +46,7 @@ class DiscriminantAnalysis(IncrementalClassifier):
         if isinstance(self.priors, str):
             arguments.one_of("priors", self.priors, [None, "uniform", "an array of shape (n_classes,)"])
         elif self.priors is not None:
-            np.asarray(self.priors, dtype=np.float64)  # numbers, whatever the classes
+            np.asarray(self.priors, dtype=np.float64)  # raises unless numeric
         if self.covariance_estimator is not None:
             raise ValueError(
                 f"covariance_estimator={self.covariance_estimator!r} needs the rows themselves, and one scan keeps "
@@ -83,37 +83,37 @@ class DiscriminantAnalysis(IncrementalClassifier):
         return arguments.check_priors(self.priors, self.classes_, self.class_count_ / self.class_count_.sum())
 
     def _products(self, classes: np.ndarray | None, pooled: bool) -> ClassScan:
-        """The scan of sums of products, of all classes together where these suffice."""
+        """The scan that sums products, over all classes together where that is enough."""
         squares = ("gram_sq",) if self.shrinkage == "auto" else ()
         return ClassScan(("sum", "gram", *squares), RowOptions(), classes, how=Products(pooled=pooled and not squares))
 
     def _shrunk(self, covariances: np.ndarray, together: bool = False) -> np.ndarray:
-        """Those of the classes, or of all rows `together`, drawn to multiples of the unit matrix."""
+        """Covariances of the classes, or of all rows `together`, shrunk towards multiples of the identity."""
         return ledoit_wolf.shrunk(self._weighted, covariances, self.shrinkage, together)
 
 
 @persistence.register
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
-    """Linear discriminant analysis: normal rows with one covariance of all classes.
+    """Linear discriminant analysis: normal rows with one covariance for all classes.
 
-    ``w_y = Sigma^-1 mu_y``, ``b_y = ln P(y) - mu_y' Sigma^-1 mu_y / 2``, for two classes their differences. As
-    scikit-learn's of this name, from one scan of rows of any kind and size, with weights as frequencies; directions of
-    `scalings_` may have the other sign.
+    ``w_y = Sigma^-1 mu_y``, ``b_y = ln P(y) - mu_y' Sigma^-1 mu_y / 2``, for two classes their differences. Like
+    scikit-learn's class of this name, from one scan of rows of any kind and size, with weights as frequencies; the
+    directions of `scalings_` may have the opposite sign.
 
     Parameters
     ----------
     solver : {"svd", "lsqr", "eigen"}
-        "svd" leaves out directions that do not vary; the others take `shrinkage`.
+        "svd" leaves out constant directions; the others support `shrinkage`.
     shrinkage : None, float or "auto"
-        s of ``(1 - s) Sigma + s tr(Sigma) / n I``; "auto": as Ledoit and Wolf (2004), four times the work.
+        s in ``(1 - s) Sigma + s tr(Sigma) / n I``; "auto": by Ledoit and Wolf (2004), at four times the cost.
     priors : None, "uniform" or (K,)
         Class probabilities in the order of `classes_`; None: shares of the training weight.
     n_components : int, optional
         Columns of `transform`, at most ``min(K - 1, n_features)``.
     store_covariance : bool
-        Whether there is `covariance_` with solver="svd", too.
+        Whether `covariance_` is available with solver="svd" as well.
     tol : float
-        Of "svd": what singular values have to be above, of columns that are scaled to variance 1.
+        For "svd": singular values up to this are taken as 0, with columns scaled to variance 1.
     covariance_estimator : None
 
     Attributes
@@ -187,7 +187,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @learned
     def _parts(self) -> dict[str, Any]:
-        """What the solver finds, by name."""
+        """The results of the solver, by name."""
         return {"svd": self._by_svd, "lsqr": self._by_lsqr, "eigen": self._by_eigen}[self.solver]()
 
     @property
@@ -235,12 +235,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @learned
     def coef_(self) -> np.ndarray:
-        """Weights, (K, n_features), of two classes (1, n_features)."""
+        """Weights, (K, n_features), for two classes (1, n_features)."""
         return self._model.coef_
 
     @learned
     def intercept_(self) -> np.ndarray:
-        """One for each row of coef_."""
+        """Intercepts, one for each row of coef_."""
         return self._model.intercept_
 
     @learned
@@ -252,17 +252,17 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @learned
     def explained_variance_ratio_(self) -> np.ndarray:
-        """Shares of the variance between classes of each column of `transform`."""
+        """Share of each column of `transform` in the variance between classes."""
         return self._of_directions("ratio")[: self._n_components()]
 
     @learned
     def scalings_(self) -> np.ndarray:
-        """Directions that rows are taken in, (n_features, n_directions)."""
+        """Directions on which rows are projected, (n_features, n_directions)."""
         return self._of_directions("scalings")
 
     @learned
     def xbar_(self) -> np.ndarray:
-        """The mean by the class probabilities, (n_features,); of solver="svd"."""
+        """The mean weighted by class probabilities, (n_features,), for solver="svd"."""
         return self._of_directions("xbar")
 
     def _of_directions(self, name: str) -> np.ndarray:
@@ -279,7 +279,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return min(self._n_components(), self.scalings_.shape[1])
 
     def transform(self, X: Rows, *, out: Any = None) -> Any:
-        """Rows in the directions that tell classes apart most, (n_rows, n_components), in the kind of X."""
+        """Project rows on the most discriminative directions, (n_rows, n_components), in the kind of X."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         _, rows = self._ready(X)
@@ -291,25 +291,25 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
 @persistence.register
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
-    """Quadratic discriminant analysis: normal rows with a covariance of each class.
+    """Quadratic discriminant analysis: normal rows with a covariance for each class.
 
-    ``ln P(y) - (ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, as scikit-learn's of this name (version 1.8
-    and later, which divides covariances by the number of rows), from one scan of rows of any kind and size.
+    ``ln P(y) - (ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, like scikit-learn's class (version 1.8 and
+    later, which divides covariances by the number of rows), from one scan of rows of any kind and size.
 
     Parameters
     ----------
     solver : {"svd", "eigen"}
-        "svd" takes `reg_param`, "eigen" `shrinkage`; both diagonalise covariances.
+        "svd" supports `reg_param`, "eigen" `shrinkage`; both diagonalise covariances.
     shrinkage : None, float or "auto"
-        s of ``(1 - s) Sigma_y + s tr(Sigma_y) / n I``; "auto" as for `LinearDiscriminantAnalysis`.
+        s in ``(1 - s) Sigma_y + s tr(Sigma_y) / n I``; "auto" as for `LinearDiscriminantAnalysis`.
     priors : None, "uniform" or (K,)
         As for `LinearDiscriminantAnalysis`.
     reg_param : float
-        r of ``(1 - r) Sigma_y + r I``.
+        r in ``(1 - r) Sigma_y + r I``.
     store_covariance : bool
-        Whether there is `covariance_`.
+        Whether `covariance_` is available.
     tol : float
-        A variance in some direction that is not above it is an error.
+        A variance up to this in any direction is an error.
     covariance_estimator : None
 
     Attributes

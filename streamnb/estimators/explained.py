@@ -1,4 +1,4 @@
-"""What a classifier says of itself: telling features, two classes beside each other, one row."""
+"""Explains classifiers: their strongest features, contrasts of two classes, and the score of one row."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from streamnb.models.linear import LinearModel
 
 
 def top_features(self: Any, n_features: int = 10) -> Any:
-    """The features that matter most for each class, whether they speak for it or against it.
+    """The strongest features of each class, as evidence for it or against it.
 
     Parameters
     ----------
     n_features : int
-        How many of each class, at most; those of weight 0 are not listed.
+        The largest number of features per class; weights of 0 are not listed.
 
     Returns
     -------
     pandas.DataFrame
-        With the columns "class", "feature" (its name, or its number) and "weight", a class after the other, the
-        largest absolute weight first. The weight is that of a unit of the feature in the score of the class less
-        the mean of those in the scores of the other classes, ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes
-        half of that, the one of `coef_` or its opposite; for labels of a 2-D y and for scheme="ovr" and
-        "reference" that of the class against the rest or the reference. Where classes have variances or
-        covariances of their own, scores are quadratic, and a weight is how far the feature by itself lies from
-        that of other classes on average, ``ln(s_c / s_k) + (s_k^2 + (mu_k - mu_c)^2) / (2 s_c^2) - 1 / 2``: what it
-        adds to the log-odds of a row of the class, in the mean (the divergence of Kullback and Leibler 1951).
+        With the columns "class", "feature" (its name or number) and "weight", class by class, largest absolute weight
+        first. The weight is that of the feature in the score of the class minus its mean weight in the scores of the
+        other classes, ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes half of that, the weight in `coef_` or its
+        opposite; for labels of a 2-D y, scheme="ovr" and "reference", that of the class against the rest or the
+        reference. Where classes have their own variances or covariances, scores are quadratic, and the weight is the
+        mean over other classes of ``ln(s_c / s_k) + (s_k^2 + (mu_k - mu_c)^2) / (2 s_c^2) - 1 / 2``: what the feature
+        by itself adds on average to the log-odds of a row of the class (the divergence of Kullback and Leibler 1951).
 
     Raises
     ------
@@ -47,26 +46,26 @@ def top_features(self: Any, n_features: int = 10) -> Any:
 
 
 def contrast(self: Any, class_: Any, against: Any, n_features: int = 10) -> Any:
-    """The features that speak for one class against another, and those that speak for the other.
+    """The features that are evidence for one class against another, and for the other class.
 
     Parameters
     ----------
     class_, against : label
     n_features : int
-        How many of each, at most.
+        The largest number of features for each of the two.
 
     Returns
     -------
     pandas.DataFrame
-        With the columns "class" (for which the feature speaks), "feature" and "weight", what a unit of it adds to
-        the score of `class_` less that of `against`; first those of `class_`, the largest first. Under
-        scheme="ovo" weights are those of the pair. Of quadratic scores the divergences of `top_features`, of rows
-        of `class_`, and then, with a minus, of rows of `against`.
+        With the columns "class" (the class favoured), "feature" and "weight", which a unit of the feature adds to the
+        score of `class_` minus that of `against`; first the features for `class_`, largest first. Under scheme="ovo"
+        weights are those of the pair. For quadratic scores they are the divergences of `top_features`, for rows of
+        `class_` and then, with a minus, for rows of `against`.
 
     Raises
     ------
     ValueError
-        A label is none of the classes, or scores are not sums over features.
+        A label is not a class, or scores are not sums over features.
 
     Examples
     --------
@@ -80,32 +79,32 @@ def contrast(self: Any, class_: Any, against: Any, n_features: int = 10) -> Any:
 
 
 def explain(self: Any, X: Rows, class_: Any = None, against: Any = None) -> Any:
-    """What made the score of one row: how much each of its features adds to it.
+    """Explain the score of one row by the contribution of each of its features.
 
     Parameters
     ----------
     X : (1, n_features)
         One row, in any form that `predict` takes.
     class_ : label, optional
-        Whose score; by default the class of the highest one.
+        The class whose score is explained; by default the one with the highest score.
     against : label, optional
-        Explain the score of `class_` less that of this class. Under scheme="ovo" their pair; the second choice by
-        default.
+        Explain the score of `class_` minus that of this class. Under scheme="ovo" the score of the pair, by default
+        with the class of the second highest score.
 
     Returns
     -------
     pandas.DataFrame
-        With the columns "feature", "value" (what the weight is multiplied by: after transform, normalisation and
-        idf), "weight" and "contribution", their product; "(intercept)" first, then the largest absolute
-        contributions. They add up to ``attrs["score"]``, the score of ``attrs["class"]`` as `decision_function`
-        has it; `decision_function` of two classes has that of `classes_[1]`. Of quadratic scores "mean", that of
-        the class, stands in place of "weight", and contributions are ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean:
-        the parts of Mahalanobis' distance (Garthwaite and Koch 2016); logs of determinants are in the intercept.
+        With the columns "feature", "value" (after transform, normalisation and idf), "weight" and "contribution", the
+        product of the two; "(intercept)" first, then the largest absolute contributions. They add up to
+        ``attrs["score"]``, the score of ``attrs["class"]`` in `decision_function`, which for two classes is that of
+        `classes_[1]`. For quadratic scores the column "mean", of the class, replaces "weight", and contributions are
+        ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean: parts of the Mahalanobis distance (Garthwaite and Koch 2016). Log
+        determinants are part of the intercept.
 
     Raises
     ------
     ValueError
-        Several rows, a label that is none of the classes, or scores that are not sums over features.
+        There are several rows, a label is not a class, or scores are not sums over features.
 
     Examples
     --------

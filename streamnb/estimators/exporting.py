@@ -1,4 +1,4 @@
-"""Models of fitted classifiers by themselves, in files of this package and of others."""
+"""Saves and exports the models of fitted classifiers."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def save(self: Any, path: Any, *, stats: bool = True, meta: Any = None) -> None:
     ----------
     path : path
     stats : bool
-        True: parameters and statistics, from which everything follows, `refit` and `partial_fit` included. False:
-        the model alone, as a `PortableModel`, weights stored sparse where mostly zero; loading it and predicting up
-        to 1,000 rows imports little more than NumPy.
+        True: parameters and statistics, which allow `refit` and `partial_fit` after loading. False: the model alone, as
+        a `PortableModel`, with mostly zero weights stored sparse; loading it and predicting up to 1,000 rows imports
+        little more than NumPy.
     meta : dict, optional
-        What you want to know of the model later: strings, numbers, lists and dicts of these. It is kept as `meta_`.
+        Information about the model: strings, numbers, lists and dicts of these. It is kept as `meta_`.
 
     Raises
     ------
     ValueError
-        The model alone does what a `PortableModel` does not; see `export`.
+        With ``stats=False``, the model does something that a `PortableModel` cannot; see `export`.
     """
     check_is_fitted(self)
     if meta is not None:
@@ -52,16 +52,15 @@ def export(self: Any, path: Any) -> None:
     path : path
         "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
         n_features), and the outputs "labels" and "probabilities" ("scores" where there are none); its arithmetic is
-        in float64. "m.json": weights class by class and the steps before them, which docs/export.md reads in ten
-        lines of NumPy. Both decide as `predict` does. Of a model of a table rows have a number for each of its
-        columns, in the order of the file's feature names: its bins, and categories that are numbers, are part of
-        the file.
+        in float64. "m.json": weights by class and the steps before them; docs/export.md predicts with it in ten lines
+        of NumPy. Both decide as `predict` does. For a model of a table, rows have one number for each of its columns,
+        in the order of the file's feature names; bins and numeric categories are part of the file.
 
     Raises
     ------
     ValueError
-        The name has another ending, or the model does what such a file does not hold (rows learned to be normal,
-        pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or makes its columns of texts,
+        The name has another ending, the model does something that the file cannot express (the quantile-normal map,
+        pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or its columns are made of texts,
         strings, dates, hashes or numbers as they are. Nothing is written then.
     ImportError
         onnx is not installed.
@@ -85,18 +84,18 @@ def export(self: Any, path: Any) -> None:
 
 
 def to_sklearn(self: Any) -> Pipeline:
-    """The model as a fitted pipeline of scikit-learn's own estimators, which knows nothing of this package.
+    """The model as a fitted pipeline of scikit-learn's own estimators, which does not need this package.
 
-    Transformers for what is done to a row, and then LogisticRegression, or OneVsRestClassifier for scheme="ovr"
-    and for labels: `predict` decides as this model does, and `predict_proba` is the same, to the precision of
-    the rows that are given: scikit-learn divides float32 rows by their length in float32. In place of
-    LogisticRegression it is LinearSVC, which has no probabilities, where the model has none, or such as
-    scikit-learn does not know, those of a label that the others are set against (``reference=``).
+    The row transforms become transformers, followed by LogisticRegression, or by OneVsRestClassifier for scheme="ovr"
+    and for labels. `predict` decides as this model does and `predict_proba` is the same, to the precision of the given
+    rows: scikit-learn normalises float32 rows in float32. LinearSVC, which has no probabilities, replaces
+    LogisticRegression where the model has none, or has some that scikit-learn does not support, those of labels against
+    a reference label (``reference=``).
 
     Raises
     ------
     ValueError
-        As for `export`; and for bins, and functions of some columns only, which have no transformer.
+        As for `export`; also for bins, and for functions of only some of the columns, which have no transformer.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def to_sklearn(self: Any) -> Pipeline:
 
 
 def portable_model(self: Any) -> PortableModel:
-    """The model by itself, without statistics."""
+    """The model without statistics."""
     model = self._explained()
     names = getattr(self, "feature_names_in_", None)
     beside = {"encoding": self.encoding_, "meta_": self.meta_}
@@ -117,7 +116,7 @@ def portable_model(self: Any) -> PortableModel:
 
 
 def checked_meta(meta: Any) -> dict[str, Any]:
-    """Words beside a model, if a file can keep them."""
+    """`meta`, checked to be storable in a file."""
     if not isinstance(meta, dict) or not all(isinstance(name, str) for name in meta):
         raise TypeError(f"meta={meta!r} should be a dict with names, such as {{'trained on': 'March'}}")
     try:

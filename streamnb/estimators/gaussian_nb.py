@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes with variances of each class's own: the score of a row is quadratic."""
+"""Gaussian naive Bayes with variances of each class, whose scores are quadratic."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from streamnb.scanning.class_scan import ClassScan
 class GaussianNB(IncrementalClassifier):
     """Gaussian naive Bayes: ``ln P(x, y) = ln P(y) - sum_j [ln(2 pi v_yj) + (x_j - m_yj)^2 / v_yj] / 2``.
 
-    As scikit-learn's of this name, with means and variances from exact sums, free of cancellation, for dense and
-    sparse rows. Weights count as frequencies everywhere, in `epsilon_` too, where scikit-learn leaves them out; and
-    `epsilon_` is that of all rows, where scikit-learn's `partial_fit` takes the last ones.
+    Like scikit-learn's class of this name, with means and variances from exact sums, free of cancellation, for dense
+    and sparse rows. Weights count as frequencies everywhere, including `epsilon_`, where scikit-learn ignores them;
+    `epsilon_` is computed from all rows, where scikit-learn's `partial_fit` uses the last ones.
 
     Parameters
     ----------
     priors : None, "uniform" or (K,)
         Class probabilities in the order of `classes_`; None: shares of the training weight.
     var_smoothing : float
-        This part of the largest variance of a feature is added to all variances.
+        This share of the largest variance of a feature is added to all variances.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class GaussianNB(IncrementalClassifier):
     class_count_, class_prior_ : (K,)
         Weight and probability of each class.
     theta_, var_ : (K, n_features)
-        Means m, and variances v with `epsilon_` added. A variance that stays 0 is scored as 1e-15 of the largest.
-        These and `class_prior_` are shown in float32 where the first rows were a table of that in memory, as in
-        scikit-learn; predictions go by the same numbers in float64.
+        Means m, and variances v including `epsilon_`. A variance that stays 0 is scored as 1e-15 of the largest. These
+        and `class_prior_` are float32 where the first rows were a float32 array in memory, as in scikit-learn;
+        predictions use the same numbers in float64.
     epsilon_ : float
-        What is added to each variance.
+        The number added to each variance.
     stats_ : ClassStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
@@ -62,7 +62,7 @@ class GaussianNB(IncrementalClassifier):
 
     class_count_ = incremental.class_count_
     predict_joint_log_proba = incremental.predict_joint_log_proba
-    _dtype: np.dtype = np.dtype(np.float64)  # of the attributes that show the model
+    _dtype: np.dtype = np.dtype(np.float64)  # of public attributes
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):
         self.priors = priors
@@ -75,7 +75,7 @@ class GaussianNB(IncrementalClassifier):
             arguments.check_priors(self.priors, np.arange(n_classes), np.ones(n_classes))
 
     def _check_against(self, stats: Any) -> None:
-        if stats.closed:  # an open set may still grow into the priors given
+        if stats.closed:  # an open set of classes may still grow to match the priors
             arguments.check_priors(self.priors, stats.classes, stats.weight)
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
@@ -123,13 +123,13 @@ class GaussianNB(IncrementalClassifier):
 
     @learned
     def _largest_variance(self) -> float:
-        """Of all rows, whatever their class."""
+        """The largest variance of a feature over all rows, whatever their class."""
         share = self.class_count_ / self.class_count_.sum()
         return float((share @ (self._within + (self._mean - share @ self._mean) ** 2)).max())
 
     @learned
     def epsilon_(self) -> float:
-        """What is added to each variance."""
+        """The number added to each variance."""
         return self.var_smoothing * self._largest_variance
 
     @learned

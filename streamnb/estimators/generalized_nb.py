@@ -1,4 +1,4 @@
-"""Generalized naive Bayes: naive Bayes on bins, corrected for what features tell twice."""
+"""Generalized naive Bayes: naive Bayes on bins, corrected for evidence that features share."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from streamnb.training.objectives import softmax_of
 
 @persistence.register
 class GeneralizedNB(TrainedClassifier):
-    r"""Naive Bayes on bins of each feature, with corrections that are trained together (Larsen 2005).
+    r"""Naive Bayes on bins of each feature, with jointly trained corrections (Larsen 2005).
 
     The score of class k is
 
         ln P_k + c_k + sum_j ln p(bin of x_j | k) + b_{jk}(bin of x_j),
 
-    with the first and third term those of naive Bayes, and the corrections b and c those that minimise
+    where the first and third term are those of naive Bayes, and the corrections b and c minimise
 
         sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 (\|b\|^2 + \|c\|^2),   where sum_i w_i b_{jk}(bin of x_ij) = 0.
 
-    As l2 grows this becomes naive Bayes; as it falls to 0 additive logistic regression: a feature that stands twice
-    in the rows counts once. One pass learns the bins, one sums, and each read makes a step.
+    For large l2 this is naive Bayes; as l2 falls to 0 it becomes additive logistic regression, in which a duplicated
+    feature counts once. One pass learns the bins, one sums them, and each further read makes a step.
 
     Parameters
     ----------
     l2 : float
         Strength of the penalty, 0 or above.
     bins : int or Bins
-        Bins of each feature: a number of quantiles, or how they are learned. Quantiles count rows, not their weights.
+        Bins of each feature: a number of quantiles, or a `Bins` to learn them. Quantiles count rows, not their weights.
     smoothing : float
         Added to the weight of each bin in each class, above 0.
     tol, max_passes, class_weight
@@ -41,14 +41,14 @@ class GeneralizedNB(TrainedClassifier):
 
     Attributes
     ----------
-    coef_ : (1, n_columns) for two classes; else (K, n_columns), a column for each bin: naive Bayes and corrections
+    coef_ : (1, n_columns) for two classes; else (K, n_columns), naive Bayes plus corrections, one column per bin
     column_names_ : (n_columns,) such as "x3 in (509, 733]"
     classes_, intercept_, n_passes_, converged_, history_, report_, n_features_in_, feature_names_in_
         As of `SoftmaxRegression`; the first read is that of naive Bayes itself.
 
     Notes
     -----
-    A 2-D y has for each label the log-odds of its rows against all others, corrected by themselves.
+    For a 2-D y, each label has the log-odds of its rows against all others, with its own corrections.
 
     Examples
     --------

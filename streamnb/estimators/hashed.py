@@ -1,4 +1,4 @@
-"""Hashed columns as scikit-learn transformers: of texts, and of columns of categories."""
+"""Hashing transformers of texts and of categorical columns."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class HashedText(TransformerMixin, BaseEstimator):
     lowercase : bool
         As ``str.lower`` does it.
     alternate_sign : bool
-        Count by the sign of the hash; counts may fall below 0 then, which naive Bayes does not take.
+        Count with the sign of the hash; counts may then be negative, which naive Bayes does not accept.
     keep_tokens : int, optional
-        Let `fit` learn so many tokens for `get_feature_names_out`.
+        Let `fit` learn this many tokens for `get_feature_names_out`.
     errors : {"strict", "replace", "ignore"}
-        What is done with bytes that are no UTF-8.
+        How bytes that are not UTF-8 are treated.
     n_threads : int, optional
-        As many as there are cores by default.
+        Threads; as many as there are cores by default.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         self.n_threads = n_threads
 
     def fit(self, X: Rows, y: PerRow = None) -> Self:
-        """Check the parameters; learn tokens for names where `keep_tokens` says so.
+        """Check the parameters, and learn tokens for names with `keep_tokens`.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Rows) -> sp.csr_array:
-        """Counts.
+        """Count the n-grams of texts in hashed columns.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            A row is no text: the message names it.
+            A row is not a text: the message names it.
         """
         grams, n_threads = self._grams(), check_n_threads(self.n_threads)
         if not TextsInMemory(X).n_rows:
@@ -123,7 +123,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         return NGrams(*sizes, self.n_features, self.lowercase, self.alternate_sign, None, self.errors)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns: tokens that `fit` found behind them, else their numbers."""
+        """Names of the columns: tokens found by `fit`, else column numbers."""
         numbered = np.array([f"x{column}" for column in range(check_n_features(self.n_features))], object)
         return getattr(self, "feature_names_", numbered)
 
@@ -135,17 +135,17 @@ class HashedText(TransformerMixin, BaseEstimator):
 
 
 class Hashed(TransformerMixin, BaseEstimator):
-    """Columns of categories in hashed columns: a 1 for each cell, where the hash of "column=value" puts it.
+    """Feature hashing of categorical columns: each cell is a 1 in the column given by the hash of "column=value".
 
-    Nothing is learned but the names of the columns, so that a value that was never seen has its place, and columns of
-    millions of values take no memory.
+    Only column names are learned, so that unseen values have a column as well, and columns with millions of values take
+    no memory.
 
     Parameters
     ----------
     n_features : int
         Columns, a power of two.
     alternate_sign : bool
-        Put the sign of the hash in place of 1.
+        Use the sign of the hash instead of 1.
 
     Attributes
     ----------
@@ -170,12 +170,12 @@ class Hashed(TransformerMixin, BaseEstimator):
         self.alternate_sign = alternate_sign
 
     def fit(self, X: Rows, y: PerRow = None) -> Self:
-        """Remember the names of the columns.
+        """Store the names of the columns.
 
         Parameters
         ----------
         X : (n_rows, n_columns)
-            A data frame, an array or a list of lists; values are told apart by what ``str`` makes of them.
+            A data frame, an array or a list of lists; values are compared by their ``str``.
         y : ignored
         """
         check_n_features(self.n_features)
@@ -183,7 +183,7 @@ class Hashed(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Rows) -> sp.csr_array:
-        """The hashed columns.
+        """Hash the columns of X.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Hashed(TransformerMixin, BaseEstimator):
         Returns
         -------
         (n_rows, n_features) SciPy CSR, float64
-            Values that meet in one column add up.
+            Values in the same column add up.
         """
         n_features = check_n_features(self.n_features)
         cells = self._columns(X, reset=not hasattr(self, "n_features_in_"))
@@ -223,7 +223,7 @@ class Hashed(TransformerMixin, BaseEstimator):
         return columns[codes], signs[codes] if self.alternate_sign else np.ones(len(codes), np.int64)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Numbers of the columns as names."""
+        """Column numbers as names."""
         return np.array([f"x{column}" for column in range(check_n_features(self.n_features))], object)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Naive Bayes of a hierarchy of labels: every level from the class sums of one scan."""
+"""Naive Bayes of a hierarchy of labels, with all levels from the class sums of one scan."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from streamnb.problem.penalties import Penalty
 
 @persistence.register
 class HierarchyNB(LinearNB):
-    """Labels of which some follow from others, each against the rows without it, fitted in one scan.
+    """Naive Bayes of hierarchical labels, each against the rows without it, fitted in one scan.
 
-    Rows bear one label, the lowest that is known of them, and with it all above. The sums of a label are those of the
-    labels below it, so that all levels come from the same scan; each label has weights of its own under the penalty. An
-    ancestor follows from its descendant: `predict` adds what is above each label of a positive score, and a label is at
-    least as probable as each below it.
+    Each row has one label, the lowest one known, which implies all labels above it. The sums of a label are those of
+    the labels below it, so that all levels come from the same scan; each label has its own weights under the penalty.
+    `predict` adds the ancestors of each label with a positive score, and a label is at least as probable as each label
+    below it.
 
     Parameters
     ----------
     hierarchy : {label: parent, or list of parents}
-        Labels that are named nowhere in it have nothing above them.
+        Labels that do not occur in it have no parents.
     family, penalty, smoothing, binarize, transform, normalize, idf, estimate
         As of `LinearNB`.
 
     Attributes
     ----------
     labels_ : (L,)
-        All labels, of the rows and of the hierarchy, sorted: the columns of `predict`.
+        All labels of the rows and of the hierarchy, sorted; the columns of `predict`.
     coef_ : (L, n_features)
     classes_ : (K,) labels of the rows
     intercept_, stats_, report_, n_features_in_, feature_names_in_
@@ -58,7 +58,7 @@ class HierarchyNB(LinearNB):
     _model_of_sets = class_sets.model_of_sets
     _predictive = class_sets.predictive
     __sklearn_tags__ = class_sets.sklearn_tags
-    _of_indicators = (
+    _indicator_advice = (
         "the lowest that is known of it. Where rows bear several, give snb.LinearNB an indicator with a 1 for each "
         "label above, too"
     )
@@ -108,9 +108,9 @@ class HierarchyNB(LinearNB):
         self._now("_nested")
 
     def _to_state(self) -> dict[str, Any]:
-        return {**super()._to_state(), "model": None}  # which follows from the statistics
+        return {**super()._to_state(), "model": None}  # follows from the statistics
 
     def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Any:
-        """Not defined: rows would have to say all labels that they bear."""
+        """Not defined, as rows would need all of their labels."""
         arguments.one_of("method", method, ["sigmoid", "isotonic"])
         raise ValueError("calibrate is of one label a row or of an indicator, and labels of HierarchyNB follow")

@@ -1,4 +1,4 @@
-"""IncrementalClassifier: what classifiers have whose model follows from statistics, which add up and subtract."""
+"""IncrementalClassifier: the base class of classifiers whose model follows from statistics that merge and subtract."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ from streamnb.scanning.class_scan import ClassScan
 
 
 class IncrementalClassifier(Classifier):
-    """A classifier whose model follows from sums over the rows, which may come in parts and be taken away.
+    """A classifier whose model follows from sums over the rows, which can be added in parts and taken away again.
 
     Attributes
     ----------
     class_weight_ : None, "balanced" or {label: weight}
-        What the last `refit` said.
+        The class weight of the last `refit`.
     decay_ : float
-        What rows were weighed down by in all since the first call of `partial_fit`.
+        The product of all decays since the first call of `partial_fit`.
     forgotten_ : tuple of str or int
-        Keys of what `forget` was asked for since the last fit.
+        Keys of the `forget` requests since the last fit.
     """
 
-    _learned: dict[str, Any]  # predicting fills it, and sets no attribute
+    _learned: dict[str, Any]  # a cache that predictions may fill without setting attributes
     _memory_limit: int | None = None  # of the last fit
-    _n_threads: int | None = None  # that too
-    _statistics = "ClassStats"  # the class of what a scan leaves
-    _takes_indicator = False  # True where a row may bear any number of labels
-    _of_indicators = "take snb.LinearNB, which has a model for each label"  # what to do with one, where it is refused
+    _n_threads: int | None = None  # of the last fit
+    _statistics = "ClassStats"  # the class of the statistics
+    _takes_indicator = False  # True where a row may have any number of labels
+    _indicator_advice = "take snb.LinearNB, which has a model for each label"  # for the error message
     class_weight_: Any = None
     forgotten_: tuple[str | int, ...] = ()
 
-    # ---- what a subclass says ----------------------------------------------------------------------------------------
+    # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
-        """What to accumulate."""
+        """The scan that accumulates the statistics."""
         raise NotImplementedError
 
     def _solved(self) -> LinearModel:
-        """The model."""
+        """The model that follows from the statistics."""
         raise NotImplementedError
 
     def _check_against(self, stats: Any) -> None:
-        """Refuse parameters that do not go with the data."""
+        """Raise where parameters do not fit the data."""
 
     def _check_whole(self, stats: Any) -> None:
-        """Refuse data that `fit` cannot do with, though `partial_fit` might."""
+        """Raise where data are not enough for `fit`, though they may be for `partial_fit`."""
 
     def _warn(self) -> None:
-        """Say of the parameters what `fit` says of them, where the model is not made yet."""
+        """Issue the warnings of `fit` about parameters, before the model is computed."""
 
     def _settle(self) -> None:
-        """Compute what depends on parameters."""
+        """Compute everything that depends on parameters."""
         self._now("_model")
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class IncrementalClassifier(Classifier):
 
     @learned
     def _weighted(self) -> Any:
-        """The statistics with the weights of the classes."""
+        """The statistics, reweighted by `class_weight_`."""
         if self.class_weight_ is None:
             return self.stats_
         stats = self.stats_
@@ -92,38 +92,38 @@ class IncrementalClassifier(Classifier):
 
     def _fit_from(self, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> None:
         self._check_params()
-        self._opened_to_fit(given)  # for the names of columns
+        self._opened_to_fit(given)  # to remember the names of columns
         self._check_against(stats)
         self._check_whole(stats)
         self._keep(stats, report)
         self._settle()
 
     def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
-        """Take rows away that were fitted before, exactly as if they had never been seen.
+        """Remove fitted rows from the model, exactly as if they had never been seen.
 
-        Sums do not know rows. Refused is what no rows could leave: fewer rows or less weight of a class than none, a
-        sum of squares below 0 or too small for the sum, more values that are not 0 than weight, sums without weight,
-        and the like. Rows that were never there, or go twice, may pass where enough others are left to hide them. That
-        one request does not pass twice is what `key` is for.
+        Sums do not identify rows. An error is raised if the result is impossible: negative rows or weight of a class, a
+        sum of squares below 0 or too small for the sum, more nonzero values than weight, sums without weight, and the
+        like. Rows that were never fitted, or are removed twice, may go unnoticed if enough other rows remain. Give a
+        `key` so that no request is applied twice.
 
         Parameters
         ----------
         X, y
             As in `fit`.
         sample_weight : (n_rows,) or float, optional
-            What the rows count now. Once `partial_fit` was given a `decay` it must be said: 1.0 for rows of the last
-            call, the product of the later decays for others. That is exact where decays are powers of 1/2; for any
-            other, subtract the statistics of the rows, multiplied by the same decays.
+            The current weight of the rows. It is required once `partial_fit` was given a `decay`: 1.0 for rows of the
+            last call, the product of the later decays for others. This is exact if decays are powers of 1/2; otherwise,
+            subtract the statistics of the rows, multiplied by the same decays.
         key : str or int, optional
             A name for this request, such as "request 17". Keys are kept in `forgotten_`, in pickles and in saved files,
-            until the next `fit`: one that is there already is refused, whatever the rows, and nothing is changed. Rows
-            without a key are not recorded.
+            until the next `fit`. A key that was used before is an error, whatever the rows, and nothing is changed.
+            Requests without a key are not recorded.
 
         Raises
         ------
         ValueError
-            The key was used before, or no rows could leave what would be left: the message names the class, and the
-            feature. The model stays as it was.
+            The key was used before, or the result is impossible; the message names the class and the feature. The model
+            stays as it was.
         """
         check_is_fitted(self, "stats_")
         forgotten = self.forgotten_ if key is None else with_key(self.forgotten_, key)
@@ -140,16 +140,16 @@ class IncrementalClassifier(Classifier):
         return self
 
     def refit(self, **options: Any) -> Self:
-        """Change parameters of the constructor, or the weights of the classes, without another look at the data.
+        """Change parameters of the constructor or the weights of the classes, without reading data.
 
         Parameters
         ----------
         **options
             Parameters of the constructor; those not named stay as they are. And:
         class_weight : None, "balanced" or {label: weight}
-            The model of the rows with their weights times that of their class, as if fitted with that
-            ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
-            next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
+            Multiplies the weight of each row by that of its class, as if fitted with this ``sample_weight``.
+            "balanced": the total weight divided by K N_y; labels not named have 1. It holds until the next `fit`, or a
+            `refit` with another one, and is kept as `class_weight_`; `stats_` stays as scanned.
 
         Raises
         ------
@@ -176,14 +176,14 @@ class IncrementalClassifier(Classifier):
         return arguments.check_class_weight(given, self.classes_)
 
     def drift(self, new: Any, n_features: int = 20) -> Any:
-        """The features whose means have moved most from the rows of this model to those of another; reads no data.
+        """The features whose means changed most between the rows of this model and other rows; reads no data.
 
         Parameters
         ----------
         new : fitted classifier or ClassStats
-            Of the same columns, scanned alike.
+            With the same columns, scanned in the same way.
         n_features : int
-            How many rows the table has at most.
+            The largest number of rows of the table.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class IncrementalClassifier(Classifier):
             raise ValueError("new has features of other names; drift is of the same columns")
         return self.stats_.drift(getattr(new, "stats_", new), n_features, feature_names=ours)
 
-    # ---- the rest of the contract ------------------------------------------------------------------------------------
+    # ---- files and tags ----------------------------------------------------------------------------------------------
 
     def _to_state(self) -> dict[str, Any]:
         state = scan_fits._to_state(self)
@@ -212,14 +212,14 @@ class IncrementalClassifier(Classifier):
         return self
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
-        """Refuse parameters that were none of such a fit."""
+        """Raise where parameters loaded from a file cannot have been used in the fit."""
         self._check_params()
         self._check_against(self.stats_)
         self._task(None)
 
 
 def fitted_from(estimator: Any, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> Any:
-    """The estimator, fitted to rows that were summed before; `given` are X, y and weights, which are not read."""
+    """The estimator, fitted from existing statistics; `given` are X, y and weights, which are not read."""
     estimator._fit_from(stats, report, given)
     return estimator
 
@@ -231,13 +231,13 @@ def class_count_(self: Any) -> np.ndarray:
 
 
 def predict_joint_log_proba(self: Any, X: Rows, *, out: Any = None) -> Any:
-    """Joint logs ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
+    """Joint log probabilities ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
     model, rows = self._ready(X)
     return model.answer(rows, unchanged, len(self.classes_), np.dtype(np.float64), out)
 
 
 def unchanged(margins: np.ndarray) -> np.ndarray:
-    """Margins as they are."""
+    """Return margins as they are."""
     return margins
 
 

@@ -1,4 +1,4 @@
-"""Label space transformation: least squares to the main components of many labels."""
+"""Label space transformation: least squares on the principal components of many labels."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ def _components(self: Any) -> Learner:
 
 @persistence.register
 class LabelSpace(TrainedClassifier):
-    r"""Least squares to the main components of the labels of multi-label rows (PLST, about the mean).
+    r"""Least squares on the principal components of the labels of multi-label rows (PLST, with centred labels).
 
-    Of labels that go together, rare ones gain from common ones. One scan leaves the sums of products G of features and
-    Q of labels, Q_uv the weight of rows that bear u and v, c = diag Q, and S the sums s_u of the rows of each label::
+    Where labels occur together, rare ones gain from common ones. One scan sums products G of features and Q of labels,
+    Q_uv the weight of rows with both u and v, c = diag Q, and S, the sums s_u of the rows of each label::
 
         C = Q - c c' / N,  V the M eigenvectors of C with the largest eigenvalues, (L, M)
         W = (G - s s' / N + l2 I)^-1 (S - s c' / N) V V',  b = c / N - W' s / N
 
     and a row has the labels where W' x + b is above 1/2: F. Tai and H.-T. Lin, Multilabel classification with principal
-    label space transformation, Neural Computation 24 (2012), whose form is not about the mean, and errs more. With all
-    components it is `LeastSquaresClassifier`, each label by itself. Weights and scores are those of labels coded as 1
-    and -1, twice as large, so that scores above 0 are predicted, as everywhere here.
+    label space transformation, Neural Computation 24 (2012); their form does not centre labels and is less accurate.
+    With all components it is `LeastSquaresClassifier`, for each label by itself. Weights and scores are those of labels
+    coded as 1 and -1, twice as large, so that scores above 0 are predicted, as in all classifiers here.
 
     Parameters
     ----------
     n_components : int, optional
-        M, at most the number of labels L, which is the default.
+        M, at most the number of labels L; L by default.
     l2 : float
         Strength of the penalty on the weights.
     solver : {"products", "conjugate_gradients"}
-        "products": the one scan sums those of features two by two, and nothing is read again: for up to some thousand
-        features, 8 n (n + 1) bytes. "conjugate_gradients": one step a read for all components together, any number of
-        features.
+        "products": the scan sums products of feature pairs, and nothing is read again; for up to some thousand
+        features, 8 n (n + 1) bytes. "conjugate_gradients": one step per read for all components together, for any
+        number of features.
     tol, max_passes, transform, normalize, idf, calibration
         As for `LeastSquaresClassifier`.
 
     Attributes
     ----------
     classes_, coef_, intercept_, n_passes_, converged_, history_, report_
-        As of `LeastSquaresClassifier`; `coef_` (L, n_features) is of labels, not of components.
+        As of `LeastSquaresClassifier`; `coef_` (L, n_features) has a row for each label, not for each component.
 
     Examples
     --------
-    One direction is enough for these three labels:
+    One component is enough for these three labels:
 
     >>> import numpy as np
     >>> import streamnb as snb
@@ -85,15 +85,15 @@ class LabelSpace(TrainedClassifier):
 class LabelSpaceCV(TrainedClassifierCV):
     """`LabelSpace` whose number of components and l2 are chosen by cross-validation: a scan of folds, and one to score.
 
-    Of products all models follow without a read: those of a fold from one eigendecomposition of its features and one of
-    its labels. By conjugate gradients all are trained in shared reads, and the number of these is chosen, too.
+    With products, all models follow without a read: those of a fold from one eigendecomposition of its features and one
+    of its labels. With conjugate gradients, all are trained in shared reads, whose number is chosen as well.
 
     Parameters
     ----------
     n_components : int or list of int, optional
-        To choose from; by default all labels, half of them, and so on, down to a sixteenth.
+        Candidates; by default all labels, half of them, and so on, down to a sixteenth.
     l2 : float or list of float, optional
-        To choose from; 0.01, 0.1, .., 1000 by default. The product of both lists is judged.
+        Candidates; 0.01, 0.1, .., 1000 by default. All combinations of both lists are judged.
     folds, scoring, rule, seed
         As for `LeastSquaresClassifierCV`; "parsimonious" and "one_se" take the fewest components that are good enough.
     tol, max_passes, transform, normalize, idf, calibration, solver
@@ -102,7 +102,7 @@ class LabelSpaceCV(TrainedClassifierCV):
     Attributes
     ----------
     best_ : dict
-        What was chosen, such as ``{"l2": 1.0, "n_components": 12, "max_passes": 1}``; of products "max_passes" is 1,
+        The chosen point, such as ``{"l2": 1.0, "n_components": 12, "max_passes": 1}``; with products, "max_passes" is 1
         and has no meaning.
     best_score_, cv_results_, history_, report_
         As of `LeastSquaresClassifierCV`.

@@ -1,4 +1,4 @@
-"""Attributes that follow from the statistics, computed when they are asked for."""
+"""Fitted attributes that are computed from the statistics on first access."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +9,9 @@ from streamnb.core.attributes import CAUSES, missing
 
 
 class learned:
-    """A fitted attribute: computed from the statistics when it is first asked for, kept until they change.
+    """A fitted attribute, computed from the statistics on first access and cached until they change.
 
-    One that cannot be computed is missing, as `hasattr` and `dir` see it, with an error that says why.
+    If it cannot be computed, `hasattr` and `dir` see it as missing; the error explains why.
     """
 
     def __init__(self, compute: Callable[[Any], Any]):
@@ -32,14 +32,14 @@ class learned:
             raise missing(cause) from cause
 
     def of(self, instance: Any) -> Any:
-        """The value as methods need it: that it cannot be computed is then no matter of attributes."""
+        """The value, for methods: raises the original error, not an AttributeError, if it cannot be computed."""
         fault: BaseException | None = None
-        known = vars(instance)["_learned"]  # what predicting may fill, without setting an attribute
+        known = vars(instance)["_learned"]  # a cache, which predictions may fill without setting an attribute
         if self._name not in known:
             try:
                 known[self._name] = self._compute(instance)
             except AttributeError as error:
-                fault = error.__cause__  # of an attribute that this one follows from
+                fault = error.__cause__  # the error of an attribute that this one depends on
                 if fault is None:
                     raise
         if fault is not None:

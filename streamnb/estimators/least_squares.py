@@ -17,27 +17,27 @@ def _least_squares(self: Any) -> Learner:
 
 @persistence.register
 class LeastSquaresClassifier(TrainedClassifier):
-    r"""Least squares to the classes, each against the rest, by conjugate gradients: a step in all directions a read.
+    r"""Least squares on class indicators, each class against the rest, by conjugate gradients.
 
     Minimises for each class k, with c_ik = 1 for its rows and -1 for others,
 
         1/2 sum_i w_i (W_k x_i + b_k - c_ik)^2 + l2 / 2 \|W_k\|^2,
 
-    the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. Each class goes
-    to the best point in the directions of all (Hestenes and Stiefel 1952, O'Leary 1980). The quickest of these models
-    to a good accuracy: texts need 2 to 6 reads, and reads that end early regularise as `l2` does. Parameters and
-    attributes are those of `MarginClassifier` without `l1`; there are no probabilities without `calibration`, or before
+    the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. In each read,
+    every class moves to the best point in the span of all directions (Hestenes and Stiefel 1952, O'Leary 1980). This
+    model reaches a good accuracy in the fewest reads: texts need 2 to 6, and stopping early regularises as `l2` does.
+    Parameters and attributes are those of `MarginClassifier` without `l1`. Probabilities need `calibration` or
     `calibrate`.
 
     Parameters
     ----------
     solver : {"conjugate_gradients", "products"}
-        "products" sums those of features two by two in the one scan, and solves for the weights without a further
-        read: `n_passes_` is 0. For up to some thousand features, 8 n (n + 1) bytes, refused beyond `memory_limit`;
-        where conjugate gradients have converged the weights are the same. Of sparse rows, such as those of
-        ``transform=snb.Bins(..)``, what is stored is multiplied.
+        "products" sums products of feature pairs in the scan, and solves for the weights without a further read:
+        `n_passes_` is 0. For up to some thousand features, 8 n (n + 1) bytes, within `memory_limit`. The weights are
+        the same as those of converged conjugate gradients. For sparse rows, such as those of
+        ``transform=snb.Bins(..)``, only stored values are multiplied.
     standardize : bool
-        Let `l2` go by features that are divided by their standard deviation, of columns of different units.
+        Let `l2` penalise weights of features divided by their standard deviation, for columns with different units.
 
     Examples
     --------
@@ -80,9 +80,9 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
     standardize : bool
         As for `LeastSquaresClassifier`.
     solver : {"conjugate_gradients", "products"}
-        "products": the one scan sums those of each fold, of which all models of all folds and l2 follow, each fold's
-        from one eigendecomposition; one read more judges them, and none is for the final model. "max_passes" of
-        `best_` is 1, then, and has no meaning.
+        "products": the scan sums products for each fold, from which all models of all folds and l2 follow, with one
+        eigendecomposition per fold. One more read judges them; the final model needs none. "max_passes" of `best_` is
+        then 1 and has no meaning.
 
     Examples
     --------

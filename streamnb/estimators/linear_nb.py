@@ -1,4 +1,4 @@
-"""LinearNB: one scan, one set of options, one linear model."""
+"""LinearNB: naive linear Bayes from one scan."""
 
 from __future__ import annotations
 
@@ -47,49 +47,49 @@ class LinearNB(IncrementalClassifier):
     Parameters
     ----------
     family : {"multinomial", "poisson", "bernoulli", "gaussian", "categorical", "auto"}, Family or Mixed
-        Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own,
-        and "auto" those of a table by their kinds; frames in memory are opened by `table` then, as paths always are.
-        The values of columns of `Categorical()` are learned in a pass of their own, as bins are.
+        Distribution of each feature given the class. `Mixed` gives groups of columns their own families; "auto" does so
+        for a table by the kinds of its columns, and opens data frames by `table`, as paths always are. The values of
+        columns of `Categorical()` are learned in a separate pass, like bins.
     penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
-        Two classes make one problem. `predict_proba` does not exist for ovo. Labels of a 2-D y stand against the rows
-        without them, or (reference) against a named one on the rows of the two alone; `predict` then says which labels
-        have a positive score, the column of the reference being 0.
+        Two classes make one problem. `predict_proba` does not exist for ovo. Each label of a 2-D y is compared with the
+        rows without it, or (reference) with a named label on the rows of the two alone; `predict` then returns the
+        labels with a positive score, and the column of the reference is 0.
     reference : label, or snb.UNLABELLED
         The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
     overlap : {"refuse", "keep"}
-        Rows of a 2-D y that bear a label and the reference are an error, or stand on both sides.
+        Whether rows of a 2-D y with both a label and the reference are an error, or count on both sides.
     smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
         none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the training rows are most
-        probable, `smoothing_`. Parameters of priors may have a row for each class.
+        probable, `smoothing_`. Parameters of priors may have one row per class.
     binarize : float
-        For Bernoulli a feature is present where x > binarize.
+        For Bernoulli, a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
-        Applied to each value; of a tuple the steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and
-        `Bins` are learned in a pass of their own before the scan (rows have to be there twice), from the rows of
-        `fit`, and kept and saved with the model, which then takes the raw columns: "quantile_normal" makes each feature
-        normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names are `column_names_`.
+        Applied to each value; a tuple has steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and `Bins`
+        are learned from the rows of `fit` in a separate pass before the scan (X must be readable twice), and saved with
+        the model, which takes raw columns: "quantile_normal" makes each feature normal, Phi^-1(F(x)); `Bins` makes an
+        indicator of each bin, named in `column_names_`.
     normalize : {None, "l1", "l2"}
-        Then each row is divided by its length.
+        After the transform, each row is divided by its length.
     idf : bool
-        Then feature j is multiplied by ln((1 + N) / (1 + df_j)) + 1, from the training rows.
+        After that, feature j is multiplied by ln((1 + N) / (1 + df_j)) + 1, from the training rows.
     estimate : {"posterior_mean", "map", "mle"}
         The mean of the posterior, its mode (for families with a conjugate prior), or maximum likelihood without any
         prior; see `solve`.
     priors : None, "uniform", (K,) or DirichletPrior
-        Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
+        Class probabilities; None: shares of the training weight; with a Dirichlet prior, estimated by `estimate`.
     feature_weight : (n_features,), optional
-        Weighted naive Bayes: the weight of each feature, and what it adds to the intercepts, times a_j >= 0.
+        Weighted naive Bayes: the factor a_j >= 0 of each feature's weight and of its contribution to the intercepts.
     loss : (K, K), optional
-        L[y, s], what deciding class s costs where y is true, in the order of `classes_`: `predict` decides
-        argmin_s sum_y L[y, s] P(y | x) among the classes that have rows, of equal ones the first. Scores and
-        probabilities stay as they are.
+        L[y, s], the cost of predicting s where y is true, in the order of `classes_`: `predict` returns
+        argmin_s sum_y L[y, s] P(y | x) among the classes that have rows; ties go to the first. Scores and
+        probabilities do not change.
     threshold : float, optional
-        `predict` rejects rows whose largest probability is below it, 0 < threshold < 1; with `loss`, rows whose least
-        expected loss is above it.
+        `predict` rejects rows whose largest probability is below it, 0 < threshold < 1; with `loss`, rows whose
+        smallest expected loss is above it.
     reject_label : label
         What `predict` returns for rejected rows; it must not be a class. `score` counts them as wrong.
 
@@ -97,17 +97,17 @@ class LinearNB(IncrementalClassifier):
     ----------
     classes_ : (K,) labels, sorted; of a 2-D y its columns, 0, 1, .. unless `classes` named them
     coef_ : (1, n_features) for two classes; else (K, n_features), (K - 1, ..) for reference, (K(K - 1)/2, ..) for ovo
-        Of a 2-D y (K, n_features) or, where one label is the reference, (K - 1, n_features).
+        For a 2-D y (K, n_features) or, where one label is the reference, (K - 1, n_features).
     intercept_ : one for each row of `coef_`
     stats_ : ClassStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names, or rows whose columns have names.
     encoding_ : TextEncoding, SvmlightEncoding or None
-        How columns were made of texts, or numbered in a file: what predictions do with paths, and with strings.
+        How columns were made from texts or numbered in a file; predictions apply it to paths and strings.
     smoothing_ : float or a prior
-        The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
+        The prior that the model uses: `smoothing`, or the number that "evidence" found.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
 
@@ -124,7 +124,7 @@ class LinearNB(IncrementalClassifier):
 
     transform = Parameter()
     _takes_indicator = True
-    _columns: ColumnMap | None = None  # what is done to columns before they are summed
+    _columns: ColumnMap | None = None  # the transform of columns before they are summed
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class LinearNB(IncrementalClassifier):
         return isinstance(as_family(self.family), Auto)
 
     def _family(self) -> Family:
-        """The family of the columns that weights are of."""
+        """The family for the columns of the weights."""
         return family_of_columns(self, as_family(self.family))
 
     def _step_request(self) -> StepRequest:
@@ -190,7 +190,7 @@ class LinearNB(IncrementalClassifier):
         return super()._scan(rows, classes, first, options, moments)
 
     def _maps(self, rows: Source, options: RunOptions, folding: Folding | None) -> dict[str, StepsOfFolds]:
-        """The maps of columns that the family tries, learned from the rows."""
+        """The column maps that the family tries, learned from the rows."""
         return learned_maps(as_family(self.family).map_names or [NONE], rows, options, type(self).__name__, folding)
 
     def _check_params(self) -> None:
@@ -259,7 +259,7 @@ class LinearNB(IncrementalClassifier):
     posterior, log_evidence = posteriors.posterior, posteriors.log_evidence
     _calibrates = linear_predictions.has_probabilities
 
-    def _take_calibrated(self, model: LinearModel) -> None:
+    def _set_calibrated(self, model: LinearModel) -> None:
         self._learned["_model"] = model
         self._learned.pop("_predictive", None)
 
@@ -273,7 +273,7 @@ class LinearNB(IncrementalClassifier):
         return replace(model, rule=rule.checked(model.classes_, model.scheme, self._weighted.weight > 0))
 
     def _options(self) -> dict[str, Any]:
-        """What `solve` is told beside family and penalty."""
+        """The arguments of `solve` other than family and penalty."""
         names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate", "feature_weight")
         return {name: self._option(name) for name in names}
 
@@ -286,19 +286,19 @@ class LinearNB(IncrementalClassifier):
         return self.penalty
 
     def refit(self, **options: Any) -> Self:
-        """Change parameters, the weights of the classes or the intercept without another look at the data.
+        """Change parameters, the weights of the classes or the intercept, without reading data.
 
         Parameters
         ----------
         **options
             Parameters of the constructor; those not named stay as they are. And:
         class_weight : None, "balanced" or {label: weight}
-            The model of the rows with their weights times that of their class, as if fitted with that
-            ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
-            next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
+            Multiplies the weight of each row by that of its class, as if fitted with this ``sample_weight``.
+            "balanced": the total weight divided by K N_y; labels not named have 1. It holds until the next `fit`, or a
+            `refit` with another one, and is kept as `class_weight_`; `stats_` stays as scanned.
         intercept_shift : float, or one number for each row of `coef_`
-            Added to `intercept_`, such as `balancing_shift` finds. It belongs to the scores of this very model:
-            whatever changes the model next drops it.
+            Added to `intercept_`, such as the result of `balancing_shift`. It is valid for this model only, and dropped
+            by the next change of the model.
 
         Raises
         ------
@@ -313,24 +313,24 @@ class LinearNB(IncrementalClassifier):
         return self
 
     def _predictive(self) -> LinearModel:
-        """The exact predictive distribution; no attribute, whose name alone would have it computed."""
+        """The exact predictive distribution; not a learned attribute, as listing attributes would compute it."""
         if "_predictive" not in self._learned:
-            options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
+            options = {name: self._used_params[name] for name in ("penalty", "estimate", "priors")}
             options["smoothing"] = self._now("smoothing_")
-            if self._settled["feature_weight"] is not None:
+            if self._used_params["feature_weight"] is not None:
                 raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
-            known = self._weighted, self._now("_model"), posteriors.settled_family(self)
+            known = self._weighted, self._now("_model"), posteriors.used_family(self)
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
 
     @learned
-    def _settled(self) -> dict[str, Any]:
-        """The parameters that the model goes by; others that are set wait for refit."""
+    def _used_params(self) -> dict[str, Any]:
+        """The parameters that the model uses; later changes wait for refit."""
         return {**self.get_params(), "penalty": self._penalty()}
 
     def _settle(self) -> None:
         super()._settle()
-        self._now("_settled")
+        self._now("_used_params")
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -340,8 +340,8 @@ class LinearNB(IncrementalClassifier):
 
     def _to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
-        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
-        other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
+        solved = model is not None and not isinstance(model, UnheldModel)  # an UnheldModel follows from the statistics
+        other = {name: value for name, value in self._used_params.items() if value is not vars(self)[name]}
         return super()._to_state() | {"model": model if solved else None, "settled": None if model is None else other}
 
     @classmethod
@@ -354,23 +354,23 @@ class LinearNB(IncrementalClassifier):
             if not np.array_equal(model.classes_, self.classes_):
                 raise ValueError("the model and the statistics should have the same classes")
             self._learned["_model"] = model
-        if state.get("settled") is not None:  # before 0.2 it was not kept
-            self._learned["_settled"] = {**self.get_params(), **state["settled"]}
+        if state.get("settled") is not None:  # not saved before 0.2
+            self._learned["_used_params"] = {**self.get_params(), **state["settled"]}
         return self
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
-        """Refuse parameters that the model cannot go by; others, set since, wait for refit."""
-        asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
-        asked._check_params()
-        asked._row_options()
-        family = family_of_columns(self, as_family(asked.family))
+        """Raise where the model cannot have used the loaded parameters; those set later wait for refit."""
+        loaded, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
+        loaded._check_params()
+        loaded._row_options()
+        family = family_of_columns(self, as_family(loaded.family))
         for member, _ in family.parts(stats.n_features):
-            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
+            Smoothing.of(member, loaded.smoothing, loaded.estimate, stats.n_features, len(stats.classes))
         if state.get("settled") is not None:
-            asked._check_against(stats)
-            scheme = as_scheme(asked._option("scheme"), stats.classes, asked._option("reference"), stats.multilabel)
-            class_probabilities(asked._option("priors"), stats, asked.estimate)
-            rule = DecisionRule.of(asked._option("loss"), asked._option("threshold"), asked._option("reject_label"))
+            loaded._check_against(stats)
+            scheme = as_scheme(loaded._option("scheme"), stats.classes, loaded._option("reference"), stats.multilabel)
+            class_probabilities(loaded._option("priors"), stats, loaded.estimate)
+            rule = DecisionRule.of(loaded._option("loss"), loaded._option("threshold"), loaded._option("reject_label"))
             if rule is not None:
                 rule.checked(stats.classes, scheme, stats.weight > 0)
 
@@ -387,11 +387,11 @@ class LinearNB(IncrementalClassifier):
 
 
 def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
-    """What an estimator scans of rows that are opened, whose names of columns it remembers."""
+    """The scan of an estimator over opened rows, whose column names it remembers."""
     opened_to_fit(estimator, (rows,))
     return estimator._task(None)
 
 
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:
-    """The parameters that the model was solved with, and the statistics with the weights of the classes."""
-    return estimator._settled, estimator._weighted
+    """The parameters that the model used, and the reweighted statistics."""
+    return estimator._used_params, estimator._weighted

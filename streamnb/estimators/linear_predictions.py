@@ -1,6 +1,6 @@
-"""Scores, decisions and probabilities of rows by one linear model, or by its exact predictive distribution.
+"""Predicts with a linear model, or with its exact predictive distribution.
 
-Functions of an estimator, which a class takes as its methods.
+These functions become methods of estimators.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamnb.rows.source import Source
 
 
 def _takes_any_value_or_is_fitted(estimator: Any) -> bool:
-    # scikit-learn's checks fit whatever has these methods on negative data, even where positive_only says not to
+    # scikit-learn's checks fit estimators with these methods on negative data, even where positive_only is set
     if hasattr(estimator, "stats_"):
         return True
     try:
@@ -29,7 +29,7 @@ def _takes_any_value_or_is_fitted(estimator: Any) -> bool:
 
 
 def has_probabilities(self: Any) -> bool:
-    """Whether scores are of classes, not of pairs of them."""
+    """Whether scores belong to classes, not to pairs of classes."""
     return self._option("scheme") != "ovo" or len(getattr(self, "classes_", ())) == 2
 
 
@@ -39,18 +39,18 @@ def _model_for(self: Any, attribute: str) -> LinearModel:
     return self._model
 
 
-coef_ = property(lambda self: _model_for(self, "coef_").coef_, doc="Weights, a row for each class or side.")
+coef_ = property(lambda self: _model_for(self, "coef_").coef_, doc="Weights, one row for each class or side.")
 intercept_ = property(lambda self: _model_for(self, "intercept_").intercept_, doc="One for each row of `coef_`.")
 
 
 def complete(self: Any) -> bool:
-    """True where there are classes enough for a model."""
+    """Whether there are enough classes for a model."""
     return hasattr(self, "stats_") and (self.stats_.multilabel or len(self.classes_) > 1)
 
 
 @available_if(_takes_any_value_or_is_fitted)
 def sparsify(self: Any) -> Any:
-    """Store `coef_` as a sparse array, in place, as scikit-learn's classifiers do; predictions stay the same.
+    """Convert `coef_` to a sparse array in place, as scikit-learn's classifiers do; predictions do not change.
 
     Returns
     -------
@@ -63,25 +63,25 @@ def sparsify(self: Any) -> Any:
 
 
 def predict(self: Any, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
-    """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks.
+    """Labels, (n_rows,), in the kind of X: NumPy, or lazy Dask for Dask.
 
     Parameters
     ----------
     X : (n_rows, n_features)
         As in `fit`.
     out : array that takes slices of rows, optional
-        Where to write the answer, block by block; not for Dask.
+        Where to write the result, block by block; not for Dask.
     predictive : bool
-        Decide by the exact predictive distribution, parameters averaged over their posterior, in place of one
+        Decide by the exact predictive distribution, averaged over the posterior of the parameters, instead of one
         estimate of them: negative binomial features for Poisson (with a Gamma prior, or s pseudo-rows), Student's
-        t for Gaussian (`NormalInverseGamma`, each class with a variance of its own), Dirichlet-multinomial rows
-        for multinomial, and for Bernoulli the linear model itself. For scheme="joint" or two classes, without
-        penalty and idf; an `intercept_shift` is not part of it.
+        t for Gaussian (`NormalInverseGamma`, with a variance for each class), Dirichlet-multinomial rows for
+        multinomial, and for Bernoulli the linear model itself. It needs scheme="joint" or two classes, and neither
+        penalty nor idf; an `intercept_shift` has no effect on it.
 
     Raises
     ------
     ValueError
-        X is not what was fitted, or `predictive` does not go with the parameters.
+        X does not have the fitted features, or `predictive` is not available with these parameters.
     """
     model, rows = self._ready(X, predictive=predictive)
     return model.predict(rows, out=out)
@@ -100,9 +100,8 @@ def predict_proba(self: Any, X: Rows, *, out: Any = None, predictive: bool = Fal
     ovo                  none: the method does not exist
     ==================== =======================================================================
 
-    They are those of the model, where features are independent given the class: of many features that are not,
-    they lie too close to 0 and 1. `priors`, `class_weight` and `intercept_shift` change them, `loss` and
-    `threshold` do not.
+    The model takes features to be independent given the class; with many dependent features, probabilities are too
+    close to 0 and 1. `priors`, `class_weight` and `intercept_shift` change them, `loss` and `threshold` do not.
     """
     model, rows = self._ready(X, predictive=predictive)
     return model.predict_proba(rows, out=out)
@@ -110,7 +109,7 @@ def predict_proba(self: Any, X: Rows, *, out: Any = None, predictive: bool = Fal
 
 @available_if(has_probabilities)
 def predict_log_proba(self: Any, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
-    """Logs of the class probabilities, (n_rows, K); arguments as for `predict`."""
+    """Log class probabilities, (n_rows, K); arguments as for `predict`."""
     model, rows = self._ready(X, predictive=predictive)
     return model.predict_log_proba(rows, out=out)
 
@@ -119,8 +118,8 @@ def predict_log_proba(self: Any, X: Rows, *, out: Any = None, predictive: bool =
 def decision_function(self: Any, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
     """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
 
-    Arguments as for `predict`. Where the predictive model is not linear, its scores are ln P(y) + ln p(x | y) in
-    full, for two classes their difference.
+    Arguments as for `predict`. Where the predictive model is not linear, scores are the complete
+    ln P(y) + ln p(x | y), for two classes their difference.
     """
     model, rows = self._ready(X, predictive=predictive)
     return model.decision_function(rows, out=out)
@@ -129,7 +128,7 @@ def decision_function(self: Any, X: Rows, *, out: Any = None, predictive: bool =
 def ready(
     self: Any, X: Any, *beside: Any, labelled: bool = False, predictive: bool = False
 ) -> tuple[LinearModel, Source]:
-    """The model that is asked for, and the rows with their labels and weights."""
+    """The requested model, and the opened rows with their labels and weights."""
     check_is_fitted(self, "stats_")
     if not self._complete():
         raise NotFittedError(

@@ -1,4 +1,4 @@
-"""Naive Bayes of error-correcting output codes: every bit from the class sums of one scan."""
+"""Naive Bayes of error-correcting output codes, with all bits from the class sums of one scan."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from streamnb.problem.schemes import TwoClasses, as_scheme
 class OutputCodeNB(LinearNB):
     """Error-correcting output codes (Dietterich and Bakiri 1995) over naive linear Bayes, fitted in one scan.
 
-    Each class has a word of bits. A bit is a problem of two sides, the classes whose words have it against all others,
-    whose sums are sums of the class sums: all bits come from the same scan. Where p_b is the probability of bit b, the
-    class of the word w is decided that maximises ``sum_b [w_b ln p_b + (1 - w_b) ln(1 - p_b)]`` (loss-based decoding,
-    Allwein, Schapire and Singer 2000). As ``ln p - ln(1 - p)`` is the margin, which is linear, so are these scores but
-    for what all classes share: ``coef_ = code_ @ weights of the bits``.
+    Each class has a code word. Each bit is a two-class problem, the classes whose words have the bit against all
+    others. Its sums are sums of class sums, so that all bits come from the same scan. With p_b the probability of bit
+    b, the predicted class is the one whose word w maximises ``sum_b [w_b ln p_b + (1 - w_b) ln(1 - p_b)]`` (loss-based
+    decoding, Allwein, Schapire and Singer 2000). As ``ln p - ln(1 - p)`` is the margin, which is linear, these scores
+    are linear up to a term common to all classes: ``coef_ = code_ @ weights of the bits``.
 
     Parameters
     ----------
     family, penalty, smoothing, binarize, transform, normalize, idf, estimate
         As of `LinearNB`; the penalty acts on the weights of each bit.
     code_size : float
-        Bits for each class, such as 1.5. Words are drawn at random, and those kept whose nearest two differ most.
+        Bits per class, such as 1.5. Of several random codes, the one with the largest minimum distance is kept.
     code : (K, n_bits) of 0 and 1, optional
         Words in the order of `classes_`, in place of random ones.
     seed : int
-        Of the random words.
+        Seed of the random words.
 
     Attributes
     ----------

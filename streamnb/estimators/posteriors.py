@@ -1,4 +1,4 @@
-"""What a fitted classifier knows of its parameters: their posterior, and the evidence for its prior."""
+"""Posteriors of a classifier's parameters, and the evidence of its prior."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from streamnb.solving import posteriors
 
 @learned
 def smoothing_(self: Any) -> Any:
-    """The prior that the model goes by."""
-    asked = self._settled
-    if isinstance(asked["smoothing"], str) and asked["smoothing"] == EVIDENCE:
-        return posteriors.strength(self._weighted, settled_family(self), asked["estimate"])
-    return asked["smoothing"]
+    """The prior that the model uses."""
+    params = self._used_params
+    if isinstance(params["smoothing"], str) and params["smoothing"] == EVIDENCE:
+        return posteriors.strength(self._weighted, used_family(self), params["estimate"])
+    return params["smoothing"]
 
 
 def posterior(self: Any, interval: float = 0.95) -> Any:
-    """What is known of each parameter of naive Bayes: mean, variance and interval of its posterior.
+    """Posterior mean, variance and interval of each parameter of naive Bayes.
 
-    With pseudo-sums a and pseudo-counts of the prior, S the sum of the feature over the rows of the class and N
-    their weight: Beta(a + S, b + N - S) of a Bernoulli probability (Binomial: k N for N); Gamma(a + S, b + N) of a
-    Poisson rate; Beta(alpha_j + S_j, sum of the others) of a multinomial probability; of Gaussian features
-    Student's t about the mean, and the inverse gamma of the variance that the classes share (Murphy 2007, section
-    3). Neither penalty nor scheme has a part in it.
+    With pseudo-sums a and pseudo-counts b of the prior, S the sum of the feature over the rows of the class and N
+    their weight: Beta(a + S, b + N - S) for a Bernoulli probability (Binomial: k N for N); Gamma(a + S, b + N) for a
+    Poisson rate; Beta(alpha_j + S_j, sum of the others) for a multinomial probability; for Gaussian features Student's
+    t of the mean and the inverse gamma of the variance that the classes share (Murphy 2007, section 3). Neither penalty
+    nor scheme affects it.
 
     Parameters
     ----------
     interval : float
-        Probability of the interval, which leaves as much below as above.
+        Probability of the interval, with equal tails.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each feature and class, with columns class (None where all share the parameter), feature,
+        One row for each feature and class, with columns class (None where all share the parameter), feature,
         parameter ("probability", "rate", "mean", "variance"), mean, variance, lower, upper.
 
     Raises
     ------
     ValueError
-        There is no prior, or idf multiplies what was summed; `interval` is no probability.
+        There is no prior, or idf multiplies the scanned values; or `interval` is not a probability.
     ImportError
         pandas is not installed.
 
@@ -61,27 +61,27 @@ def posterior(self: Any, interval: float = 0.95) -> Any:
     """
     pd = pandas_for("posterior()")
     _check_scanned_as_it_is(self, "posterior()")
-    asked = self._settled["estimate"]
+    params = self._used_params["estimate"]
     names = names_of_columns(self)
-    known = self._weighted, settled_family(self), self._now("smoothing_"), asked
+    known = self._weighted, used_family(self), self._now("smoothing_"), params
     return pd.DataFrame(posteriors.posterior_table(*known, interval=interval, names=names))
 
 
 def log_evidence(self: Any) -> float:
-    """How probable the training rows are under the prior: ln p(X | y), the parameters averaged over.
+    """Log evidence ln p(X | y): the log probability of the training rows, averaged over the prior.
 
     Bernoulli: ``sum over classes and features of ln B(a + S, b + N - S) - ln B(a, b)``; likewise for the other
-    conjugate priors (multinomial: Dirichlet; Poisson: gamma; Gaussian: normal-inverse-gamma). Left out is what no
-    parameter enters: ln x! of counts, binomial coefficients. With ``priors=`` a `DirichletPrior` ln p(y) is added
-    likewise, and with given probabilities N_y ln P_y; with None nothing.
+    conjugate priors (multinomial: Dirichlet; Poisson: gamma; Gaussian: normal-inverse-gamma). Terms without parameters
+    are left out: ln x! of counts, binomial coefficients. If ``priors=`` is a `DirichletPrior`, ln p(y) is added
+    likewise; with given probabilities N_y ln P_y; with None nothing.
 
-    Of two priors, or families of the same x, the one of higher evidence is the better supported; their
-    difference is the log Bayes factor. ``smoothing="evidence"`` takes the number of highest evidence.
+    Of two priors, or families of the same x, the one with higher evidence is better supported; the difference is the
+    log Bayes factor. ``smoothing="evidence"`` uses the number with the highest evidence.
 
     Raises
     ------
     ValueError
-        There is no prior, or labels overlap, or idf multiplies what was summed.
+        There is no prior, or labels overlap, or idf multiplies the scanned values.
 
     Examples
     --------
@@ -93,17 +93,17 @@ def log_evidence(self: Any) -> float:
     -3.17805
     """
     _check_scanned_as_it_is(self, "log_evidence()")
-    asked = self._settled
-    known = self._weighted, settled_family(self), self._now("smoothing_"), asked["estimate"]
-    return posteriors.log_evidence(*known, asked["priors"])
+    params = self._used_params
+    known = self._weighted, used_family(self), self._now("smoothing_"), params["estimate"]
+    return posteriors.log_evidence(*known, params["priors"])
 
 
-def settled_family(self: Any) -> Family:
-    """The family that the model goes by."""
-    return family_of_columns(self, as_family(self._settled["family"]))
+def used_family(self: Any) -> Family:
+    """The family that the model uses."""
+    return family_of_columns(self, as_family(self._used_params["family"]))
 
 
 def _check_scanned_as_it_is(self: Any, what: str) -> None:
     check_is_fitted(self, "stats_")
-    if self._settled["idf"]:
+    if self._used_params["idf"]:
         raise ValueError(f"{what} is of the values that were scanned, which idf=True multiplies; take idf=False")

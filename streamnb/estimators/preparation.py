@@ -1,4 +1,4 @@
-"""What is done to rows before an estimator learns from them or scores them: columns are made, and a step is learned."""
+"""Prepares the rows of an estimator, for fits and for predictions: encodes columns and applies the learned step."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,15 +20,15 @@ from streamnb.rows.splits import Folding
 
 @dataclass(frozen=True)
 class StepRequest:
-    """The step that the parameters of an estimator ask to be learned.
+    """The step that the parameters of an estimator request.
 
     Attributes
     ----------
     who : str
-        The estimator, for messages.
+        The name of the estimator, for messages.
     transform : Bins, "quantile_normal" or anything that is not learned
     coded : Family, optional
-        A family with columns that are numbers of categories.
+        A family with columns of category numbers.
     """
 
     who: str
@@ -37,102 +37,102 @@ class StepRequest:
 
     @property
     def learns(self) -> bool:
-        """Whether anything is, of numbers as they are."""
+        """Whether a step has to be learned from numeric columns."""
         return self.coded is not None or to_learn(self.transform) is not None
 
     def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
-        """The step, from one pass over the rows; `beside` are their labels and weights, as they were given."""
+        """The step, learned in one pass over the rows; `beside` are their labels and weights, as given."""
         return self.learned_by_fold(rows, options, names, None).whole
 
     def learned_by_fold(self, rows: Source, options: RunOptions, names: Any, folding: Folding | None) -> StepsOfFolds:
-        """The step of all rows, and those of the rows outside each fold, from one pass over the rows."""
+        """The steps of all rows and of the rows outside each fold, learned in one pass."""
         if self.coded is None or to_learn(self.transform) is not None:
             return learned_by_fold(self.transform, rows, options, self.who, folding)
         return learned_levels(self.coded.named(names).coded_columns, rows, options, self.who, folding)
 
-    def in_words(self, names: Any, n_features: int) -> str | None:
-        """What is asked to be learned of rows with these columns, None where nothing is."""
+    def description(self, names: Any, n_features: int) -> str | None:
+        """The request in words, for rows with these columns; None where nothing is to be learned."""
         if to_learn(self.transform) is not None:
             return f"transform={self.transform!r}"
         return None if self.coded is None else _of_categories(self.coded.named(names).coded_columns(n_features))
 
-    def asked_for(self, step: Any, names: Any) -> str | None:
-        """What a step out of a file was learned for, in words; the family may have been set anew since."""
+    def description_of(self, step: Any, names: Any) -> str | None:
+        """The request, in words, of a step loaded from a file; the family may have changed since."""
         if isinstance(step, CategoryColumns):
             return _of_categories(step.columns)
-        return None if step is None else self.in_words(names, step.n_features)
+        return None if step is None else self.description(names, step.n_features)
 
     def check(self, step: Any) -> None:
-        """Refuse a step out of a file that was not learned for this."""
+        """Raise where a step loaded from a file does not match the request."""
         check_learned(self.transform, step, self.coded is not None)
 
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """What is done to rows, the same for those of the fit and those of predictions.
+    """The preparation of rows, the same for the fit and for predictions.
 
     Attributes
     ----------
     encoding : Encoding, optional
-        What makes columns of raw rows, such as texts.
+        Turns raw rows, such as texts, into columns.
     layer : str, optional
-        Of AnnData, in place of its X.
+        The layer of AnnData to read in place of X.
     step : LearnedStep, optional
-        What columns go through then: bins, the quantile-normal map, or indicators of categories.
-    asked : str, optional
-        What the step was learned for, in words.
+        The step applied to the columns: bins, the quantile-normal map, or indicators of categories.
+    requested : str, optional
+        The request that the step was learned for, in words.
     """
 
     encoding: Encoding | None = None
     layer: str | None = None
     step: LearnedStep | None = None
-    asked: str | None = None
+    requested: str | None = None
 
     def with_step(self, step: LearnedStep | None, request: StepRequest, names: Any) -> "Preparation":
-        """The same with the step that was learned as requested."""
+        """The same with a step that was learned as requested."""
         n_features = 0 if step is None else step.n_features
-        return replace(self, step=step, asked=request.in_words(names, n_features))
+        return replace(self, step=step, requested=request.description(names, n_features))
 
     def opened(self, X: Any, *beside: Any, labelled: bool = True, look: Any = None) -> Source:
-        """Rows to be scored, or to be added to those of the fit."""
+        """Open rows to be scored, or to be added to the fit."""
         rows = opened_for(self.encoding, X, *beside, labelled=labelled, look=look, layer=self.layer)
         return self.applied(rows, *beside, labelled=labelled)
 
     def applied(self, rows: Source, *beside: Any, labelled: bool = True) -> Source:
-        """Opened rows as the step makes them; `beside` are their labels and weights."""
+        """Opened rows with the step applied; `beside` are their labels and weights."""
         return prepared(self.step, rows, *beside, labelled=labelled)
 
     def restored(self, request: StepRequest, step: Any, n_columns: int, names: Any = None) -> "Preparation":
-        """The same with the step out of a file, of a model of so many columns."""
+        """The same with a step loaded from a file, for a model of `n_columns` columns."""
         request.check(step)
         if step is not None and step.n_columns != n_columns:
             raise ValueError(f"the step makes {step.n_columns} columns, and the model is of {n_columns}")
-        return replace(self, step=step, asked=request.asked_for(step, names))
+        return replace(self, step=step, requested=request.description_of(step, names))
 
-    def check_asked(self, asked: str | None) -> None:
-        """Refuse parameters that ask for another step than the one the rows of the fit went through."""
-        if asked != self.asked:
+    def check_request(self, requested: str | None) -> None:
+        """Raise where parameters request another step than the one applied in the fit."""
+        if requested != self.requested:
             raise ValueError(
-                f"{asked or 'transform=None'}: what is done to rows is learned before the scan, which had "
-                f"{self.asked or 'none such'}; use fit"
+                f"{requested or 'transform=None'}: what is done to rows is learned before the scan, which had "
+                f"{self.requested or 'none such'}; use fit"
             )
 
     def n_features(self, n_columns: int) -> int:
-        """The features of X, of which so many columns were made."""
+        """The number of features of X that became `n_columns` columns."""
         return n_columns if self.step is None else self.step.n_features
 
     def family(self, family: Family, names: Any) -> Family:
-        """A family of the columns that weights are of, which it may name or have numbers of categories for."""
+        """A family for the columns of the weights, with their names or numbers of categories where it needs them."""
         step = self.step
         if isinstance(step, CategoryColumns):
             return family.named(names).widened(step.firsts)
-        known = self.encoding if step is None else None  # whose columns those are that weights are of
+        known = self.encoding if step is None else None  # weights refer to its columns
         made = self.column_names(names)
         family = family.named(names if made is None else made, known and known.kinds)
         return family.widened(step.firsts) if isinstance(step, BinEdges) and family.coded else family
 
     def column_names(self, names: Any) -> np.ndarray | None:
-        """Names of the columns that weights are of, where bins or categories make others of the features."""
+        """Names of the columns of the weights, where bins or categories replace the features."""
         if not isinstance(self.step, BinEdges | CategoryColumns):
             return None
         names = [f"x{j}" for j in range(self.step.n_features)] if names is None else names
@@ -140,12 +140,12 @@ class Preparation:
 
 
 def names_of_columns(estimator: Any) -> Any:
-    """Names of the columns that weights are of, None where they have none."""
+    """Names of the columns of the weights; None where they have none."""
     return getattr(estimator, "column_names_", getattr(estimator, "feature_names_in_", None))
 
 
 def check_coded(family: Family, transform: Any, normalize: Any, idf: Any) -> None:
-    """Refuse what does nothing to numbers of categories, or to the indicators made of them."""
+    """Raise for options that have no meaning for category numbers or their indicators."""
     if not family.coded:
         return
     steps = {"normalize": normalize or None, "idf": idf or None, "transform": transform}

@@ -1,6 +1,6 @@
-"""How an estimator opens rows: it remembers names of columns, and what is done to rows; a failed fit changes nothing.
+"""Opens the rows of an estimator, and remembers column names and preparation; a failed fit changes nothing.
 
-Functions of an estimator, which a class takes as its methods: classifiers, and the selector of features.
+These functions become methods of estimators: of classifiers, and of the feature selector.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE, NONE
 
-OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved of the rows of a fit, and beside it
+OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved attributes that describe the rows of a fit
 
 
 @contextmanager
 def all_or_nothing(self: Any) -> Iterator[None]:
-    """A fit or refit that fails changes nothing."""
+    """Restore the estimator if a fit or refit fails."""
     before = dict(vars(self))
     try:
         yield
-    except BaseException:  # an interrupt, too
+    except BaseException:  # including interrupts
         self.__dict__ = before
         raise
 
 
 def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
-    """X with its labels and weights, opened; names of columns are remembered, and no step is learned yet."""
+    """Open X with its labels and weights, and remember column names; no step is learned yet."""
     numbers = NONE if self._by_kinds() else ANY if self._step_request().learns else COMPLETE
     rows = opened(*given, look=self._remember_names, layer=layer, numbers=numbers)
     self._preparation = Preparation(rows.encoding, layer)
@@ -46,38 +46,38 @@ def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, la
 
 
 def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
-    """The same as the step makes them that is learned from them, and remembered."""
+    """Open the rows, learn their step, remember it, and apply it."""
     rows = self._opened_as_given(given, options, layer)
-    take_step(self, self._step_request().learned(rows, options or RunOptions(), names_of(self), *given[1:]))
+    remember_step(self, self._step_request().learned(rows, options or RunOptions(), names_of(self), *given[1:]))
     return self._preparation.applied(rows, *given[1:])
 
 
 def learned_by_fold(self: Any, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:
-    """The steps of all rows and of those outside each fold; that of all rows is remembered."""
+    """The steps of all rows and of the rows outside each fold; the step of all rows is remembered."""
     steps = self._step_request().learned_by_fold(rows, options, names_of(self), folding)
-    take_step(self, steps.whole)
+    remember_step(self, steps.whole)
     return steps
 
 
-def take_step(self: Any, step: LearnedStep | None) -> None:
-    """Remember what was learned, and what for."""
+def remember_step(self: Any, step: LearnedStep | None) -> None:
+    """Remember a learned step and its request."""
     self._preparation = self._preparation.with_step(step, self._step_request(), names_of(self))
 
 
 def with_step(self: Any, step: LearnedStep) -> Any:
-    """The same estimator with what was learned of other rows."""
+    """A copy of the estimator with a step learned from other rows."""
     other = copy(self)
-    take_step(other, step)
+    remember_step(other, step)
     return other
 
 
 def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
-    """Rows to be scored, or to be added to those of the fit, with their labels and weights."""
+    """Open rows to be scored, or to be added to the fit, with their labels and weights."""
     return self._preparation.opened(X, *beside, labelled=labelled, look=self._check_features)
 
 
 def remember_names(self: Any, given: Any) -> None:
-    """Take the names of the columns that are fitted."""
+    """Remember the names of the fitted columns."""
     self._check_params()
     if hasattr(self, "feature_names_in_"):
         del self.feature_names_in_
@@ -85,7 +85,7 @@ def remember_names(self: Any, given: Any) -> None:
 
 
 def check_features(self: Any, given: Any, *, reset: bool = False) -> None:
-    """Remember or compare names of columns: those of a source, or of what has a shape to look at."""
+    """Remember or check column names of a source, or of an object with a shape."""
     if not isinstance(given, Source):
         if given is not None:
             validate_data(self, given, reset=reset, skip_check_array=True)
@@ -101,24 +101,24 @@ def check_features(self: Any, given: Any, *, reset: bool = False) -> None:
 
 
 def check_step(self: Any) -> None:
-    """Refuse parameters that ask to learn another step than the rows of the fit went through."""
+    """Raise where parameters request another step than the one applied in the fit."""
     if hasattr(self, "stats_"):
         step = self._preparation.step
         n_features = getattr(self, "n_features_in_", 0) if step is None else step.n_features
-        self._preparation.check_asked(self._step_request().in_words(names_of(self), n_features))
+        self._preparation.check_request(self._step_request().description(names_of(self), n_features))
 
 
 def state_of_rows(self: Any) -> dict[str, Any]:
-    """What a file keeps of the rows of the fit: names of features, the layer, and what made columns of them."""
+    """The saved state of the rows of the fit: feature names, layer and encoding."""
     kept: dict[str, Any] = {}
-    if hasattr(self, "feature_names_in_"):  # a list, for an array of them would be as wide as the longest
+    if hasattr(self, "feature_names_in_"):  # a list, as every entry of an array would be as wide as the longest name
         kept["feature_names_in_"] = list(map(str, self.feature_names_in_))
     beside = {"layer_": self.layer_, "encoding_": self.encoding_, "meta_": self.meta_}
     return kept | {name: value for name, value in beside.items() if value is not None}
 
 
 def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: Any, n_columns: int) -> None:
-    """Take that, and the step that was learned, out of a file of a model of so many columns."""
+    """Restore this state and the learned step from a file, for a model of `n_columns` columns."""
     n_features = n_columns if step is None else step.n_features
     if "feature_names_in_" in fitted:
         self.feature_names_in_ = _loaded_names(fitted["feature_names_in_"], n_features)
@@ -132,17 +132,17 @@ def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: 
 
 
 def _loaded_names(names: Any, n_features: int) -> np.ndarray:
-    """Column names out of a file, one for each feature; older files have an array of them."""
+    """Column names from a file, one for each feature; older files have an array."""
     found = np.array(names, object)
     if found.shape != (n_features,) or not all(isinstance(name, str) for name in found.tolist()):
         raise ValueError(f"feature_names_in_ should be {n_features} names")
     return found
 
 
-encoding = property(lambda self: self._preparation.encoding, doc="What made columns of raw rows that were fitted.")
-layer = property(lambda self: self._preparation.layer, doc="The layer of AnnData that was fitted.")
+encoding = property(lambda self: self._preparation.encoding, doc="The encoding of the fitted raw rows as columns.")
+layer = property(lambda self: self._preparation.layer, doc="The fitted layer of AnnData.")
 
 
 def names_of(estimator: Any) -> Any:
-    """Names of the columns that were fitted, None where they have none."""
+    """Names of the fitted columns; None where they have none."""
     return getattr(estimator, "feature_names_in_", None)

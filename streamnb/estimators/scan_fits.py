@@ -1,7 +1,7 @@
-"""One scan as a fit: what estimators share whose attributes all follow from the statistics of the rows.
+"""Fits estimators by one scan, from whose statistics all of their attributes follow.
 
-Functions of an estimator, which a class takes as its methods: classifiers, and the selector of features. Everything
-learned follows from `stats_`, so that rows may come in any parts and any order.
+These functions become methods of estimators: of classifiers, and of the feature selector. Everything learned follows
+from `stats_`, so that rows may come in any parts and any order.
 """
 
 from __future__ import annotations
@@ -46,34 +46,34 @@ def fit(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table becomes what
-        `table` makes of it by default: its path, or a data frame with strings, dates or missing values; strings, and
-        the path of plain texts (".txt", a pattern or a folder for each class), become what `text` makes of them by
-        default. How columns were made of raw rows is kept as `encoding_`, and predictions take raw rows then.
+        file, rows opened by `svmlight`, `text` or `table`, or a stream of chunks. The path of a table, or a data frame
+        with strings, dates or missing values, is opened by `table` with its defaults; strings, and the path of plain
+        texts (".txt", a pattern, or a folder for each class), by `text`. The encoding of raw rows is kept as
+        `encoding_`, and predictions then take raw rows.
     y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
-        Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X,
-        which is no feature then: predict from frames without it. Streams bring their own. A 2-D y, dense or CSR,
-        is an indicator of labels: each is set against the rest.
+        Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X, which
+        is then not a feature; predict from frames without it. Streams bring their own. A 2-D y, dense or CSR, is an
+        indicator of labels, each of which is compared with the rest.
     sample_weight : (n_rows,), optional
         Counts as frequency.
     classes : array-like, optional
         All labels that may occur, now and in `partial_fit`; without it the set is open.
     moments : names, optional
-        As in `scan`; None: "sum", "sum_sq", "nonzero" and "above". Kept in `stats_` beside what the parameters
-        need, so that `refit` with others, such as another family, reads no data.
+        As in `scan`; None: "sum", "sum_sq", "nonzero" and "above". They are kept in `stats_` in addition to those that
+        the parameters need, so that `refit` with another family, for instance, reads no data.
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
         Threads that sum, and that solve for weights; as many as there are cores by default.
     memory_limit : int or str, optional
         Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
-        Weights of sparse tables that would take more are computed for the columns at hand.
+        Weights of sparse tables that would take more are computed for the columns in use.
     client : dask.distributed.Client or cluster, optional
         A cluster that reads and sums, as in `scan`; the active one by default.
     checkpoint : path, optional
-        A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.
+        A file for the sums so far, from which an interrupted fit resumes; see `scan`.
     layer : str, optional
-        The layer of AnnData that is read in place of its X, now and in predictions; kept as `layer_`.
+        The layer of AnnData to read in place of X, now and in predictions; kept as `layer_`.
 
     Raises
     ------
@@ -114,17 +114,17 @@ def partial_fit(
 ) -> Any:
     """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
 
-    With `classes` a label that is not listed is refused, in this call and all that follow. Without it, unlike
-    in scikit-learn, new labels may appear at any time; those of a 2-D y as further columns at the right.
+    With `classes`, a label that is not listed is an error, in this call and all later ones. Without it, unlike in
+    scikit-learn, new labels may appear at any time; for a 2-D y as further columns at the right.
 
     Parameters
     ----------
     X, y, classes, sample_weight, progress, n_threads
         As in `fit`.
     decay : float, 0 < decay <= 1
-        What all rows fitted before count from now on, times what they counted: once a call, however many rows it
-        brings. Numbers of rows, such as `stats_.n_rows`, stay as they are, and a class whose weight has fallen
-        below 2^-500 is as one that has none. `decay_` is the product so far, what rows of the first call count.
+        Multiplies the weight of all rows fitted before, once per call, however many rows it adds. Numbers of rows, such
+        as `stats_.n_rows`, do not change. A class with weight below 2^-500 counts as one without weight. `decay_` is
+        the product so far, which is the current weight of rows of the first call.
     """
     decay = arguments.finite_number("decay", decay)
     if not 0.0 < decay <= 1.0:
@@ -148,7 +148,7 @@ def partial_fit(
 
 
 def known_classes(self: Any, classes: Any) -> np.ndarray | None:
-    """The closed set of labels for the next rows, None where it is open."""
+    """The closed set of labels for the next rows; None where it is open."""
     fitted = hasattr(self, "stats_")
     before = self.classes_ if fitted and self.stats_.closed else None
     if classes is None:
@@ -170,10 +170,10 @@ def known_classes(self: Any, classes: Any) -> np.ndarray | None:
 def scan(
     self: Any, rows: Source, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()
 ) -> tuple[Any, Report]:
-    """The statistics of rows, the first of all or more of them."""
+    """The statistics of rows, of the first ones or of further ones."""
     self._check_params()
     task = replace(self._task(classes), memory_limit=options.memory_limit)
-    task = task.with_moments(moments if first else self.stats_.moments)  # rows to come bring what is there
+    task = task.with_moments(moments if first else self.stats_.moments)  # further rows sum the same moments
     stats, report = run_scan(task, rows, options)
     if not first:
         row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)
@@ -185,14 +185,14 @@ def scan(
 
 
 def check_labels(self: Any, stats: Any) -> None:
-    """Refuse an indicator of labels where a row should have one."""
+    """Raise for an indicator of labels where each row should have one label."""
     if getattr(stats, "multilabel", False) and not self._takes_indicator:
-        who, cure = type(self).__name__, self._of_indicators
+        who, cure = type(self).__name__, self._indicator_advice
         raise ValueError(f"y is a 2-D indicator of labels; {who} takes one label a row: {cure}")
 
 
 def keep(self: Any, stats: Any, report: Report, decay: float = 1.0) -> None:
-    """Go by these statistics from now on."""
+    """Replace the statistics."""
     self.stats_, self.report_, self.decay_ = stats, report, decay
     self.n_features_in_ = self._preparation.n_features(stats.n_features)
     self.classes_ = stats.classes
@@ -200,7 +200,7 @@ def keep(self: Any, stats: Any, report: Report, decay: float = 1.0) -> None:
 
 
 def now(self: Any, name: str) -> Any:
-    """Something learned, for a method to go on with."""
+    """A learned value, for use in methods."""
     return getattr(type(self), name).of(self)
 
 
@@ -215,7 +215,7 @@ def _to_state(self: Any) -> dict[str, Any]:
 
 
 def _from_state(cls: Any, state: dict[str, Any]) -> Any:
-    """The estimator of a file."""
+    """The estimator from its saved state."""
     self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
     stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
     if type(stats).__name__ != cls._statistics or decay > 1.0:

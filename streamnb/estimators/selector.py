@@ -1,4 +1,4 @@
-"""FeatureSelector: the k best features by a criterion read off the statistics of one scan, or by a search."""
+"""FeatureSelector: the k best features by a criterion from one scan, or by a search."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ from streamnb.stats.histograms import check_histogram
 
 
 def _adds_up(selector: FeatureSelector) -> bool:
-    """Whether rows may come in parts: a search looks at all of them together, twice."""
+    """Whether rows may come in parts; a search reads all of them together, twice."""
     return not isinstance(selector.by, FeatureSearch) and selector.by not in [*SEARCHES]
 
 
 @persistence.register
 class FeatureSelector(SelectorMixin, BaseEstimator):
-    """Keep the k features that tell most of the class, found in one scan of data of any size, or two.
+    """Select the k features that tell most about the class, in one or two scans of data of any size.
 
     Parameters
     ----------
     by : str or search
-        The criterion, a name as in `rank_features`, where all are described. Those of presence do not tell values
-        {1, 2} from {3, 4, 5}: all of these are present. Or a search, by its name or as an object with parameters of
-        its own, such as ``snb.FCBF(delta=0.05)``: "fcbf", "sfs", "iwss", "backward", "exhaustive", "relief",
-        "trees". It reads the rows a second time, which therefore have to be there twice.
+        A criterion, by its name in `rank_features`, which describes all of them. Criteria of presence cannot
+        distinguish the values {1, 2} from {3, 4, 5}, which are all present. Or a search, by name or as an object with
+        its own parameters, such as ``snb.FCBF(delta=0.05)``: "fcbf", "sfs", "iwss", "backward", "exhaustive",
+        "relief", "trees". A search reads the rows a second time, so that X must be readable twice.
     k : int, "all" or "auto"
-        How many features to keep; of equal scores the first columns. "all" ranks, and keeps every feature. "auto":
-        as many as a search finds good; "fcbf" and "iwss" keep no more than that in any case.
+        How many features to keep; ties go to the first columns. "all" ranks and keeps every feature. "auto": as many
+        as a search finds good; "fcbf" and "iwss" never keep more than that.
     values : {"presence", "value", "bins"}
-        What the criteria of presence and "chi2" tell apart: whether x is present; "value" the whole numbers 0, 1, ..,
-        n_bins - 1; "bins" bins of any values. The last two keep a histogram, see `scan`.
+        What the criteria of presence and "chi2" distinguish: whether x is present; "value": the whole numbers 0, 1, ..,
+        n_bins - 1; "bins": bins of any values. The last two keep a histogram, see `scan`.
     n_bins : int
         Values or bins of each feature.
     presence : {"above", "nonzero"}
@@ -72,22 +72,22 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     ----------
     scores_ : (n_features,) float64
     ranking_ : (n_features,) int
-        Features, the best first.
+        Features, best first.
     pvalues_ : (n_features,) float64 or None
-        Where the criterion has them: "chi2" and "f_classif".
+        For the criteria "chi2" and "f_classif".
     chosen_ : (n_chosen,) int or None
-        What a search keeps, in its order.
+        The features that a search keeps, in its order.
     curve_ : (n_steps, n_folds) float64 or None
-        Of a search that judges models: the accuracy with 1, 2, .. features on the rows of each fold.
+        For a search that judges models: the accuracy with 1, 2, .. features on the rows of each fold.
     stats_ : ClassStats
-        All that was kept of the data.
+        The statistics, which are all that is kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
     meta_ : dict or None
-        What `save` was given beside the ranking.
+        The metadata saved with the ranking.
 
     Notes
     -----
@@ -133,14 +133,14 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         return StepRequest(type(self).__name__)
 
     def _check_against(self, stats: ClassStats) -> None:
-        """Any data goes with the parameters."""
+        """Parameters fit any data."""
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
         self._check_params()
         self._task(None)
 
     def _warn(self) -> None:
-        """Nothing is said of the parameters before a fit."""
+        """There are no warnings about parameters."""
 
     def _by_kinds(self) -> bool:
         return False
@@ -151,7 +151,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     _memory_limit = None
     _statistics = "ClassStats"
     _takes_indicator = False
-    _of_indicators = "take snb.LinearNB, which has a model for each label"
+    _indicator_advice = "take snb.LinearNB, which has a model for each label"
     meta_ = None
     encoding_ = rows_of_fit.encoding
     layer_ = rows_of_fit.layer
@@ -275,11 +275,11 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, **options: Any
     ) -> Self:
-        """Add rows to those fitted before, as `LinearNB.partial_fit` does; not there for a search."""
+        """Add rows to those fitted before, as `LinearNB.partial_fit` does; not available for a search."""
         return scan_fits.partial_fit(self, X, y, classes, sample_weight, **options)
 
     def fit_transform(self, X: Rows, y: PerRow = None, **options: Any) -> Any:
-        """Fit, and reduce X to the selected features; arguments as for `fit`."""
+        """Fit, then reduce X to the selected features; arguments as for `fit`."""
         X, y = with_labels(X, y)
         return super().fit_transform(X, y, **options)
 

@@ -232,8 +232,8 @@ class StackedNB(Classifier):
     def _calibrates(self) -> bool:
         return hasattr(self._final(False), "calibrate")
 
-    def _take_calibrated(self, model: LinearModel) -> None:
-        self.final_._take_calibrated(model)
+    def _set_calibrated(self, model: LinearModel) -> None:
+        self.final_._set_calibrated(model)
 
     def _explained(self) -> LinearModel:
         raise TypeError(

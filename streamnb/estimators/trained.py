@@ -33,7 +33,7 @@ from streamnb.training.objectives import check_strength
 _FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 _OF_LEARNERS = {each.name for each in fields(Learner)} - {"name", "method"}
 
-Check = Callable[[str, Any], Any]  # of a parameter: its name and value; returns the value
+Check = Callable[[str, Any], Any]  # checks the value of a parameter, given its name, and returns it
 
 
 def _one_of(*allowed: Any) -> Check:
@@ -69,16 +69,15 @@ CHECKS: dict[str, Check] = {
 
 
 def learner_of(estimator: TrainedClassifier, method: Method, **more: Any) -> Learner:
-    """The learner that finds weights by a method, with the parameters that all of these classifiers may have."""
+    """The learner with a method and the estimator's parameters."""
     params = {name: value for name, value in estimator.get_params().items() if name in _OF_LEARNERS}
     return Learner(type(estimator).__name__, method, **{**more, **params})
 
 
 class TrainedClassifier(Classifier):
-    """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
+    """A linear classifier whose weights minimise a sum over the rows, trained by one scan and a few further reads.
 
-    A subclass has parameters and says which learner they ask for; what is done with a model once it is there follows
-    from `LinearModel`.
+    A subclass defines the parameters and the learner. Everything after training follows from `LinearModel`.
     """
 
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
@@ -87,11 +86,11 @@ class TrainedClassifier(Classifier):
     decision_function = decision_function
 
     def _learner(self) -> Learner:
-        """How weights are found."""
+        """The learner that the parameters define."""
         raise NotImplementedError
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
-        """The points that weights are found at, for so many rows of weights: here one."""
+        """The grid of points to train, given the number of labels; here a single one."""
         params = self.get_params()
         return [{name: check(name, params[name]) for name, check in POINT.items() if name in params}]
 
@@ -126,21 +125,21 @@ class TrainedClassifier(Classifier):
         n_threads : int, optional
             Threads that sum; as many as there are cores by default. The weights do not depend on them.
         memory_limit : int or str, optional
-            Bytes that class sums, and those that descent may take, such as "4GB"; half of the free memory by default.
+            Bytes that class sums, and training, may each take, such as "4GB"; half of the free memory by default.
         client : dask.distributed.Client or cluster, optional
             A cluster that reads, as in `scan`; the active one by default.
         checkpoint : path, optional
-            A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
-            off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
+            A folder for the results of the scan and of each read, each as large as the weights. An interrupted fit, or
+            one with more `max_passes`, resumes from it with identical results. It stays until you remove it.
         layer : str, optional
             As in `LinearNB.fit`.
 
         Raises
         ------
         ValueError, TypeError
-            An argument or a value is wrong: the message names it. There is one class only; rows can be read only once;
-            a stream gave another number of rows in a later read; or the rows are separable and nothing is penalised, so
-            that no weights are best.
+            An argument or a value is wrong: the message names it. There is only one class; rows can be read only once;
+            a stream gave another number of rows in a later read; or the rows are separable and there is no penalty, so
+            that no optimum exists.
         DataError
             Data cannot be read.
         MemoryError
@@ -149,7 +148,7 @@ class TrainedClassifier(Classifier):
         Warns
         -----
         StreamnbWarning
-            All reads were spent before the gradient was small enough; the model is what they came to.
+            All reads were used before the gradient was small enough; the model is the last one.
         """
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
@@ -171,7 +170,7 @@ class TrainedClassifier(Classifier):
         options: RunOptions,
         checkpoint: Any,
     ) -> ScannedRows:
-        """The scan that all models start from, after what is learned of the rows before it."""
+        """The scan from which all models start, after the preparation has been learned."""
         rows.check_read_again(learner.name)
         learner.method.check_given(beside[0], rows.n_features, options.memory_limit)
         steps = self._learned_by_fold(rows, options, folding)
@@ -185,16 +184,16 @@ class TrainedClassifier(Classifier):
         return learner.moments, None if learner.calibration is None else LEAST_FOLDS
 
     def _plan_pooled(self) -> tuple[str, ...]:
-        """For `snb.plan`: the moments that are summed over all classes, unless each counts otherwise."""
+        """For `snb.plan`: the moments that are summed over all classes together, unless classes are weighted."""
         return self._learner().pooled
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
+        """For `snb.plan`: the memory of models with n_rows rows of weights, and the largest number of reads."""
         learner = self._learner()
         n_models = 1 if learner.calibration is None else LEAST_FOLDS
         n_rows = max(n_rows, learner.method.n_columns(n_rows))
         return {
-            "n_models": n_models,  # open at a time
+            "n_models": n_models,  # trained at a time
             "model_bytes": n_models * 8 * learner.method.n_arrays * (n_features + 1) * n_rows,
             "n_groups": 1,
             "most_reads": learner.n_scans + learner.most_reads + learner.reads_to_calibrate,
@@ -222,15 +221,15 @@ class TrainedClassifier(Classifier):
 
     @property
     def partial_fit(self) -> NoReturn:
-        """Not there: each read needs all rows."""
-        raise AttributeError(f"{self._lacks('partial_fit')}: LinearNB learns from rows as they come")
+        """Not available, as each read needs all rows."""
+        raise AttributeError(f"{self._has_no('partial_fit')}: LinearNB learns from rows as they come")
 
     @property
     def forget(self) -> NoReturn:
-        """Not there: weights keep no sums to take rows from."""
-        raise AttributeError(f"{self._lacks('forget')}: fit without these rows, or take LinearNB, which forgets")
+        """Not available, as there are no sums to subtract rows from."""
+        raise AttributeError(f"{self._has_no('forget')}: fit without these rows, or take LinearNB, which forgets")
 
-    def _lacks(self, name: str) -> str:
+    def _has_no(self, name: str) -> str:
         return f"{type(self).__name__} has no {name!r}, for its weights follow from reading all rows several times"
 
     # ---- the model ---------------------------------------------------------------------------------------------------
@@ -250,17 +249,17 @@ class TrainedClassifier(Classifier):
     def _calibrates(self) -> bool:
         return True
 
-    def _take_calibrated(self, model: LinearModel) -> None:
+    def _set_calibrated(self, model: LinearModel) -> None:
         self._model, self._calibrated = model, True
 
     @property
     def coef_(self) -> Any:
-        """Weights, a row for each row of scores."""
+        """Weights, one row for each score."""
         return self._fitted_model().coef_
 
     @property
     def intercept_(self) -> np.ndarray:
-        """One for each row of `coef_`."""
+        """Intercepts, one for each row of `coef_`."""
         return self._fitted_model().intercept_
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

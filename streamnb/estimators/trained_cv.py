@@ -1,4 +1,4 @@
-"""Chooses the penalties and the number of reads of such classifiers by cross-validation."""
+"""Chooses penalties and the number of reads of trained classifiers by cross-validation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.grid_scores import GridScores, check_choice
-from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, course_of
+from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
 from streamnb.training.learner import FittedModel
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 C = 0.001, 0.01, 0.1, 1.0
-HALVINGS = 5  # numbers of components to choose from where none are given
+HALVINGS = 5  # default numbers of components to choose from: all labels, a half, a quarter, ..
 RULES = "best", "parsimonious", "one_se"
 
 
 class TrainedClassifierCV(TrainedClassifier):
-    """The choice of penalties and of the number of reads, for any learner."""
+    """A trained classifier that chooses penalties and the number of reads by cross-validation."""
 
     _history = (*TrainedClassifier._history, "held_out_score")
     folds: Any
@@ -46,7 +46,7 @@ class TrainedClassifierCV(TrainedClassifier):
         return [dict(zip(kinds, point, strict=True)) for point in product(*values)]
 
     def _values(self, name: str, n_labels: int) -> Sequence[Any]:
-        """Those of a parameter to choose from: penalties from the largest on, others from the least."""
+        """The candidates of a parameter: penalties in descending order, others in ascending order."""
         params = self.get_params()
         given = params[name]
         if given is None:
@@ -74,28 +74,28 @@ class TrainedClassifierCV(TrainedClassifier):
         checkpoint: Any = None,
         layer: str | None = None,
     ) -> Self:
-        """Choose penalties and the number of reads, and fit to all rows: a scan, shared reads, and those of the fit.
+        """Choose penalties and the number of reads in a scan and shared reads, then fit to all rows.
 
         Parameters
         ----------
         X, y, sample_weight, progress, n_threads, client, layer
-            As for `SoftmaxRegression.fit`. The bar says how far a read is, and of the penalty that is best so far the
-            mean held-out score and the objective.
+            As for `SoftmaxRegression.fit`. The progress bar shows the current read, and the mean held-out score and
+            objective of the best penalty so far.
         groups : (n_rows,), optional
-            Labels; rows of one group are in one fold.
+            Group labels; the rows of one group are in one fold.
         memory_limit : int or str, optional
-            Bytes that class sums may take, and those that all open models together may; half of the free memory by
-            default. Models that do not fit wait: they go in groups, each with reads of its own, and a warning says so
-            beforehand. The choice is the same. `snb.plan(X, y, model=..)` tells it before any row is read.
+            Bytes that class sums may take, and that all open models together may take; half of the free memory by
+            default. Where not all models fit, they are trained in groups, each with its own reads, after a warning;
+            the choice is the same. `snb.plan(X, y, model=..)` predicts this before any row is read.
         checkpoint : path, optional
-            A folder that keeps what the scan and each read left, as large as the weights of all open models: a fit
-            that was broken off goes on from there, to the same bits. It stays until you remove it.
+            A folder for the results of the scan and of each read, as large as the weights of all open models. An
+            interrupted fit resumes from it with identical results. It stays until you remove it.
 
         Raises
         ------
         ValueError, TypeError
-            An argument or a value is wrong: the message names it. There is one class only, in all rows or in those
-            outside a fold; rows can be read only once, or a stream gave others in a later read.
+            An argument or a value is wrong: the message names it. There is only one class, in all rows or in those
+            outside a fold; rows can be read only once, or a stream gave other rows in a later read.
         DataError
             Data cannot be read.
         MemoryError
@@ -104,7 +104,7 @@ class TrainedClassifierCV(TrainedClassifier):
         Warns
         -----
         StreamnbWarning
-            A fold lacks a class; models go in groups; or the score still rose with the last read of `max_passes`.
+            A fold lacks a class; models train in groups; or the score still rose with the last of `max_passes` reads.
         """
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
@@ -116,7 +116,7 @@ class TrainedClassifierCV(TrainedClassifier):
     def _search(
         self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None
     ) -> PenaltySearch:
-        """The search for a point, after one scan of rows with folds, from which all models start."""
+        """The search for a point, after the scan of rows with folds from which all models start."""
         self._check_params()
         rows = self._opened_as_given(given, options, layer)
         learner = self._learner()
@@ -129,7 +129,7 @@ class TrainedClassifierCV(TrainedClassifier):
         return search
 
     def _rank(self, search: PenaltySearch, models: Sequence[FoldModel]) -> None:
-        """Choose by the models without folds that there are."""
+        """Choose a point by the models without folds trained so far."""
         self._scores = search.scores(models)
         self._choose()
 
@@ -139,16 +139,16 @@ class TrainedClassifierCV(TrainedClassifier):
         self.cv_results_ = scores.table()
 
     def _fit_best(self, search: PenaltySearch, models: Sequence[FoldModel], report: Report) -> None:
-        """The model of all rows at what was chosen."""
+        """Fit the model of all rows at the chosen point."""
         self._scores.warn_missing()
         fitted, history = search.fit(self.best_, models), {}
         if "held_out_score" in self._history:
-            history["held_out_score"] = course_of(self._scores, self._point)[: len(fitted.history["seconds"])]
+            history["held_out_score"] = scores_by_read(self._scores, self._point)[: len(fitted.history["seconds"])]
         self._keep(replace(fitted, history=fitted.history | history, report=report + fitted.report))
         self._warn_chosen(fitted)
 
     def _warn_chosen(self, fitted: FittedModel) -> None:
-        """Say what reads were not enough for."""
+        """Warn where more reads could have improved the result."""
         if self.best_["max_passes"] == self.max_passes and not fitted.converged:
             messages.warn(
                 f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
@@ -211,14 +211,14 @@ class TrainedClassifierCV(TrainedClassifier):
 
 
 def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int, int]:
-    """How often rows are read to judge all penalties in so many reads of each model, and then to fit the best one."""
+    """The largest numbers of reads to judge all penalties, given the reads of each model, and to fit the best one."""
     return clone(estimator).set_params(max_passes=max_passes)._most_reads()
 
 
 class ChosenOnFolds:
-    """Penalties and reads of a classifier, chosen on folds in turn; `fit` then makes the model of all rows.
+    """Chooses penalties and reads of a classifier fold by fold; `fit` then trains the model of all rows.
 
-    The scan is done first. `report` is of all that was read so far.
+    The rows are scanned first. `report` covers all reads so far.
     """
 
     def __init__(
@@ -232,23 +232,23 @@ class ChosenOnFolds:
     ):
         self._model, self._search = model, model._search(given, groups, options, checkpoint, layer)
         self._models: list[FoldModel] = []
-        self._own = True  # whether all of these are of the rows of this scan
+        self._own = True  # whether all models were trained on the rows of this scan
         self.report = self._search.scanned.report
 
     @property
     def n_rows(self) -> int:
-        """Rows of each read."""
+        """The number of rows in each read."""
         return self._search.scanned.stats.n_rows
 
     def judge(self, folds: Any = None, most_reads: int | None = None, time_is_up: Any = None) -> GridScores:
-        """Scores of all penalties after every read on the folds so far and these, all of them by default.
+        """Scores of all penalties after every read, on the folds so far plus `folds` (default: all).
 
-        In so many reads at most, those for models that wait for memory among them, or until `time_is_up`.
+        Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`.
         """
         return self._add(*self._search.run(folds, most_reads, time_is_up))
 
     def take(self, other: ChosenOnFolds) -> None:
-        """What another came to on folds of its own, of the same labels and folds."""
+        """Take over the models of another instance on its own folds, with the same labels and folds."""
         self._own = False
         self._add(other._models, other.report)
 
@@ -258,12 +258,12 @@ class ChosenOnFolds:
         return self._model._scores
 
     def fit(self) -> None:
-        """The model of all rows, at what is best on the folds so far."""
+        """Fit the model of all rows at the best point on the folds so far."""
         self._model._fit_best(self._search, self._models if self._own else (), self.report)
         self.report = self._model.report_
 
 
 def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:
-    """The scores of all penalties after each read, or those of one class, and the point the rule takes by them."""
+    """The scores of all penalties after each read, overall or of one class, and the point that the rule chooses."""
     scores = estimator._scores if class_ is None else estimator._scores.of_class(class_)
     return scores, chosen(scores, estimator.rule)

@@ -11,7 +11,7 @@ from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import softmax_of, squared_hinge_of
 
-LOG_ODDS = 2.0  # for each unit of margin
+LOG_ODDS = 2.0  # per unit of margin
 
 
 def _softmax(self: Any) -> Learner:
@@ -24,34 +24,33 @@ def _margins(self: Any) -> Learner:
 
 @persistence.register
 class SoftmaxRegression(TrainedClassifier):
-    r"""Multinomial logistic regression, from one scan and a few reads of data of any size.
+    r"""Multinomial logistic regression, trained by one scan and a few reads of data of any size.
 
-    Minimises, by L-BFGS that the scan's own sums start and precondition (Nocedal 1980),
+    Minimises, by L-BFGS that is started and preconditioned with the sums of the scan (Nocedal 1980),
 
         sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 \|W\|^2 + l1 \|W\|_1,   p(. | x) = softmax(W x + b),
 
     the objective of scikit-learn's LogisticRegression with ``C = 1 / l2``; intercepts are not penalised. Two classes
-    have one row of weights, and a 2-D y has logistic regression for each label by itself. The weights are the same to
-    the last bit for any chunks, threads and workers.
+    have one row of weights; for a 2-D y each label has its own logistic regression. The weights are the same to the
+    last bit for any chunks, threads and workers.
 
     Parameters
     ----------
     l2, l1 : float
         Strengths of the penalties, 0 or above. With l1 many weights are 0 (orthant-wise steps, Andrew and Gao 2007).
     start : {"auto"} or LinearModel
-        Weights of 0; the intercepts, the first direction and the scale of each feature come from the scan. Or a model
-        of the same classes, such as ``snb.solve(stats, "gaussian")[0]``: the first read looks for the best point on the
-        line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
+        "auto": weights of 0; the intercepts, the first direction and the scale of each feature come from the scan. Or a
+        model of the same classes, such as ``snb.solve(stats, "gaussian")[0]``: the first read finds the best point on
+        the line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
     tol : float
-        Ends once the gradient, in units of the curvature, is so small beside that of the start.
+        Stops once the norm of the gradient, in units of the curvature, is at most this share of that at the start.
     max_passes : int
-        Reads of the rows after the scan, at most. Fewer regularise, too.
+        Largest number of reads after the scan. Fewer reads regularise as well.
     transform, normalize, idf
-        As for `LinearNB`, but that features are multiplied by idf before rows are divided by their length, as
-        scikit-learn's TfidfTransformer does it; both together take one scan more. A `transform` that is learned
-        takes one pass more, too.
+        As for `LinearNB`, except that features are multiplied by idf before rows are normalised, as in scikit-learn's
+        TfidfTransformer; both together take one more scan. A `transform` that is learned takes one more pass.
     class_weight : None, "balanced" or {label: weight}
-        What the weights of the rows of a class are multiplied by.
+        Factors of the row weights, by class.
 
     Attributes
     ----------
@@ -61,10 +60,11 @@ class SoftmaxRegression(TrainedClassifier):
     n_passes_ : int
         Reads of the rows after the scan.
     converged_ : bool
-        Whether the gradient came below `tol`.
+        Whether the gradient fell below `tol`.
     history_ : dict of (`n_passes_`,) arrays
-        A value a read: objective, gradient_norm (in units of the curvature: half its square is about what is left to
-        fall), seconds. The first read compares steps along the scan's direction; its gradient is that of the start.
+        One value per read: objective, gradient_norm (in units of the curvature; half its square is about the decrease
+        still possible), seconds. The first read compares steps along the scan's direction; its gradient is that at the
+        start.
     report_ : Report
         Rows, bytes, blocks and seconds of the scan and all reads.
     n_features_in_, feature_names_in_
@@ -100,26 +100,26 @@ class SoftmaxRegression(TrainedClassifier):
 
 @persistence.register
 class MarginClassifier(TrainedClassifier):
-    r"""Linear support vector machine with the squared hinge, each class against the rest, in a few reads of the rows.
+    r"""Linear support vector machine with the squared hinge loss, each class against the rest, in a few reads.
 
     Minimises for each class k, with c_ik = 1 for its rows and -1 for others,
 
         sum_i w_i max(0, 1 - c_ik (W_k x_i + b_k))^2 + l2 / 2 \|W_k\|^2 + l1 \|W_k\|_1,
 
-    the objective of scikit-learn's LinearSVC(loss="squared_hinge") with ``C = 1 / l2``, but that intercepts are not
+    the objective of scikit-learn's LinearSVC(loss="squared_hinge") with ``C = 1 / l2``, except that intercepts are not
     penalised. Parameters are those of `SoftmaxRegression`, and:
 
     Parameters
     ----------
     calibration : {None, "sigmoid", "isotonic"}
-        Without it there are no probabilities before `calibrate`. With it five models more are trained, each without
-        a fifth of the rows, in reads that they share; their scores of a sample of these rows calibrate the model, as
-        `calibrate` does by rows held back.
+        None: there are no probabilities before `calibrate`. Otherwise five more models are trained, each without a
+        fifth of the rows, in shared reads; their scores of a sample of held-out rows calibrate the model, as
+        `calibrate` does with other rows.
     scheme : {"ovr", "joint"}
-        Whether the scores of the classes are margins m, each by itself, or ("joint") 2 m, those of one softmax: the
-        share of a class by least squares, (1 + m) / 2, has log-odds of about 2 m. Decisions are the same. Rows are then
-        ranked by what a class is beside the others, by which areas under ROC curves gain, and there are probabilities,
-        rough ones before they are calibrated.
+        "ovr": the scores of the classes are separate margins m. "joint": they are 2 m, the scores of one softmax, as
+        the class share by least squares, (1 + m) / 2, has log-odds of about 2 m. Decisions are the same. Under "joint"
+        rows are ranked by a class relative to the others, which improves the areas under ROC curves, and there are
+        probabilities, which are rough before calibration.
 
     Attributes
     ----------
@@ -160,45 +160,46 @@ class MarginClassifier(TrainedClassifier):
 class SoftmaxRegressionCV(TrainedClassifierCV):
     """`SoftmaxRegression` whose penalties and number of reads are chosen by cross-validation in shared reads.
 
-    Every penalty of the grid is trained without each fold. A read brings all of these models one step, and judges what
-    they have come to on their folds: the rows are read about as often as one model needs, and the score is known after
-    each read, so that the number of reads is chosen, too. A model is left where it is once it has converged, or once
-    five reads, and half as many as its best took, gave no better score on its fold. Then the best penalty is fitted to
-    all rows, in as many reads as were best. All is the same to the last bit for any chunks, threads and workers.
+    Every penalty of the grid is trained without each fold. Each read advances all of these models by one step and
+    judges them on their folds. The rows are therefore read about as often as for one model, and the score is known
+    after every read, so that the number of reads is chosen as well. A model stops once it has converged, or after at
+    least five reads, and at least half as many as its best score took, without a better score on its fold. Then the
+    best penalty is fitted to all rows, in the best number of reads. All results are the same to the last bit for any
+    chunks, threads and workers.
 
     Parameters
     ----------
     l2, l1 : float or list of float, optional
-        Strengths to choose from; the product of both lists is judged. By default 0.01, 0.1, .., 1000 for l2, 0 where l1
-        is given, and 0 for l1.
+        Candidates; all combinations of both lists are judged. By default l2 is 0.01, 0.1, .., 1000, or 0 where l1 is
+        given, and l1 is 0.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
     scoring : str, callable or a list of these
-        As for `LinearNBCV`; the first of a list chooses, and of what is equally good by it, the next.
+        As for `LinearNBCV`; the first of a list chooses, and the next ones break ties.
     rule : {"best", "parsimonious", "one_se"}
-        The penalty and number of reads with the highest mean score; or, of those whose mean is within 1 % of it, or
-        within one standard error of it, that with the fewest features, then the fewest reads.
+        The penalty and number of reads with the highest mean score; or, among those with a mean score within 1 %, or
+        within one standard error, of it, the one with the fewest features, then the fewest reads.
     seed : int
     start, tol, max_passes, transform, normalize, idf, class_weight
-        As for `SoftmaxRegression`, of each model; `max_passes` is at least 2. A `transform` that is learned, and idf,
-        are learned for the models of each fold of the rows outside it.
+        As for `SoftmaxRegression`, for each model; `max_passes` is at least 2. For the models without a fold, idf and a
+        learned `transform` are learned from the rows outside it.
 
     Attributes
     ----------
     best_ : dict
-        What was chosen, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``: ``SoftmaxRegression(**model.best_)``
+        The chosen point, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``: ``SoftmaxRegression(**model.best_)``
         gives the same weights.
     best_score_ : float
         Its mean score.
     cv_results_ : dict of (G,) arrays
-        A row for each penalty after each read: params, param_l2, param_l1, param_max_passes, mean_test_score,
-        std_test_score, rank_test_score, split<s>_test_score, class_test_score_<label>, n_features (that are used, the
+        One row for each penalty and read: params, param_l2, param_l1, param_max_passes, mean_test_score,
+        std_test_score, rank_test_score, split<s>_test_score, class_test_score_<label>, n_features (the number used, the
         mean over folds). NaN where a fold lacks a class; means are over the others.
     history_ : dict of (`n_passes_`,) arrays
-        Of the fit to all rows, a value a read: objective, gradient_norm, seconds, and held_out_score, the mean score of
-        this penalty after as many reads.
+        One value for each read of the fit to all rows: objective, gradient_norm, seconds, and held_out_score, the mean
+        score of this penalty after as many reads.
     report_ : Report
-        Of the scan and of all reads, shared ones and those of the last fit.
+        Covers the scan and all reads, those shared and those of the last fit.
     classes_, coef_, intercept_, n_passes_, converged_, n_features_in_, feature_names_in_
         As of `SoftmaxRegression`.
 
@@ -245,10 +246,10 @@ class MarginClassifierCV(TrainedClassifierCV):
     Parameters
     ----------
     scoring
-        Scores are margins: one that needs probabilities is refused, and a function of an `Evaluation` gets one without,
-        but with ``scheme="joint"``.
+        Scores are margins: unless ``scheme="joint"``, scorers that need probabilities are an error, and a function of
+        an `Evaluation` gets one without probabilities.
     calibration : {None, "sigmoid", "isotonic"}
-        As for `MarginClassifier`, by the models without each fold, five at least, at what was chosen: they are trained
+        As for `MarginClassifier`, by models without each fold, at least five, at the chosen point: they are trained
         once more, in as many reads as the model. The choice is the same.
     scheme : {"ovr", "joint"}
         As for `MarginClassifier`.

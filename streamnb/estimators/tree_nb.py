@@ -35,7 +35,7 @@ FAMILIES = "bernoulli", "categorical"
 
 @dataclass(frozen=True)
 class TreeRequest(StepRequest):
-    """Bins or values of categories to be learned, of the best features alone where these are limited."""
+    """A request for bins or category values, of the best features only where their number is limited."""
 
     max_features: int | None = None
     options: RowOptions = field(default_factory=RowOptions)
@@ -52,14 +52,14 @@ class TreeRequest(StepRequest):
         assert isinstance(step, BinEdges | CategoryColumns | None)
         return ChosenColumns.of(step, len(firsts) - 1, np.sort(best))
 
-    def in_words(self, names: Any, n_features: int) -> str | None:
-        asked = super().in_words(names, n_features)
+    def description(self, names: Any, n_features: int) -> str | None:
+        inner = super().description(names, n_features)
         if self.max_features is None:
-            return asked
-        return f"max_features={self.max_features}" + ("" if asked is None else f" and {asked}")
+            return inner
+        return f"max_features={self.max_features}" + ("" if inner is None else f" and {inner}")
 
-    def asked_for(self, step: Any, names: Any) -> str | None:
-        return self.in_words(names, 0 if step is None else step.n_features)
+    def description_of(self, step: Any, names: Any) -> str | None:
+        return self.description(names, 0 if step is None else step.n_features)
 
     def check(self, step: Any) -> None:
         chosen = isinstance(step, ChosenColumns)
@@ -70,68 +70,68 @@ class TreeRequest(StepRequest):
 
 @persistence.register
 class TreeNB(IncrementalClassifier):
-    r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of one scan.
+    r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from the sums of one scan.
 
-    Naive Bayes takes features to be independent within a class; here each but one may depend on another one, its
-    parent q(j), too:
+    Naive Bayes takes features to be independent within a class. Here each feature except one may also depend on another
+    feature, its parent q(j):
 
         ln P(x, y) = ln P(y) + sum_j ln p_y(x_j | x_q(j)).
 
-    The parents are the tree of the most information, I(i; j | y) = sum p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y)
-    p(b, y))], over which this has the highest likelihood. An edge is there where rows bear it out: where independent
-    features would rarely have as much information by chance. Scores are linear in the columns of the features and in
-    the products of those of a child and its parent: of n columns of presence, in 2 n - 1 at most.
+    The tree of parents maximises the total information, I(i; j | y) = sum p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y)
+    p(b, y))], and with it the likelihood. An edge is kept only if it is significant: if independent features would
+    rarely have as much information by chance. Scores are linear in the columns of the features and in the products of
+    the columns of a child and its parent: with n columns of presence, in at most 2 n - 1.
 
     Parameters
     ----------
     penalty : None, L1(tau), L2(tau), TopK(k), Separable(derivative, tau) or a sum of them
-        Of columns of presence: (6.2) of Shishkova 2016 for what each feature tells where its parent is absent, and for
-        what it tells where that is present; ``TopK(k)`` keeps k of these weights.
+        For columns of presence: (6.2) of Shishkova 2016 for the weight of each feature where its parent is absent, and
+        for its weight where the parent is present; ``TopK(k)`` keeps k of these weights.
     family : {"bernoulli", "categorical"}
-        Columns of presence, x > binarize, or of numbers of categories 0, 1, .., whose values are learned in a pass of
-        their own before the scan (rows have to be there twice).
+        Columns of presence, x > binarize, or of category numbers 0, 1, .., which are learned in a separate pass before
+        the scan (X must be readable twice).
     transform : None or Bins
-        Bins of each feature, learned in such a pass, too: their number, not the values, is what tells.
+        Bins of each feature, learned in such a pass as well; features are then bins, not values.
     binarize : float
         A feature of "bernoulli" is present where x is above it.
     smoothing : float
-        s of p_y(x_j = a) = (N_yja + s) / (N_y + s L_j), L_j the levels of feature j: as naive Bayes has it. Above 0.
+        s in p_y(x_j = a) = (N_yja + s) / (N_y + s L_j), L_j the levels of feature j, as in naive Bayes. Above 0.
     strength : float or "evidence"
-        N0 of p_y(a | b) = (N_yab + N0 p_y(a)) / (N_yb + N0): pseudo-rows, for each level of the parent, at what naive
-        Bayes has. As it grows, this becomes naive Bayes. "evidence": the number under which the training rows are most
-        probable, which many bins and few rows want; `strength_`.
+        N0 in p_y(a | b) = (N_yab + N0 p_y(a)) / (N_yb + N0): pseudo-rows for each level of the parent, distributed as
+        in naive Bayes, which this approaches as N0 grows. "evidence": the number under which the training rows are most
+        probable, `strength_`; recommended for many bins and few rows.
     significance_level : float or None
-        How often independent features would pass for dependent: an edge (i, j) has 2 N I(i; j | y) above what
-        chi-squared with K (L_i - 1) (L_j - 1) degrees of freedom passes with this probability (Kullback 1959). So few
-        rows and many levels leave several trees, or naive Bayes. Weights count as rows. None: one tree of all features,
-        as Friedman, Geiger and Goldszmidt have it.
+        The probability that independent features pass for dependent: an edge (i, j) needs 2 N I(i; j | y) above the
+        value that chi-squared with K (L_i - 1) (L_j - 1) degrees of freedom exceeds with this probability (Kullback
+        1959). With few rows and many levels, several trees or naive Bayes remain. Weights count as rows. None: one tree
+        of all features, as in Friedman, Geiger and Goldszmidt.
     max_features : int, optional
-        Keep the best so many features by symmetrical uncertainty, which takes a pass more, and leave the others out.
-        The sums take 4 C (C + 1) bytes a class for C columns, of bins and values those of all features together.
+        Keep only this many features, the best by symmetrical uncertainty, which takes one more pass. The sums take
+        4 C (C + 1) bytes per class for C columns; bins and category values of all features count as columns.
     priors : None, "uniform" or (K,)
         Class probabilities in the order of `classes_`; None: shares of the training weight.
 
     Attributes
     ----------
     parents_ : (`n_features_in_`,) int
-        The parent of each feature; -1 of roots, -2 of features that were left out.
+        The parent of each feature; -1 for roots, -2 for features that were left out.
     edges_ : pandas.DataFrame
-        A row for each feature with a parent: "parent", "child" (their names, or x0, x1, ..) and "information", in nats.
+        One row for each feature with a parent: "parent", "child" (names, or x0, x1, ..) and "information", in nats.
     coef_ : (1, n_columns) for two classes; else (K, n_columns)
         Weights of the columns named in `column_names_`, such as "age in (30, inf)" and "age in (30, inf) & owns=1".
     intercept_ : one for each row of `coef_`
     strength_ : float
     classes_, class_count_, stats_, report_, n_features_in_, feature_names_in_
-        As of `GaussianNB`; ``stats_.gram_above`` are the sums.
+        As of `GaussianNB`; the sums are ``stats_.gram_above``.
 
     Notes
     -----
-    `snb.TreeDisplay.from_estimator` draws the tree. Of equal edges (informations rounded to 2^-40) the one of the
-    lowest features is taken, so that the tree does not depend on how rows were cut.
+    `snb.TreeDisplay.from_estimator` draws the tree. Ties between edges (information rounded to 2^-40) go to the lowest
+    features, so that the tree does not depend on how rows are cut into blocks.
 
     Examples
     --------
-    What naive Bayes cannot see at all, y = 1 where just one of two features is present:
+    An exclusive or, which naive Bayes cannot learn: y = 1 where exactly one of two features is present.
 
     >>> import streamnb as snb
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
@@ -144,7 +144,7 @@ class TreeNB(IncrementalClassifier):
     transform = Parameter()
     class_count_ = incremental.class_count_
     decision_function = decision_function
-    _of_indicators = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
+    _indicator_advice = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class TreeNB(IncrementalClassifier):
 
     @property
     def _grouped(self) -> bool:
-        """Whether features have several columns, one of them 1 in each row."""
+        """Whether each feature has several indicator columns."""
         return self.family != "bernoulli" or vars(self)["transform"] is not None
 
     def _step_request(self) -> TreeRequest:
@@ -253,7 +253,7 @@ class TreeNB(IncrementalClassifier):
 
     @learned
     def _information(self) -> np.ndarray:
-        """Of each two features that are kept, given the class."""
+        """Mutual information of each pair of kept features, given the class."""
         return trees.informations(self._weighted, _firsts(self._step, self.stats_.n_features))
 
     @learned
@@ -265,7 +265,7 @@ class TreeNB(IncrementalClassifier):
         return TreeColumns(_firsts(self._step, n_columns), trees.spanning_tree(information), self._grouped)
 
     def _levels(self, n_columns: int) -> np.ndarray:
-        """How many values each feature has."""
+        """The number of values of each feature."""
         return np.diff(_firsts(self._step, n_columns)) + (0 if self._grouped else 1)
 
     @learned
@@ -293,11 +293,11 @@ class TreeNB(IncrementalClassifier):
             )
         return super()._ready(X, *beside, labelled=labelled)
 
-    # ---- what it says of itself --------------------------------------------------------------------------------------
+    # ---- attributes --------------------------------------------------------------------------------------------------
 
     @learned
     def coef_(self) -> np.ndarray:
-        """Weights of the columns and their products."""
+        """Weights of the columns and of their products."""
         return self._model.coef_
 
     @learned
@@ -311,7 +311,7 @@ class TreeNB(IncrementalClassifier):
 
     @property
     def _kept(self) -> np.ndarray:
-        """The numbers of the features in the tree."""
+        """Indices of the features in the tree."""
         return self._step.columns if isinstance(self._step, ChosenColumns) else np.arange(self.n_features_in_)
 
     @learned
@@ -333,7 +333,7 @@ class TreeNB(IncrementalClassifier):
 
     @property
     def _indicator_names(self) -> list[Any]:
-        """Names of the columns that are summed."""
+        """Names of the summed columns."""
         return self._names if self._step is None else self._step.names(self._names)  # type: ignore[attr-defined]
 
     @learned
@@ -342,14 +342,14 @@ class TreeNB(IncrementalClassifier):
         return self._columns.names(self._indicator_names)
 
     def drift(self, new: Any, n_features: int = 20) -> Any:
-        """The columns whose shares have moved most from the rows of this model to those of another; reads no data.
+        """The columns whose shares changed most between the rows of this model and other rows; reads no data.
 
         Parameters
         ----------
         new : fitted TreeNB
-            Of the same columns.
+            With the same columns.
         n_features : int
-            How many rows the table has at most.
+            The largest number of rows of the table.
 
         Returns
         -------
@@ -386,6 +386,6 @@ class TreeNB(IncrementalClassifier):
 
 
 def _firsts(step: LearnedStep | None, n_columns: int) -> np.ndarray:
-    """The first column of each feature in the tree, and the number of all."""
+    """The first column of each feature in the tree, then the number of columns."""
     step = step.step if isinstance(step, ChosenColumns) else step
     return np.arange(n_columns + 1) if step is None else step.firsts  # type: ignore[attr-defined]

@@ -22,19 +22,19 @@ CURE = "take fewer rows of each class, fewer candidates, or give a larger memory
 
 @dataclass(frozen=True, eq=False)
 class ClassSample:
-    """Rows of each class, in an order that is as random as it is fixed, after what the scan did to them.
+    """A sample of rows of each class, prepared as in the scan, in a fixed pseudo-random order.
 
     Attributes
     ----------
     X : (n_rows, n_columns) array or CSR array
     codes : (n_rows,) int
-        Classes, numbered as in the statistics.
+        Class codes, as in the statistics.
     weight : (n_rows,) float64
-        As it was given, or 1.
+        Sample weights as given, or 1.
     fold : (n_rows,) int
-        0 where rows were not split.
+        Folds of the rows; 0 where rows were not split.
     columns : (n_columns,) int
-        Which features these are, ascending.
+        Indices of the features, ascending.
     """
 
     X: Any
@@ -47,19 +47,19 @@ class ClassSample:
         return f"<ClassSample: {len(self.codes):,} rows, {len(self.columns):,} features>"
 
     def picked(self, rows: np.ndarray) -> ClassSample:
-        """Some rows, in this order."""
+        """The rows with these indices, in this order."""
         return ClassSample(self.X[rows], self.codes[rows], self.weight[rows], self.fold[rows], self.columns)
 
     def by_fold(self) -> ClassSample:
-        """The rows of one fold after the other."""
+        """The rows ordered by fold."""
         return self.picked(np.argsort(self.fold, kind="stable"))
 
     def dense(self) -> np.ndarray:
-        """Its values, (n_rows, n_columns)."""
+        """The values as a dense array, (n_rows, n_columns)."""
         return self.X.toarray() if sp.issparse(self.X) else self.X
 
     def shares(self, stats: ClassStats) -> np.ndarray:
-        """What each row stands for, (n_rows,): classes weigh as much as in all rows; 1 where all rows are here."""
+        """Weights of the rows, (n_rows,), scaled so that each class has the weight that it has in all rows."""
         kept = np.bincount(self.codes, self.weight, len(stats.classes))
         return self.weight * np.divide(stats.weight, kept, out=np.zeros_like(kept), where=kept > 0.0)[self.codes]
 
@@ -79,34 +79,34 @@ def sample_rows(
     client: Any = None,
     checkpoint: Any = None,
 ) -> ClassSample:
-    """Read the rows once more and keep some of each class, for the searches of `rank_features` that look at rows.
+    """Read the rows again and sample rows of each class, for the searches of `rank_features` that need rows.
 
     Parameters
     ----------
     X, y : as in `scan`
-        The rows that the statistics are of.
+        The rows from which the statistics were computed.
     stats : ClassStats
-        Which classes there are, what is done to each row, and how rows are split into folds.
+        Defines the classes, the row transforms and the folds.
     rows : int or None
-        Of each class, those whose numbers are scattered lowest; a class that has fewer is kept whole. None: all rows.
+        Rows of each class, chosen pseudo-randomly by row number; a smaller class is kept whole. None: all rows.
     columns : (n_columns,) ints, optional
         The features to keep, such as ``rank_features(stats, ..).ranking[:100]``; all by default.
     seed : int
-        Another one keeps other rows.
+        Seed of the sample.
     sample_weight, progress, n_threads, client, checkpoint
         As in `scan`.
     memory_limit : int or str, optional
-        Bytes that the rows may take, 8 for each of their values; half of the free memory by default.
+        Bytes that the rows may take, 8 per value; half of the free memory by default.
 
     Returns
     -------
     ClassSample
-        The same rows, in the same order, however they are cut into blocks and whoever reads them.
+        The same rows in the same order, whatever the blocks, threads and workers.
 
     Raises
     ------
     MemoryError
-        They would take more than `memory_limit`: the message says how much.
+        The rows would take more than `memory_limit`; the message says how much.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def sample_rows(
 def sampled(
     stats: ClassStats, source: Source, rows: int | None, columns: np.ndarray | None, seed: int, options: RunOptions
 ) -> ClassSample:
-    """The same of rows that are open."""
+    """The same for an open source of rows."""
     most = int(stats.rows.max(initial=1))
     each = most if rows is None else min(arguments.positive_integer("rows", rows), most)
     width = stats.n_features if columns is None else len(columns)
@@ -148,7 +148,7 @@ def sampled(
 
 
 def check_sample(search: FeatureSearch, given: Any) -> ClassSample:
-    """The sample that a search looks at, or say what it should be."""
+    """The sample for a search, checked."""
     if not isinstance(given, ClassSample):
         raise ValueError(f"by={search.name!r} looks at {search.reads}; snb.FeatureSelector reads what it needs")
     return given

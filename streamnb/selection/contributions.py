@@ -100,16 +100,16 @@ class CountedScores:
 
 
 def _summed(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Sums over groups of features, (n_groups, n_features), along the last axis."""
+    """Sums along the last axis over groups of features, (n_groups, n_features)."""
     with one_thread():
         return values @ groups.T.astype(values.dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedSubsets:
-    """The accuracy of subsets on the rows of each fold: weights count as frequencies, a class as it does in all rows.
+    """The accuracy of subsets on the rows of each fold; rows are weighted, and classes count as in all rows.
 
-    Rows come fold by fold, `ends` (F + 1,) says where.
+    Rows are ordered by fold; `ends` (F + 1,) are the boundaries.
     """
 
     contributions: AddedScores | CountedScores
@@ -138,7 +138,7 @@ class JudgedSubsets:
 def judged(
     stats: ClassStats, sample: ClassSample, by: str, options: dict[str, Any], penalty: Penalty | None, limit: int | None
 ) -> JudgedSubsets:
-    """What the features of a sample add to the scores of its rows, `options` (scheme, reference, ..) as in `solve`."""
+    """Contributions of features to the scores of a sample's rows, with `options` (scheme, reference, ..) of `solve`."""
     sample = sample.by_fold()
     family = check_adds_up(by, options["family"], options["scheme"], penalty)
     scheme = as_scheme(options["scheme"], stats.classes, options["reference"], False)
@@ -161,7 +161,7 @@ def judged(
 
 
 def check_adds_up(by: str, family: Any, scheme: str, penalty: Any) -> Family:
-    """The family, if what its features bring to a score adds up under the penalty; else say which of them does not."""
+    """The family, if the contributions of its features add up under the penalty; otherwise raises."""
     member, penalty = as_family(family), as_penalty(penalty)
     asked = f"by={by!r} adds up what each feature brings to a score, which depends on the others under"
     multinomial = type(member) is Multinomial
@@ -193,7 +193,7 @@ def _check_each_fold(sample: ClassSample, ends: np.ndarray) -> None:
 
 
 def _values(X: np.ndarray, moments: dict[str, np.ndarray | None], columns: np.ndarray, options: Any) -> np.ndarray:
-    """What weights multiply of some rows, (n_rows, n)."""
+    """The values of rows that weights multiply, (n_rows, n)."""
     out = np.empty(X.shape)
     for moment, of_moment in moments.items():
         mine = slice(None) if of_moment is None else np.isin(columns, of_moment)
@@ -225,13 +225,13 @@ def _added(
         for first in range(start, stop, FEW):
             some = X[first : min(first + FEW, stop)]
             added = _values(some, moments, sample.columns, rest.options)[:, None] * weights
-            added += shifts  # before it is rounded: of values far from 0 both are large, and their sum is not
+            added += shifts  # before rounding: for values far from 0 both terms are large, but their sum is not
             parts[first : first + len(added)] = added
     return AddedScores(scheme, base, parts)
 
 
 def _of_each(problem: Problem, columns: np.ndarray, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of some features, and what each adds to the intercepts, both (R, n)."""
+    """Weights of features and their contributions to the intercepts, both (R, n)."""
     weights, shifts = np.empty((2, problem.n_rows, len(columns)))
     for block, at in problem.pieces(columns):
         weights[:, at], shifts[:, at], _ = decorrelated(block.equations(), pull)
@@ -248,7 +248,7 @@ def _counted(sample: ClassSample, rests: list[ClassStats], ends: np.ndarray, smo
     sums = np.empty((len(rests), n_classes, len(sample.columns)))
     for fold, (rest, start, stop) in enumerate(zip(rests, ends[:-1], ends[1:], strict=True)):
         sums[fold] = rest.table("sum").value(sample.columns) + smoothing
-        with np.errstate(divide="ignore"):  # a class that this fold has alone
+        with np.errstate(divide="ignore"):  # a class that occurs in this fold only
             base[start:stop] = np.log(rest.weight / rest.total_weight)[:, None]
         logs = np.log(sums[fold])
         parts[start:stop] = counts[start:stop, None] * (logs - logs[:1])

@@ -15,8 +15,8 @@ from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import found_in
 
-BLOCK = 1 << 17  # table entries looked at at once
-SCATTER_COLUMNS = 1 << 12  # no fewer at once where `ClassStats.scatter` goes through the classes one by one
+BLOCK = 1 << 17  # table entries processed at a time
+SCATTER_COLUMNS = 1 << 12  # at least so many at a time where `ClassStats.scatter` loops over classes
 PRESENCE = ("above", "nonzero")
 VALUES = ("presence", "value", "bins")
 STRATEGIES = ("uniform", "quantile")
@@ -27,7 +27,7 @@ STRATEGIES = ("uniform", "quantile")
 
 @dataclass(frozen=True)
 class Criterion:
-    """How to score features; a new one is a subclass and a line in CRITERIA."""
+    """Scores features; a new criterion is a subclass and a line in CRITERIA."""
 
     presence: str = "above"
     family: Any = "poisson"
@@ -38,7 +38,7 @@ class Criterion:
     n_bins: int | None = None
     strategy: str = "uniform"
     min_rows: float = 6.0
-    takes_values: ClassVar[bool] = False  # True where it is of the table of values and classes of a feature
+    takes_values: ClassVar[bool] = False  # True where scores follow from a feature's table of values by class
 
     def __post_init__(self) -> None:
         arguments.one_of("presence", self.presence, PRESENCE)
@@ -61,30 +61,30 @@ class Criterion:
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """What a scan must accumulate."""
+        """The moments that a scan must sum."""
         return ("sum",)
 
     @property
     def lowest(self) -> float:
-        """Smaller values of x are refused."""
+        """The smallest value of x allowed."""
         return -np.inf
 
     @property
     def highest(self) -> float:
-        """And larger ones."""
+        """The largest value of x allowed."""
         return np.inf
 
     def scores(self, stats: ClassStats) -> np.ndarray:
-        """Scores (n_features,); all classes have weight."""
+        """Scores (n_features,); every class has weight."""
         raise NotImplementedError
 
     def pvalues(self, stats: ClassStats, scores: np.ndarray) -> np.ndarray | None:
-        """Probabilities (n_features,) of such a score where the feature tells nothing, or None."""
+        """P-values (n_features,) of the scores, or None."""
         return None
 
 
 class Chi2(Criterion):
-    """sum_y (S_y - E_y)^2 / E_y; of values, the same of the weight of each summed over them."""
+    """sum_y (S_y - E_y)^2 / E_y; with values, the same for the weight of each value, summed over values."""
 
     takes_values = True
 
@@ -98,7 +98,7 @@ class Chi2(Criterion):
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         if self.values != "presence":
-            return in_cells(stats, self, self._of_counts)
+            return value_table_scores(stats, self, self._of_counts)
         weight, table = stats.weight[:, None], stats.table("sum")
 
         def of_block(columns: slice) -> np.ndarray:
@@ -118,13 +118,13 @@ class Chi2(Criterion):
     def pvalues(self, stats: ClassStats, scores: np.ndarray) -> np.ndarray:
         n_values: Any = 2
         if self.values != "presence":
-            n_values = in_cells(stats, self, lambda counts, weight: (counts.sum(axis=1) > 0).sum(axis=0))
+            n_values = value_table_scores(stats, self, lambda counts, weight: (counts.sum(axis=1) > 0).sum(axis=0))
         degrees = np.broadcast_to((len(stats.classes) - 1) * (n_values - 1), scores.shape)
         return np.where(degrees > 0, chdtrc(np.maximum(degrees, 1), scores), 1.0)
 
 
 class FClassif(Criterion):
-    """Variance between the classes over that within."""
+    """Variance between the classes divided by that within them."""
 
     @property
     def moments(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class Pearson(Criterion):
 
 
 class PoissonLogRatio(Criterion):
-    """The largest logarithm of the ratio of means, one class against the rest: that is the plain Poisson weight."""
+    """The largest log ratio of means, one class against the rest, which is the unpenalised Poisson weight."""
 
     @property
     def lowest(self) -> float:
@@ -207,7 +207,7 @@ class Score(Criterion):
 
 
 class OfCells(Criterion):
-    """A criterion of the table of values and classes of a feature; by default of presence, which is two values."""
+    """A criterion of a feature's table of values by class; by default the two values are presence and absence."""
 
     takes_values = True
 
@@ -216,10 +216,10 @@ class OfCells(Criterion):
         return (self.presence,) if self.values == "presence" else ()
 
     def scores(self, stats: ClassStats) -> np.ndarray:
-        return in_cells(stats, self, self.of_counts)
+        return value_table_scores(stats, self, self.of_counts)
 
     def of_counts(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Scores (n_columns,) from the weight of rows of each value, (n_values, K, n_columns), and of all, (K, 1)."""
+        """Scores (n_columns,) from the weight of each value, (n_values, K, n_columns), and of all rows, (K, 1)."""
         raise NotImplementedError
 
 
@@ -257,7 +257,7 @@ class KullbackLeibler(GainRatio):
 
 
 class OneR(OfCells):
-    """Share of the weight that the best class of each value has; values are joined until that is `min_rows`."""
+    """The weight share of the best class of each value; values are merged until that class has weight `min_rows`."""
 
     def of_counts(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
         joined, right = np.zeros_like(counts[0]), np.zeros(counts[0].shape[1])
@@ -285,14 +285,14 @@ CRITERIA: dict[str, type[Criterion]] = {
 
 
 def as_criterion(by: Any, **options: Any) -> Criterion:
-    """The criterion of that name, its options checked."""
+    """The criterion with this name, with checked options."""
     return CRITERIA[arguments.one_of("by", by, CRITERIA)](**options)
 
 
 def _in_blocks(
     stats: ClassStats, of_block: Callable[[slice], np.ndarray], fewest: int = 1, n_values: int = 1
 ) -> np.ndarray:
-    """Scores (n_features,) put together from blocks of columns, so that temporaries stay small beside the tables."""
+    """Scores (n_features,) computed in blocks of columns, so that temporary arrays stay small."""
     out = np.empty(stats.n_features)
     for columns in column_blocks(stats.n_features, max(BLOCK // (len(stats.classes) * n_values), fewest)):
         out[columns] = of_block(columns)
@@ -300,7 +300,7 @@ def _in_blocks(
 
 
 def blind(stats: ClassStats, criterion: Criterion) -> bool:
-    """Whether a criterion of presence can tell nothing: each feature is present in all rows, or in none."""
+    """Whether a criterion of presence is uninformative: each feature is present in all rows or in none."""
     if not isinstance(criterion, OfCells) or criterion.values != "presence":
         return False
 
@@ -308,11 +308,11 @@ def blind(stats: ClassStats, criterion: Criterion) -> bool:
         present, absent = counts
         return (present > 0).any(axis=0) & (absent > 0).any(axis=0)
 
-    return not in_cells(stats, criterion, varies).any()
+    return not value_table_scores(stats, criterion, varies).any()
 
 
-def in_cells(stats: ClassStats, criterion: Criterion, of_counts: Callable) -> np.ndarray:
-    """The same from the weight of rows of each value, (n_values, K, n_columns), and of all, (K, 1)."""
+def value_table_scores(stats: ClassStats, criterion: Criterion, of_counts: Callable) -> np.ndarray:
+    """Scores (n_features,) by `of_counts`, which gets the weight of each value and of all rows."""
     weight = stats.weight[:, None]
     if criterion.values == "presence":
         table = stats.table(criterion.presence)
@@ -334,11 +334,11 @@ def in_cells(stats: ClassStats, criterion: Criterion, of_counts: Callable) -> np
 
 
 def _joined(counts: np.ndarray, n_bins: int, strategy: str) -> np.ndarray:
-    """Neighbours of the bins (n, K, n_columns) joined to `n_bins` of one width, or of about one weight."""
+    """Neighbouring bins (n, K, n_columns) merged into `n_bins` of equal width, or of about equal weight."""
     weight, number = counts.sum(axis=1), np.arange(len(counts))[:, None]
-    if strategy == "quantile":  # where the middle of its weight lies
+    if strategy == "quantile":  # by the middle of each bin's weight
         place = (weight.cumsum(axis=0) - weight / 2.0) * n_bins / weight.sum(axis=0)
-    else:  # between the first and the last that hold any
+    else:  # between the first and the last nonempty bin
         first, last = (weight > 0).argmax(axis=0), len(counts) - 1 - (weight > 0)[::-1].argmax(axis=0)
         place = (number - first) * n_bins / (last - first + 1)
     places = np.clip(place.astype(np.int64), 0, n_bins - 1)
@@ -349,23 +349,23 @@ def _joined(counts: np.ndarray, n_bins: int, strategy: str) -> np.ndarray:
 
 
 def _squares(stats: ClassStats, columns: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Class means less that of all, (K, n_columns), and sums of squares: of the classes about it, of x about these."""
+    """Class means minus the overall mean, (K, n_columns), and the sums of squares between and within classes."""
     weight, sums = stats.weight[:, None], stats.table("sum").value(columns)
     means = sums / weight
     deviations = means - sums.sum(axis=0) / weight.sum()
     rounding = (4.0 * np.finfo(float).eps) ** 2 * (weight * means**2).sum(axis=0)
     explained, left = (weight * deviations**2).sum(axis=0), stats.scatter(columns).sum(axis=0)
-    # what rounding alone can make of constant values is no variance
+    # a variance that rounding alone can give constant values counts as 0
     explained, left = (np.where(squares > rounding, squares, 0.0) for squares in (explained, left))
     return deviations, explained, left
 
 
 def _expected(weight: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """What each class would have of the total (n_columns,) by its share of the weight (K, 1)."""
+    """The total (n_columns,) divided among the classes by their weight (K, 1)."""
     return weight * total / weight.sum()
 
 
 def _entropy(counts: np.ndarray) -> np.ndarray:
-    """Of the values of a feature, (n_columns,)."""
+    """The entropy of each feature's values, (n_columns,)."""
     of_values = np.stack([n.sum(axis=0) for n in counts])
     return entr(of_values / of_values.sum(axis=0)).sum(axis=0)

@@ -17,31 +17,31 @@ from streamnb.stats.class_stats import ClassStats
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class FeatureRanking(persistence.Parameters, persistence.Saved):
-    """Scores of features and the order they give.
+    """Scores of features, and the ranking by these.
 
-    Those by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" are of presence
-    alone, unless `rank_features` was given `values`: a feature of values {1, 2} in one class and {3, 4, 5} in the other
-    tells nothing by them.
+    Scores by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" use presence alone,
+    unless `rank_features` was given `values`. They cannot see a feature with the values {1, 2} in one class and
+    {3, 4, 5} in the other.
 
     Attributes
     ----------
     by : str
         The criterion.
     scores : (n_features,) float64
-        The higher, the more the feature tells of the class; never NaN.
+        A higher score means that the feature tells more about the class; never NaN.
     ranking : (n_features,) int
-        Features, the best first; features of equal score in the order of the columns. ``ranking[:k]`` are the k best.
+        Features, best first; features of equal score in column order. ``ranking[:k]`` are the k best.
     pvalues : (n_features,) float64 or None
-        Where the criterion is a test with a known distribution: "chi2" and "f_classif".
+        For criteria that are tests with a known distribution: "chi2" and "f_classif".
     values : {"presence", "value", "bins"}
-        What the criteria of presence told apart.
+        What the criteria of presence distinguished.
     labels : (n_labels,) or None
-        Of statistics of an indicator: scores, ranking and pvalues are (n_labels, n_features) then, a row for each.
+        For statistics of an indicator: scores, ranking and pvalues are then (n_labels, n_features), one row per label.
     chosen : (n_chosen,) int or None
-        Of a search, such as "fcbf" or "sfs": the features that it keeps, in its order; the ranking begins with them,
-        and `scores` are those of the criterion that it began with.
+        For a search, such as "fcbf" or "sfs": the features that it keeps, in its order. The ranking begins with them,
+        and `scores` are those of the criterion that the search began with.
     curve : (n_steps, n_folds) float64 or None
-        Of a search that judges models: row i has the accuracy of that with i + 1 features on the rows of each fold.
+        For a search that judges models: row i has the accuracy of the model with i + 1 features on each fold's rows.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
 
 
 def scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray, np.ndarray | None]:
-    """Scores and p-values of the features, of one label a row."""
+    """Scores and p-values of the features, for one label per row."""
     for moment in criterion.moments:
         stats.table(moment)
     stats = with_weight(stats)
@@ -129,7 +129,7 @@ def scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray
 
 
 def with_weight(stats: ClassStats) -> ClassStats:
-    """The statistics of the classes that have any weight, two at least."""
+    """The statistics of the classes with any weight; raises where there are fewer than two."""
     seen = np.flatnonzero(stats.weight > 0)
     if len(seen) < 2:
         raise ValueError(

@@ -31,7 +31,7 @@ SEARCHES: dict[str, type[FeatureSearch]] = {
 
 
 def as_search(by: Any) -> FeatureSearch | None:
-    """The search of that name, or the one that is given; None for a criterion of one feature at a time."""
+    """The search with this name, or the given one; None for a criterion, which scores features one by one."""
     if isinstance(by, FeatureSearch):
         return by
     arguments.one_of("by", by, [*CRITERIA, *SEARCHES])
@@ -39,7 +39,7 @@ def as_search(by: Any) -> FeatureSearch | None:
 
 
 def begins(by: Any, **options: Any) -> Criterion:
-    """The criterion of that name, or the one that a search begins with, with its options checked."""
+    """The criterion with this name, or the one that a search begins with, with checked options."""
     search = as_search(by)
     if search is None:
         return as_criterion(by, **options)
@@ -66,55 +66,55 @@ def rank_features(
     smoothing: float = 1.0,
     sample: Any = None,
 ) -> FeatureRanking:
-    """Score every feature by how much it tells of the class, or search for those that do so together; reads no data.
+    """Score features by how much they tell about the class, or search for a good subset; reads no data.
 
     Parameters
     ----------
     stats : ClassStats
-        From `scan`; only read. Classes without any weight are left out. Of an indicator of labels each label is set
-        against the rows without it.
+        From `scan`; not modified. Classes without any weight are left out. For an indicator of labels, each label is
+        compared with the rows without it.
     by : str or search
         The criterion, or a search, by name or as an object with parameters of its own; see Notes.
     values : {"presence", "value", "bins"}
-        What the criteria of presence and "chi2" tell apart: by default whether x is present; "value" whole numbers, of
-        statistics that `scan` made with ``histogram="value"``; "bins" the bins of either histogram.
+        What the criteria of presence and "chi2" distinguish: by default whether x is present; "value": whole numbers,
+        from ``scan(histogram="value")``; "bins": the bins of either histogram.
     n_bins : int, optional
-        Join neighbours of these bins to so many; by default they are taken as they were scanned.
+        Merge neighbouring bins into this many; by default bins are used as they were scanned.
     strategy : {"uniform", "quantile"}
-        How they are joined: to bins of one width, or of about one weight.
+        How bins are merged: into bins of equal width, or of about equal weight.
     min_rows : float
-        "one_r" of values or bins joins neighbours from the left until the best class has this weight in each, the last
-        one excepted, so that the rule does not learn single rows by heart.
+        With values or bins, "one_r" merges neighbours from the left until the best class has this weight in each but
+        the last, so that the rule does not overfit single rows.
     presence : {"above", "nonzero"}
         What counts as present for the criteria of presence: x > binarize, or x != 0.
     family, scheme, reference, smoothing
         As in `solve`, for "score"; "poisson_log_ratio" takes `smoothing` alone.
 
     sample : ClassSample, optional
-        Rows that a search looks at, from `sample_rows`: of statistics with folds, and of the features that it is to
-        choose among.
+        Rows for a search that needs them, from `sample_rows`: with statistics that have folds, and with the features
+        to choose from.
 
     Returns
     -------
     FeatureRanking
-        With `scores`, `ranking` (best first) and `pvalues`; a row for each label where statistics are of an indicator.
-        Of a search `chosen` too, which `ranking` begins with, and the `curve` of scores against numbers of features.
+        With `scores`, `ranking` (best first) and `pvalues`, one row per label for statistics of an indicator. A search
+        adds `chosen`, with which `ranking` begins, and the `curve` of scores by number of features.
 
     Raises
     ------
     TypeError
-        `stats` are no ClassStats.
+        `stats` is not a ClassStats.
     ValueError
         An argument is unknown; the statistics hold fewer than two classes, lack the moment that the criterion needs,
-        or hold negative values where the criterion takes none; "f_classif" where the rows are no more than the
-        classes; "poisson_log_ratio" where a ratio is infinite for want of smoothing; `values` where the statistics hold
-        no such histogram, or the criterion goes by sums; a search is asked under a family or a penalty that it does
-        not go with, for more features than there are, or without the `sample` or the moment that it looks at.
+        or hold negative values where the criterion takes none; "f_classif" has no more rows than classes;
+        "poisson_log_ratio" has an infinite ratio because there is no smoothing; `values` needs a histogram that the
+        statistics lack, or the criterion uses sums; a search does not support the family or penalty, is to find more
+        features than there are, or lacks the `sample` or the moment that it needs.
 
     Notes
     -----
     N_y is the weight of class y, N their sum, S_yj the class sums of feature j, S_j their sum; weights count as
-    frequencies. All but two criteria are formulas for any number of classes; the two say what they do instead.
+    frequencies. The formulas hold for any number of classes, unless stated otherwise.
 
     From the sums:
 
@@ -128,14 +128,14 @@ def rank_features(
       `sklearn.feature_selection.r_regression`, which keeps its sign.
     - ``"poisson_log_ratio"``: the largest abs(ln(lambda_y / lambda_rest)) over the classes, each against the rest;
       lambda the Poisson means, smoothed by `smoothing` rows at the mean of all rows (Vorontsov and Uspenskiy).
-    - ``"score"``: the largest abs(z) over the rows of weights of `scheme`, z = t* / sqrt(v) being the score statistic
-      of "both sides have one mean" under `family` with `smoothing`. It is the tau of ``L1(scale="score")`` at which
+    - ``"score"``: the largest abs(z) over the rows of weights of `scheme`; z = t* / sqrt(v) is the score statistic of
+      "both sides have one mean" under `family` with `smoothing`. It is the tau of ``L1(scale="score")`` at which
       the last weight of the feature becomes zero (multinomial: to first order). Bernoulli, two classes, smoothing 0:
       z^2 is Pearson's chi-squared of the 2 x 2 table.
 
-    From presence alone, X_j in {0, 1}, or from `values`, X_j a value or a bin, in natural logarithms. Presence does not
-    tell values apart: a feature of values {1, 2} in one class and {3, 4, 5} in the other has mutual information 0 by
-    it, and ln 2 by its values if both classes weigh the same:
+    From presence alone, X_j in {0, 1}, or from `values`, X_j a value or a bin, in natural logarithms. Presence cannot
+    distinguish values: a feature with the values {1, 2} in one class and {3, 4, 5} in the other has mutual information
+    0 by presence, and ln 2 by its values if both classes have the same weight:
 
     - ``"mutual_info"``: I = sum_xy p(x, y) ln(p(x, y) / (p(x) p(y))), which is also the information gain.
     - ``"gain_ratio"``: I / H(X_j) (Quinlan 1993).
@@ -143,23 +143,23 @@ def rank_features(
     - ``"kullback_leibler"``: the weights of Lee, Gutierrez and Dou (ICDM 2011),
       w_j = sum_x p(x) KL(p(y | x) || p(y)) / (Z H(X_j)), Z such that they are 1 on average. The sum is I, so they rank
       as the gain ratio does.
-    - ``"one_r"``: accuracy of the best rule on the one feature, sum_x max_y p(x, y) (Holte 1993). A feature that tells
-      nothing scores the share of the largest class.
+    - ``"one_r"``: accuracy of the best rule on the one feature, sum_x max_y p(x, y) (Holte 1993). An uninformative
+      feature scores the share of the largest class.
     - ``"chi2"`` of values: sum_xy (H_xy - E_xy)^2 / E_xy with H_xy the weight of value x in class y, Pearson's test of
       the table, which is the sum of scikit-learn's over the columns of a one-hot encoding.
 
-    But for "one_r", a feature whose presence is the same in all rows scores 0.
+    Except by "one_r", a feature whose presence is the same in all rows scores 0.
 
-    Searches look at features together, one label a row, and begin with the scores of a criterion; `FeatureSelector`
-    reads for them what they need:
+    Searches consider features together, for one label per row, and begin with the scores of a criterion;
+    `FeatureSelector` reads what they need:
 
-    - ``"fcbf"`` (`FCBF`): drops what better features that are kept tell already, from the moment "gram_above".
+    - ``"fcbf"`` (`FCBF`): drops features that are redundant to better ones, from the moment "gram_above".
     - ``"sfs"`` (`ForwardSelection`), ``"backward"`` (`BackwardElimination`), ``"exhaustive"`` (`ExhaustiveSearch`) and
-      ``"iwss"`` (`IncrementalSelection`): subsets judged by the accuracy of naive Bayes models of `family` with them
-      alone, cross-validated on a `sample` of rows, none of which is fitted.
+      ``"iwss"`` (`IncrementalSelection`): subsets judged by the accuracy of naive Bayes models of `family` on these
+      features, cross-validated on a `sample` of rows without fitting a model.
     - ``"relief"`` (`ReliefF`): features that set the rows of a `sample` apart from their neighbours of other classes;
-      it scores and ranks, and keeps none.
-    - ``"trees"`` (`TreeFeatures`): those of the first levels of small entropy trees on a `sample`.
+      it scores and ranks but chooses none.
+    - ``"trees"`` (`TreeFeatures`): the features on which small entropy trees of a `sample` split.
 
     Examples
     --------
@@ -168,13 +168,13 @@ def rank_features(
     >>> snb.rank_features(stats, by="f_classif").ranking.tolist()
     [0, 1]
 
-    Which values there are, not whether there are any:
+    By the values, not only by presence:
 
     >>> stats = snb.scan([[1], [2], [3], [5]], [0, 0, 1, 1], histogram="value", n_bins=6)
     >>> snb.rank_features(stats, by="mutual_info", values="value").scores
     array([0.69314718])
 
-    Features that do well together, by models of the folds of the scan:
+    Features that predict well together, by models of the folds of the scan:
 
     >>> X, y = [[0, 1], [1, 0], [1, 1], [0, 0]] * 3, [0, 1, 1, 0] * 3
     >>> stats = snb.scan(X, y, folds=3)

@@ -23,23 +23,23 @@ from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.grid_scores import scored
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
 from streamnb.selection.row_sample import RowSample, sample_size
-from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, likes_of
+from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, templates_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
 from streamnb.training.method import Trained, Trainer
 from streamnb.training.objectives import class_codes
 from streamnb.training.reading import ReadSums, n_used
 
-DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
-PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
+DIGITS = 12  # of scores; further digits may depend on the order in which weights were added up
+PATIENCE = 5  # a model stops after at least this many reads without a better score on its fold
 
 
 @dataclass(frozen=True, eq=False)
 class SampleTask(PassTask):
-    """Keeps a sample of `size` rows, and of `each` rows of each class, with their classes and folds.
+    """Samples `size` rows, and `each` rows of each class, with their classes and folds.
 
-    Rows are kept as they are, or after what `options` do to them; all of their features, or `columns`, ascending.
-    They have `taken` features, if that is known.
+    Rows are kept as they are or transformed by `options`, with all features or with `columns`, ascending. Rows have
+    `taken` features, if that is known.
     """
 
     classes: np.ndarray
@@ -50,7 +50,7 @@ class SampleTask(PassTask):
     columns: np.ndarray | None = None
     options: RowOptions = field(default_factory=RowOptions)
     taken: int | None = None
-    missing: bool = False  # whether values may be
+    missing: bool = False  # whether values may be missing
     title: str = "sample"
 
     def partial(self) -> RowSample:
@@ -72,20 +72,20 @@ class SampleTask(PassTask):
 
 
 class FoldModel:
-    """A model on its way: a point of a grid, without the rows of a fold.
+    """A model in training: a point of a grid, without the rows of a fold.
 
     Attributes
     ----------
     request : ReadRequest or None
-        What it asks of the next read; None once it is closed.
-    scores : list, for the weights that were judged, of (value, (K,) or None, error or None) by each scorer
-    used : list of (R + 1,), how many of these were not 0 in each row, and how many features in any
-    course : list of int
-        After each read, which of these weights the model was.
+        Its request for the next read; None once it has finished.
+    scores : list, for each judged weights, of (value, (K,) or None, error or None) by each scorer
+    used : list of (R + 1,), the nonzero judged weights in each row, then the features with any
+    reached : list of int
+        After each read, the index of the model's weights among those judged.
     objectives : list of float, after each read
     trained : Trained or None
-        In the end, where nobody judges the weights of each read.
-    outcome : what its trainer tells of it in the end
+        The result, where the weights of each read are not judged.
+    outcome : further results of the trainer
     """
 
     def __init__(self, fold: int, point: int, trainer: Trainer):
@@ -95,45 +95,45 @@ class FoldModel:
         self.request: ReadRequest | None = None
         self.scores: list[list[tuple[float, Any, Any]]] = []
         self.used: list[np.ndarray] = []
-        self.course: list[int] = []
+        self.reached: list[int] = []
         self.objectives: list[float] = []
         self.trained: Trained | None = None
         self.outcome: Any = None
 
-    def go_on(self, sums: ReadSums | None) -> None:
-        """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
+    def advance(self, sums: ReadSums | None) -> None:
+        """Advance by one read, and request the next one; a finished model frees its memory."""
         judges = self.trainer.judges
         try:
-            task, judged = self._reads.send(sums)  # None, to begin with
+            task, judged = self._reads.send(sums)  # None at first
             while task is None and not judges:
                 task, _ = self._reads.send(None)
             self.request = ReadRequest(self.fold, task, judged if judges else None)
         except StopIteration as end:
             self.request, self.trained = None, None if judges else end.value
-        for objective in self.trainer.objectives[len(self.course) :]:
-            self.course.append(self.trainer.reached)
+        for objective in self.trainer.objectives[len(self.reached) :]:
+            self.reached.append(self.trainer.reached)
             self.objectives.append(objective)
-        if self.request is None or self._gains_nothing():
-            self.leave()
+        if self.request is None or self._stopped_improving():
+            self.stop()
         elif self.request.judged is not None:
             self.used.append(n_used(self.request.judged))
 
-    def leave(self) -> None:
-        """Let it be what it has come to."""
+    def stop(self) -> None:
+        """Stop training and free the memory."""
         self.outcome, self.request = self.trainer.outcome, None
         self.trainer = self._reads = None
 
     def after(self, n_reads: int) -> int:
-        """Which of the weights that were judged the model was after so many reads."""
-        reached = self.course[min(n_reads, len(self.course)) - 1] if self.course else 0
+        """The index of the model's weights, among those judged, after `n_reads` reads."""
+        reached = self.reached[min(n_reads, len(self.reached)) - 1] if self.reached else 0
         return min(reached, len(self.scores) - 1)
 
-    def _gains_nothing(self) -> bool:
-        """Whether its score has not risen for long; one that its fold cannot tell has no say."""
-        values = [self.scores[at][0][0] for at in self.course if at < len(self.scores)]
+    def _stopped_improving(self) -> bool:
+        """Whether the score has not improved for many reads; undefined scores are ignored."""
+        values = [self.scores[at][0][0] for at in self.reached if at < len(self.scores)]
         defined = [value for value in values if not np.isnan(value)]
         best = int(np.argmax(defined)) if defined else 0
-        return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow ones rest for longer before they rise
+        return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow models may wait longer for an improvement
 
 
 def train_together(
@@ -146,41 +146,40 @@ def train_together(
     scorer: Scorer | None = None,
     time_is_up: Callable[[], bool] | None = None,
 ) -> Report:
-    """Read rows with folds for all models until none of them asks for more; each is judged, where there is a scorer.
+    """Read rows with folds for all models until none requests another read; each is judged if there is a scorer.
 
-    Where `time_is_up`, models are left where they are, once they can be judged. A checkpoint is a folder, with a
-    file for each read.
+    Once `time_is_up`, models stop as soon as they can be judged. A checkpoint is a folder with one file per read.
     """
-    report, left, sums, number = Report(), models, [None] * len(models), 0
-    likes = likes_of({model.fold: model.task for model in models})
+    report, active, sums, number = Report(), models, [None] * len(models), 0
+    templates = templates_of({model.fold: model.task for model in models})
     assert stats.folding is not None
     with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
         while True:
-            for model, own in zip(left, sums, strict=True):
+            for model, own in zip(active, sums, strict=True):
                 model.trainer.share(own)
-            list(pool.map(FoldModel.go_on, left, sums))
-            left = [model for model in left if model.request is not None]
+            list(pool.map(FoldModel.advance, active, sums))
+            active = [model for model in active if model.request is not None]
             if time_is_up is not None and time_is_up():
-                can_be_judged = all(model.scores for model in left)
-                for model in left:
-                    model.leave() if can_be_judged else model.trainer.finish_soon()
-                left = [] if can_be_judged else left
-            if not left:
+                can_be_judged = all(model.scores for model in active)
+                for model in active:
+                    model.stop() if can_be_judged else model.trainer.finish_soon()
+                active = [] if can_be_judged else active
+            if not active:
                 return report
             number += 1
-            requests = tuple(model.request for model in left if model.request is not None)
-            title = _title(number, left, scorer)
-            task = SharedRead(requests, stats.folding, judge, models[0].task, title, likes)
+            requests = tuple(model.request for model in active if model.request is not None)
+            title = _title(number, active, scorer)
+            task = SharedRead(requests, stats.folding, judge, models[0].task, title, templates)
             total, more = run(task, rows, options_of(options, f"{name}-{number:03}"))
             check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
             for fold, evaluation in enumerate(total.judged):
-                if scorer is not None and (judged := [left[i] for i in task.judged(fold)]):
+                if scorer is not None and (judged := [active[i] for i in task.judged(fold)]):
                     _keep_scores(judged, evaluation, scorer)
             sums, report = total.sums, report + more
 
 
 def _keep_scores(judged: Sequence[FoldModel], evaluation: Any, scorer: Scorer) -> None:
-    """Keep how the models of a fold were judged in a read."""
+    """Store the scores of a fold's models in a read."""
     for model in judged:
         model.scores.append([])
     for one in scorer.each:
@@ -191,11 +190,11 @@ def _keep_scores(judged: Sequence[FoldModel], evaluation: Any, scorer: Scorer) -
 
 
 def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> str:
-    """What the progress bar says: of the best point the mean score and objective so far."""
+    """The title of the progress bar, with the mean score and objective of the best point so far."""
     title = f"read {number} of {len(models)} models"
     known: dict[int, list[tuple[float, float]]] = {}
     for model in models:
-        if model.course and model.scores:
+        if model.reached and model.scores:
             score = model.scores[model.after(number - 1)][0][0]
             known.setdefault(model.point, []).append((score, model.objectives[-1]))
     if scorer is None or not known:
@@ -205,7 +204,7 @@ def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> s
 
 
 def fit_at_point(learner: Learner, scanned: ScannedRows, point: dict[str, Any], max_passes: int) -> FittedModel:
-    """The model of all rows at a point, in so many reads at most, and calibrated where the learner asks for it."""
+    """The model of all rows at a point, in at most `max_passes` reads, calibrated if the learner says so."""
     fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options)
     return fitted if learner.calibration is None else _calibrated(learner, fitted, scanned, point, max_passes)
 
@@ -213,10 +212,10 @@ def fit_at_point(learner: Learner, scanned: ScannedRows, point: dict[str, Any], 
 def _calibrated(
     learner: Learner, fitted: FittedModel, scanned: ScannedRows, point: dict[str, Any], max_passes: int
 ) -> FittedModel:
-    """The same, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
+    """The model calibrated on a sample of rows, each scored by a model of the same point that has not seen it."""
     of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
     n_folds = len(stats.folds)
-    learner = replace(learner, method=learner.method.warm_started(()))  # by nothing: what is known is of all rows
+    learner = replace(learner, method=learner.method.warm_started(()))  # known results include the fold
     learner.check_memory(stats, n_folds, options)
     others = [of_folds.outside(fold) for fold in range(n_folds)]
     data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(others)]

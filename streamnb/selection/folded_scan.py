@@ -22,9 +22,9 @@ from streamnb.training.objectives import inverse_frequency
 
 @dataclass(frozen=True, eq=False)
 class ScannedFolds:
-    """The statistics of all rows with their folds, and those outside each fold where these are prepared otherwise.
+    """The statistics of all rows with folds; `rests` are those outside each fold, if preparation is learned by fold.
 
-    `families` are those of the columns of these, where they are others.
+    `families` are the families of `rests`, where columns differ by fold.
     """
 
     stats: ClassStats
@@ -33,21 +33,21 @@ class ScannedFolds:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all."""
+        """Memory of all statistics."""
         return sum(stats.nbytes for stats in (self.stats, *self.rests))
 
     @property
     def whole(self) -> ClassStats:
-        """Those of all rows, without folds."""
+        """The statistics of all rows, without folds."""
         return replace(self.stats, folds=(), folding=None)
 
     @property
     def kept(self) -> ClassStats:
-        """Those of all rows, with folds where these have sums."""
+        """The statistics of all rows, with folds where these have sums."""
         return self.whole if self.rests else self.stats
 
     def outside(self, split: int) -> ClassStats:
-        """Those of the rows outside the fold of a split."""
+        """The statistics of the rows outside the fold of a split."""
         if self.rests:
             return self.rests[split]
         repeat, fold = divmod(split, self.stats.n_folds)
@@ -61,17 +61,16 @@ def scan_maps(
     rows: Source,
     options: RunOptions,
 ) -> tuple[dict[str, ScannedFolds], Report]:
-    """Statistics of each map of columns, all after what was learned, from one read.
+    """Statistics of each map of columns, all after the learned step, from one read.
 
-    `scan_of` makes the scan for a map, of all rows (None) or those outside the fold of a split, with these options of
-    rows.
+    `scan_of` returns the scan of a map, over all rows (None) or outside the fold of a split, with these row options.
     """
     scans, outside = {}, {}
     for name, own in maps.items():
         scans[name] = scan_of(name, None, {"columns": own.whole, "learned": steps.whole})
-        ways: list[dict[str, Any]] = [{"columns": columns} for columns in own.outside]
-        ways = ways or [{"columns": own.whole, "learned": step} for step in steps.outside]
-        outside[name] = [scan_of(name, split, way) for split, way in enumerate(ways)]
+        by_fold: list[dict[str, Any]] = [{"columns": columns} for columns in own.outside]
+        by_fold = by_fold or [{"columns": own.whole, "learned": step} for step in steps.outside]
+        outside[name] = [scan_of(name, split, of_fold) for split, of_fold in enumerate(by_fold)]
     return scan_folds(scans, outside, rows, options)
 
 
@@ -80,16 +79,16 @@ def scan_folds(
 ) -> tuple[dict[str, ScannedFolds], Report]:
     """Statistics by the names of scans, with the same folds, from one read.
 
-    `outside` has a scan for the rows outside the fold of each split, where these are prepared otherwise than all rows.
-    Statistics of all rows are as of rows to which what was learned has been done before.
+    `outside` has a scan of the rows outside the fold of each split, if preparation is learned by fold. The statistics
+    of all rows are those of rows to which the learned step has been applied.
     """
-    every = dict(scans)
+    all_scans = dict(scans)
     for name, own in outside.items():
-        if own:  # which are asked for in place of what folds leave: these have numbers of rows alone
-            every[name] = replace(scans[name], folding=None)
-            every["folds"] = replace(scans[name], moments=(), labels=False, together=())
-            every |= {f"{name} outside {split}": replace(scan, outside=split) for split, scan in enumerate(own)}
-    found, report = run_scans(every, rows, options)
+        if own:  # these replace the sums of folds, of which only the numbers of rows are needed
+            all_scans[name] = replace(scans[name], folding=None)
+            all_scans["folds"] = replace(scans[name], moments=(), labels=False, together=())
+            all_scans |= {f"{name} outside {split}": replace(scan, outside=split) for split, scan in enumerate(own)}
+    found, report = run_scans(all_scans, rows, options)
     folded = {}
     for name, scan in scans.items():
         rests = [found[f"{name} outside {n}"] for n in range(len(outside.get(name, ())))]
@@ -103,18 +102,18 @@ def scan_folds(
 
 @dataclass(frozen=True, eq=False)
 class ScannedRows:
-    """Rows that were scanned to train models of them: the statistics with folds, and how the rows are read on.
+    """Rows scanned for training: their statistics with folds, and how training reads them.
 
     Attributes
     ----------
     of_folds : ScannedFolds
     given : Source
-        The rows, to which nothing has been done.
+        The rows as they were given.
     rows, shared : TrainingRows
-        As the model of all rows reads them, and as those without each fold share them.
+        The rows as read by the model of all rows, and as shared by the models without each fold.
     options : RunOptions
     report : Report
-        Of what was read so far, and `scan_report` of the scan alone.
+        Covers all reads so far; `scan_report` covers the scan alone.
     """
 
     of_folds: ScannedFolds
@@ -136,15 +135,15 @@ def scan_to_train(
     row_options: RowOptions,
     steps: StepsOfFolds,
     given: Source,
-    beside: Sequence[Any],
+    labels_and_weights: Sequence[Any],
     folding: Folding | None,
     options: RunOptions,
 ) -> ScannedRows:
-    """Scan rows for a learner; idf, too, is learned of the rows outside each fold for the models without it.
+    """Scan rows for a learner. For the models without each fold, idf is learned from the rows outside it as well.
 
-    `beside` are the labels and weights of the rows. Of idf and normalize, idf comes first.
+    `labels_and_weights` are those of the rows. idf is applied before normalize.
     """
-    step, rows = steps.whole, read_often(prepared(steps.whole, given, *beside), options)
+    step, rows = steps.whole, read_often(prepared(steps.whole, given, *labels_and_weights), options)
     given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:
@@ -153,13 +152,13 @@ def scan_to_train(
         n_splits = 0 if folding is None else folding.n_splits
         every = (found.stats, *map(found.outside, range(n_splits)))
         scales = [FeatureScale(inverse_frequency(learner.weighted(stats))) for stats in every]
-        ways = outside or [row_options] * n_splits
-        pairs = zip([row_options, *ways], scales, strict=True)
-        row_options, *outside = [replace(way, scale=scale) for way, scale in pairs]
+        by_fold = outside or [row_options] * n_splits
+        pairs = zip([row_options, *by_fold], scales, strict=True)
+        row_options, *outside = [replace(one, scale=scale) for one, scale in pairs]
     scan = learner.scan(row_options, options.memory_limit)
     of_folds, report = _scan_rows(scan, outside, steps.whole, given, folding, options_of(options, "scan"))
     training = TrainingRows.of(of_folds.stats, rows, options, step, learner.method.narrows)
-    shared = training  # but as given where what is done to rows was learned outside the fold
+    shared = training  # unless preparation was learned outside each fold
     if of_folds.rests:
         shared = TrainingRows(given, of_folds.stats.n_features, row_options)
     return ScannedRows(of_folds, given, training, shared, options, before + report, report)
@@ -173,8 +172,8 @@ def _scan_rows(
     folding: Folding | None,
     options: RunOptions,
 ) -> tuple[ScannedFolds, Report]:
-    """The statistics of all rows after a step, and of those outside each fold where these are prepared otherwise."""
+    """The statistics of all rows after a step, and of the rows outside each fold, if prepared by fold."""
     whole = replace(scan, folding=folding, options=replace(scan.options, learned=step))
-    ways = [replace(whole, options=replace(way, normalize=scan.options.normalize)) for way in outside]
-    found, report = scan_folds({"all": whole}, {"all": ways}, rows, options)
+    by_fold = [replace(whole, options=replace(one, normalize=scan.options.normalize)) for one in outside]
+    found, report = scan_folds({"all": whole}, {"all": by_fold}, rows, options)
     return found["all"], report

@@ -13,7 +13,7 @@ LEAST_FOLDS = 5
 
 
 def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:
-    """Refuse what cannot be calibrated by rows held out, before any is read."""
+    """Raise, before any row is read, where held-out rows cannot calibrate."""
     if method is None:
         return
     if n_folds < LEAST_FOLDS:
@@ -28,7 +28,7 @@ def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:
 def calibrated_out_of_fold(
     model: LinearModel, rows: SampledRows, of_rest: Callable[[int], LinearModel], method: str
 ) -> LinearModel:
-    """The model of all rows, calibrated by scores of its like: `of_rest` gives that of the rows outside a fold."""
+    """The model of all rows, calibrated by out-of-fold scores; `of_rest` returns the model without a fold."""
     margins = np.empty((len(rows.key), model.scheme.n_rows(len(model.classes_))))
     for fold in np.unique(rows.fold).tolist():
         some = np.flatnonzero(rows.fold == fold)

@@ -1,7 +1,8 @@
 """Chooses penalties and the number of reads by models of all folds that share reads.
 
-A read brings every open model one step, and judges the weights that it has come to on the rows of its fold. So the
-score is known after every read, and reads are a hyperparameter like the penalties: ending early regularises, too.
+Each read advances every open model by one step and judges its current weights on the rows of its fold. The score is
+therefore known after every read, and the number of reads is a hyperparameter like the penalties, as early stopping
+regularises.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ from streamnb.training.objectives import features_used
 
 @dataclass(frozen=True)
 class ModelGroups:
-    """How many models there are, and how many of them are read for at a time.
+    """The number of models, and how many of them train at a time.
 
     Attributes
     ----------
@@ -55,10 +56,10 @@ class ModelGroups:
         n_used: int | None = None,
         beside: int = 0,
     ) -> "ModelGroups":
-        """For weights (n_features, n_rows), of which each open model has one array for reads, and one of sums a thread.
+        """For weights (n_features, n_rows).
 
-        And one of the sums of these threads. Beside these it has arrays that its method holds, of those features that
-        are used; and all models together have `beside` bytes.
+        Each open model holds one such array to read with, one of sums per thread, one of their total, and the arrays
+        of its method for the features that are used. All models together hold `beside` bytes more.
         """
         of_rows, n_used = (2 + options.threads) * (n_features + 1), n_features if n_used is None else n_used
         model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.n_arrays * (n_used + 1))
@@ -70,13 +71,13 @@ class ModelGroups:
         return -(-self.n_models // self.at_once)
 
     def check(self, options: RunOptions) -> None:
-        """Refuse models of which not even one fits into memory."""
+        """Raise where not even one model fits into memory."""
         if self.model_bytes > (limit := memory.allowed(options.memory_limit)):
             cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
             memory.refuse("a model of the grid", self.model_bytes, limit, cure)
 
     def announce(self, max_passes: int) -> None:
-        """Say beforehand that not all models fit into memory."""
+        """Warn that not all models fit into memory."""
         if self.n_groups > 1:
             messages.warn(
                 f"{self.n_models} models take {memory.size(self.n_models * self.model_bytes)}, more than memory_limit "
@@ -88,7 +89,7 @@ class ModelGroups:
 
 @dataclass(frozen=True, eq=False)
 class PenaltySearch:
-    """Points of a grid, and numbers of reads, judged by models without each fold that are trained in shared reads.
+    """Judges the points of a grid, and numbers of reads, by models without each fold, trained in shared reads.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class PenaltySearch:
     scorer: Scorer
 
     def groups(self, n_folds: int | None = None) -> ModelGroups:
-        """How many models of so many folds are open at a time."""
+        """The groups in which the models of `n_folds` folds train."""
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
         n_features, n_rows = self.scanned.shared.n_features, learner.method.n_rows(stats)
         beside = self.scanned.of_folds.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
@@ -113,7 +114,7 @@ class PenaltySearch:
         return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, beside)
 
     def check(self) -> None:
-        """Refuse, before models are trained, what no fold can learn from, or what there is no memory for."""
+        """Raise before training where rows cannot be learned from, or where memory does not suffice."""
         scanned, learner = self.scanned, self.learner
         stats, options = scanned.stats, scanned.options
         self.groups().check(options)
@@ -128,10 +129,10 @@ class PenaltySearch:
         most_reads: int | None = None,
         time_is_up: Callable[[], bool] | None = None,
     ) -> tuple[list[FoldModel], Report]:
-        """The models of all points, of some folds where they are named, each judged after every read.
+        """The models of all points, and of `folds` or all folds, each judged after every read.
 
-        In so many reads at most, those for models that wait for memory among them, or until `time_is_up`. A
-        checkpoint is a folder, with a file for each read.
+        Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
+        is a folder with one file per read.
         """
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
         folds = range(len(stats.folds)) if folds is None else folds
@@ -164,7 +165,7 @@ class PenaltySearch:
         return done, report
 
     def fit(self, point: dict[str, Any], models: Sequence[FoldModel]) -> FittedModel:
-        """The model of all rows at a point, after those without folds."""
+        """The model of all rows at a point, which may start from results of the models without each fold."""
         scanned, learner = self.scanned, self.learner
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
         n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self.by_point(models)]
@@ -172,16 +173,16 @@ class PenaltySearch:
         return fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"])
 
     def by_point(self, models: Sequence[FoldModel]) -> list[list[FoldModel]]:
-        """The models of each point of the grid, by folds."""
+        """The models of each point of the grid, ordered by fold."""
         ordered = sorted(models, key=lambda model: model.fold)
         return [[model for model in ordered if model.point == point] for point in range(len(self.grid))]
 
     def scores(self, done: Sequence[FoldModel]) -> GridScores:
-        """The scores of each penalty after each read, up to the last of its models, in the folds of these."""
+        """The scores of each penalty after each read, up to the last read of its models, in their folds."""
         grid, found, used = [], [], []
         for point, models in zip(self.grid, self.by_point(done), strict=True):
             allowed = self.learner.method.final_max_passes([model.outcome for model in models])
-            for n_reads in range(1, max(1, *(len(model.course) for model in models)) + 1):
+            for n_reads in range(1, max(1, *(len(model.reached) for model in models)) + 1):
                 at = [model.after(n_reads) for model in models]
                 grid.append({**point, "max_passes": n_reads if allowed is None else allowed})
                 found.append([model.scores[i] for model, i in zip(models, at, strict=True)])
@@ -201,14 +202,14 @@ class PenaltySearch:
 
 
 def bytes_of_data(n_features: int, n_rows: int, n_folds: int) -> int:
-    """Of the sums that the models of each fold share, and the weights that they begin with."""
+    """Bytes of the sums and start weights that the models of each fold share."""
     return 16 * (n_features + 1) * n_rows * n_folds
 
 
 def chosen(scores: GridScores, rule: str) -> int:
-    """The point chosen: of those good enough by the rule, that with the fewest features and components, least C, reads.
+    """The chosen point: among those within the rule, that with the fewest features, then components, C and reads.
 
-    Of the best points, where several are, it is the best by the other scorings in turn that come first.
+    Under the rule "best", ties are first broken by the other scorers, in their order.
     """
     enough = np.flatnonzero(scores.mean >= scores.least(rule))
     for other in list((scores.named or {}).values())[1:] if rule == "best" else []:
@@ -221,7 +222,7 @@ def chosen(scores: GridScores, rule: str) -> int:
     return int(enough[np.lexsort([-scores.mean[enough], reads, C, n_components, scores.n_features[enough]])[0]])
 
 
-def course_of(scores: GridScores, point: int) -> np.ndarray:
-    """The mean score after each read up to that of a point, by its penalty."""
+def scores_by_read(scores: GridScores, point: int) -> np.ndarray:
+    """The mean scores of a point's penalty after each read, up to the reads of the point."""
     n_reads = scores.grid[point]["max_passes"]
     return scores.mean[point + 1 - n_reads : point + 1]

@@ -24,12 +24,12 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import found_in
 from streamnb.stats.second_moments import Products, matrices
 
-MOST = 4096  # features whose pairs are looked at: their table takes 64 MiB
+MAX_PAIRED = 4096  # features whose pairs are counted: their table takes 64 MiB
 OTHER_VALUES = (
     "X has values in the second scan that lie in no bin of the first; a callable should return a fresh iterator of the "
     "same rows each time"
 )
-ROUNDING = 1.0 - 1e-12  # sums of equal numbers in another order differ by less
+ROUNDING = 1.0 - 1e-12  # allows for sums of equal numbers in different orders
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class PairTable:
     columns : (c,) int
         The features, ascending.
     counts : (c * V, c * V)
-        Of value u of feature i and value v of feature j at [i * V + u, j * V + v]; of presence V = 1, and absence is
-        what is left of the weight.
+        [i * V + u, j * V + v] is the weight of value u of feature i with value v of feature j. For presence V = 1, and
+        absence has the rest of the weight.
     total : float
         The weight of all rows.
     """
@@ -52,7 +52,7 @@ class PairTable:
     total: float
 
     def uncertainty(self, i: int, others: np.ndarray) -> np.ndarray:
-        """SU of a feature with each of some others, numbers among the columns, (len(others),)."""
+        """SU of a feature with each of the others, (len(others),); features are indices into `columns`."""
         n_values = len(self.counts) // len(self.columns)
         own = slice(i * n_values, (i + 1) * n_values)
         places = others[:, None] * n_values + np.arange(n_values)
@@ -69,7 +69,7 @@ class PairTable:
 
 @dataclass(frozen=True)
 class PairScan(ClassScan):
-    """Counts pairs of values of some features: of presence, or of bins (`scale`, `shift` as a `Grid` has them).
+    """Counts pairs of values of features: presence, or bins (`scale` and `shift` as in a `Grid`).
 
     Rows have `taken` features, of which `columns` are counted.
     """
@@ -88,7 +88,7 @@ class PairScan(ClassScan):
         return Accumulator(*known, how=self.how)
 
     def add(self, partial: Any, block: Block) -> None:
-        """Check one block of rows and add the values that its rows have."""
+        """Check one block of rows and add its values."""
         assert self.columns is not None
         chunk, _ = transformed(*checked(block), self.options)
         row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
@@ -104,17 +104,17 @@ class PairScan(ClassScan):
         if self.presence == "nonzero":
             return chunk.with_values((chunk.stored != 0).astype(np.uint8))
         above = self.options.binarize
-        if isinstance(chunk, CSRChunk) and above < 0.0:  # what is absent is present then
+        if isinstance(chunk, CSRChunk) and above < 0.0:  # absent values count as present then
             chunk = DenseChunk(chunk.to_matrix().toarray(), chunk.first_row)
         return chunk.with_values((chunk.stored > above).astype(np.uint8))
 
     def _in_bins(self, chunk: Chunk) -> CSRChunk:
-        """Rows of indicators, one for each bin of each feature."""
+        """Rows of indicators, one per bin of each feature."""
         values = chunk.to_matrix().toarray() if isinstance(chunk, CSRChunk) else chunk.values
         n_rows, n = values.shape
         places = np.floor(values.astype(np.float64) * self.scale) + self.shift
         bins = places - self.n_values * np.arange(n)
-        if not ((bins >= 0) & (bins < self.n_values)).all():  # which would count pairs outside the table
+        if not ((bins >= 0) & (bins < self.n_values)).all():  # would index outside the table
             raise ValueError(OTHER_VALUES)
         places = places.astype(np.int32)
         data, ends = frozen(np.ones(places.size, np.uint8)), frozen(np.arange(n_rows + 1, dtype=np.int64) * n)
@@ -124,18 +124,18 @@ class PairScan(ClassScan):
 @persistence.register
 @dataclass(frozen=True)
 class FCBF(FeatureSearch):
-    """The fast correlation-based filter of Yu and Liu (2003): features that tell of the class, and not the same.
+    """The fast correlation-based filter of Yu and Liu (2003): relevant features without redundant ones.
 
-    Features with SU(j; Y) >= delta (and above 0) are gone through from the best down. One is kept unless a better one
-    that was kept tells at least as much of it as it tells of the class: q is dropped where SU(p, q) >= SU(q; Y). A copy
-    of a feature has SU(p, q) = 1, and is always dropped. ``SU(a, b) = 2 I(a; b) / (H(a) + H(b))``.
+    Features with SU(j; Y) >= delta (and above 0) are visited from the best down. A feature q is dropped if a better
+    feature p that was kept has SU(p, q) >= SU(q; Y). A copy of a kept feature has SU(p, q) = 1 and is always dropped.
+    ``SU(a, b) = 2 I(a; b) / (H(a) + H(b))``.
 
     Parameters
     ----------
     delta : float
         From 0 to 1.
     candidates : int
-        So many features at most are looked at pair by pair, the best ones: c features of V values take
+        Only this many features, the best ones, are compared in pairs: c features with V values take
         4 c V (c V + 1) bytes (V = 1 for presence).
 
     Examples
@@ -150,27 +150,27 @@ class FCBF(FeatureSearch):
     """
 
     delta: float = 0.0
-    candidates: int = MOST
+    candidates: int = MAX_PAIRED
     name: ClassVar[str] = "fcbf"
     reads: ClassVar[str] = "pairs of features, scan(moments=['above', 'gram_above'])"
 
     def __post_init__(self) -> None:
         arguments.share("delta", self.delta)
-        if arguments.positive_integer("candidates", self.candidates) > MOST:
-            raise ValueError(f"candidates={self.candidates} should be at most {MOST:,}: pairs of more take too long")
+        if arguments.positive_integer("candidates", self.candidates) > MAX_PAIRED:
+            raise ValueError(f"candidates={self.candidates} should be at most {MAX_PAIRED:,}: more take too long")
 
     @property
     def begins(self) -> str:
         return "symmetrical_uncertainty"
 
     def _candidates(self, stats: ClassStats, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of all features, and those to look at, the best first."""
+        """Scores of all features, and the candidates, best first."""
         scores, order = best_first(stats, self, criterion)
         return scores, order[(scores[order] >= self.delta) & (scores[order] > 0.0)][: self.candidates]
 
     def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> PairTable | None:
         columns = np.sort(self._candidates(stats, criterion)[1])
-        if _of_sums(stats, criterion) or not len(columns):
+        if _has_pairs(stats, criterion) or not len(columns):
             return None
         task = PairScan(
             ("gram_above",),
@@ -194,18 +194,18 @@ class FCBF(FeatureSearch):
         scores, order = self._candidates(stats, criterion)
         if not len(order):
             return Found(order, order, scores)
-        pairs = beside if isinstance(beside, PairTable) else _summed(stats, criterion, np.sort(order))
-        return Found(_kept(order, scores, pairs), order, scores)
+        pairs = beside if isinstance(beside, PairTable) else _pairs_from_stats(stats, criterion, np.sort(order))
+        return Found(_irredundant(order, scores, pairs), order, scores)
 
 
-def _of_sums(stats: ClassStats, criterion: Criterion) -> bool:
-    """True where the statistics hold the pairs already."""
+def _has_pairs(stats: ClassStats, criterion: Criterion) -> bool:
+    """Whether the statistics already hold the pairs."""
     return "gram_above" in stats.moments and (criterion.values, criterion.presence) == ("presence", "above")
 
 
-def _summed(stats: ClassStats, criterion: Criterion, columns: np.ndarray) -> PairTable:
-    """Pairs out of the statistics of a scan that counted them."""
-    if not _of_sums(stats, criterion):
+def _pairs_from_stats(stats: ClassStats, criterion: Criterion, columns: np.ndarray) -> PairTable:
+    """The pairs from statistics of a scan that counted them."""
+    if not _has_pairs(stats, criterion):
         raise ValueError(
             "by='fcbf' looks at pairs of features: of presence='above' with statistics of "
             "scan(moments=['above', 'gram_above']); snb.FeatureSelector('fcbf') counts them of any values in a second "
@@ -216,8 +216,8 @@ def _summed(stats: ClassStats, criterion: Criterion, columns: np.ndarray) -> Pai
     return PairTable(columns, counts[np.ix_(columns, columns)], stats.total_weight)
 
 
-def _kept(order: np.ndarray, scores: np.ndarray, pairs: PairTable) -> np.ndarray:
-    """Which of the features, the best first, no better one that is kept makes redundant."""
+def _irredundant(order: np.ndarray, scores: np.ndarray, pairs: PairTable) -> np.ndarray:
+    """The features, best first, without those that are redundant to a better one that is kept."""
     left, chosen = np.searchsorted(pairs.columns, order), []
     of_class = scores[pairs.columns]
     while len(left):

@@ -16,31 +16,32 @@ from streamnb.selection.criteria import Criterion
 from streamnb.selection.feature_ranking import FeatureSearch, Found, among
 from streamnb.stats.class_stats import ClassStats
 
-AT_ONCE = 1 << 20  # differences of rows to their neighbours
-UNSEEN = -1.0  # of features that are not looked at: the least there is
+AT_ONCE = 1 << 20  # differences between rows and their neighbours, computed at a time
+UNSEEN = -1.0  # score of features that are no candidates: the lowest possible
 
 
 @persistence.register
 @dataclass(frozen=True)
 class ReliefF(FeatureSearch):
-    """Relief-F, "relief" (Kononenko 1994): how much farther neighbours of other classes are than those of the same.
+    """Relief-F, "relief" (Kononenko 1994): how much farther away neighbours of other classes are than own ones.
 
     ``w_j = mean_i [ sum_C P(C) / (1 - P(y_i)) d_j(i, M_C(i)) - d_j(i, H(i)) ]``, with H(i) the k nearest rows of the
-    class y_i of row i, M_C(i) those of another class C, d_j the mean of ``abs(x_j - x'_j) / (max_j - min_j)``, and near
-    by the sum of these over all features. Rows are those of a sample, and so are their neighbours. A feature that tells
-    nothing by itself, one half of an exclusive or, has a high weight nevertheless; criteria cannot see it. Weights are
-    from -1 to 1, near 0 or below of features without meaning.
+    class y_i of row i, M_C(i) those of another class C, and d_j the mean of ``abs(x_j - x'_j) / (max_j - min_j)``.
+    Distances between rows are the sums of these over all features. Rows and their neighbours come from one sample. A
+    feature that is uninformative on its own, such as one half of an exclusive or, still gets a high weight; criteria
+    cannot see it. Weights lie between -1 and 1, near 0 or below for irrelevant features.
 
     Parameters
     ----------
     rows : int or None
-        Of each class; a class that has fewer is kept whole. It takes their number squared, times the features.
+        Rows of each class in the sample; a smaller class is kept whole. Time is the square of their number, times the
+        number of features.
     n_neighbors : int
-        k, of each class; all there are of a class that has fewer.
+        k, the neighbours from each class; all rows of a class that has fewer.
     candidates : int, optional
-        So many features alone are looked at, the best by "f_classif"; all by default.
+        Only this many features, the best by "f_classif", are considered; all by default.
     seed : int
-        Of the sample.
+        Seed of the sample.
 
     Examples
     --------
@@ -97,9 +98,9 @@ class ReliefF(FeatureSearch):
         return total / shares.sum()
 
     def _distances(self, near: np.ndarray, rows: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        """The mean difference of each row to the nearest of others in each feature, (n_rows, n)."""
+        """The mean difference of each row from its nearest neighbours in each feature, (n_rows, n)."""
         far = cdist(near[rows], near[theirs], "cityblock")
-        far[rows[:, None] == theirs] = np.inf  # a row is no neighbour of its own
+        far[rows[:, None] == theirs] = np.inf  # a row is not its own neighbour
         n = min(self.n_neighbors, len(theirs) - bool(np.isin(rows, theirs).any()))
         if n == 0:
             return np.zeros((len(rows), near.shape[1]))

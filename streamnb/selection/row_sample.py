@@ -10,26 +10,26 @@ from streamnb.core import arguments, persistence
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 
 ROWS = 10_000
-SCORES = 1 << 22  # of all rows, a number a class
+SCORES = 1 << 22  # of all rows, one per class
 BYTES = 64 << 20  # of all rows
-EVERY = 2.0**64  # keys lie below
+KEY_END = 2.0**64  # all keys are smaller
 
 
 def sample_size(n_classes: int, row_bytes: float) -> int:
-    """How many rows to keep of so many bytes each."""
+    """The number of rows to sample, given the bytes per row."""
     return max(min(ROWS, SCORES // n_classes, int(BYTES / max(row_bytes, 1.0))), 100)
 
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Rows in the order of their keys.
+    """Sampled rows, ordered by key.
 
     Attributes
     ----------
     X : (n, n_features) array or CSR array
     labels : (n, K) CSR array, 1 for the class or labels of a row
     weight, fold, key : (n,)
-        The key of a row is its number, scattered over 64 bits.
+        The key of a row is a 64-bit hash of its number.
     """
 
     X: Any
@@ -39,7 +39,7 @@ class SampledRows:
     key: np.ndarray
 
     def picked(self, rows: np.ndarray) -> "SampledRows":
-        """Some of them, in this order; itself where these are all as they are."""
+        """The rows with these indices, in this order; `self` for all rows in their order."""
         if np.array_equal(rows, np.arange(len(self.key))):
             return self
         return SampledRows(**{name: part[rows] for name, part in vars(self).items()})
@@ -49,8 +49,8 @@ class SampledRows:
         return sum(map(_bytes, vars(self).values()))
 
 
-def _together(parts: list[SampledRows]) -> SampledRows:
-    """All rows of several lots, one lot after the other."""
+def _concatenated(parts: list[SampledRows]) -> SampledRows:
+    """The rows of several parts, concatenated."""
     if len(parts) == 1:
         return parts[0]
     return SampledRows(**{name: _stacked([vars(part)[name] for part in parts]) for name in vars(parts[0])})
@@ -66,9 +66,9 @@ def _bytes(part: Any) -> int:
 
 @persistence.register
 class RowSample:
-    """The rows of the `size` lowest keys, and of the `each` lowest in each class; merges with ``+``.
+    """The rows with the `size` lowest keys, and with the `each` lowest keys of each class; merges with ``+``.
 
-    Which they are depends on the numbers of the rows and the seed alone, so that it does not matter how these are cut.
+    The sample depends only on the row numbers and the seed, not on how rows are cut into blocks.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class RowSample:
         self._n_classes, self._size, self._seed = n_classes, size, seed
         self._each = max(size // n_classes, 1) if each is None else each
         self._kept: list[SampledRows] = []
-        self._n_new = 0  # rows that came since the others were looked through
-        self._limits = np.full(n_classes + 1, EVERY)  # below which keys are drawn, of each class and whatever the class
+        self._n_new = 0  # rows added since the last pruning
+        self._limits = np.full(n_classes + 1, KEY_END)  # keys below are drawn, by class and last overall
 
     def add(
         self,
@@ -93,14 +93,14 @@ class RowSample:
         folds: np.ndarray,
         columns: np.ndarray | None = None,
     ) -> None:
-        """Add the rows of a checked block, with class numbers or an indicator, that may be among the lowest.
+        """Add the rows of a checked block whose keys may be among the lowest; labels are class codes or an indicator.
 
-        With `columns`, ascending, these features of theirs alone.
+        With `columns`, ascending, only these features are kept.
         """
         n_rows = chunk.shape[0]
         key = np.arange(chunk.first_row, chunk.first_row + n_rows, dtype=np.uint64)
         key += np.uint64(self._seed * int(GOLDEN) % 2**64)
-        for _ in range(2):  # scattered once, they are what folds go by
+        for _ in range(2):  # twice, as the numbers hashed once decide the folds
             scatter_bits(key.copy(), key)
         if labels.ndim == 1:
             labels = sp.csr_array((np.ones(n_rows, np.uint8), labels, np.arange(n_rows + 1)), (n_rows, self._n_classes))
@@ -114,20 +114,20 @@ class RowSample:
         self._kept.append(SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows]))
         self._n_new += len(rows)
         if self._n_new > max(self._size, self._each * self._n_classes):
-            self._lower()
+            self._prune()
 
     def _limit(self, labels: Any) -> np.ndarray:
-        """Below which key each row is drawn, (n,) float64: the highest limit of its classes, or of all rows."""
+        """The limit of each row's key, (n,) float64: the highest of its classes' limits and that of all rows."""
         of_classes = sp.csr_array((self._limits[labels.indices], labels.indices, labels.indptr), labels.shape)
         return np.maximum(of_classes.max(axis=1).toarray().reshape(-1), self._limits[-1])
 
-    def _lower(self) -> None:
-        """Leave those rows of all that are drawn, and the first of each class, and of all, that are not."""
+    def _prune(self) -> None:
+        """Lower the limits, and keep the rows drawn plus the first row not drawn, of each class and of all rows."""
         if not self._kept:
             return
         key, labels = (_stacked([vars(part)[name] for part in self._kept]) for name in ("key", "labels"))
         key, by_class = key.astype(np.float64), labels.tocsc()
-        self._limits[-1] = np.partition(key, self._size)[self._size] if len(key) > self._size else EVERY
+        self._limits[-1] = np.partition(key, self._size)[self._size] if len(key) > self._size else KEY_END
         each = self._each
         for k, (start, stop) in enumerate(zip(by_class.indptr[:-1], by_class.indptr[1:], strict=True)):
             if stop - start > each:
@@ -140,10 +140,10 @@ class RowSample:
         self._n_new = 0
 
     def finish(self) -> "RowSample":
-        """Itself, without rows that others have pushed out, in one lot."""
-        self._lower()
+        """The sample without rows that are no longer drawn, in one part."""
+        self._prune()
         if self._kept:
-            rows = _together(self._kept)
+            rows = _concatenated(self._kept)
             self._kept = [rows.picked(np.argsort(rows.key))]
         return self
 
@@ -157,9 +157,9 @@ class RowSample:
         return sum(part.nbytes for part in self._kept)
 
     def drawn(self, weighed: bool = True) -> SampledRows:
-        """The sample, with weights that are the larger, the less likely a row was to be drawn, or as they were given.
+        """The sample, with weights inverse to the probability of being drawn, or as given unless `weighed`.
 
-        They are w / P(drawn), P = limit / 2^64, times what gives all of them the weight that they had.
+        They are w / P(drawn), P = limit / 2^64, scaled to the total weight of the sampled rows.
         """
         rows = self._kept[0]
         limit = self._limit(rows.labels)

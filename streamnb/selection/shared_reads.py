@@ -15,16 +15,24 @@ from streamnb.selection.cross_validation import empty_evaluation
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import class_codes
-from streamnb.training.reading import AFTER, FactoredWeights, FewRows, JudgedWeights, ReadSums, ReadTask, judged_scores
+from streamnb.training.reading import (
+    WEIGHTS_KEY,
+    FactoredWeights,
+    JudgedWeights,
+    ReadSums,
+    ReadTask,
+    RowBatch,
+    judged_scores,
+)
 
-LONGEST_BLOCK = 32 << 20  # bytes of rows, which the weights of all models come to the cache for
+BLOCK_BYTES = 32 << 20  # of rows; larger blocks bring the weights of all models into the cache less often
 
 
 @dataclass(frozen=True, eq=False)
 class ReadRequest:
-    """What a model asks of a read: sums over the rows outside its fold, and weights to judge on those inside.
+    """A model's request for a read: sums over the rows outside its fold, and weights to judge on the rows inside.
 
-    Weights (n_features + 1, R) are as rows want them that were not scaled; either may be None.
+    Weights (n_features + 1, R) apply to unscaled rows. Either may be None.
     """
 
     fold: int
@@ -34,9 +42,9 @@ class ReadRequest:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """How models are judged: what their scores mean, what is kept of these, and how many models there are in all.
+    """How models are judged: scheme and classes of their scores, the tallies needed, and the number of all models.
 
-    What is trained scores rows; `factor` times that are the scores of the model.
+    The scores of a model are `factor` times those of its trained weights.
     """
 
     scheme: Scheme
@@ -47,22 +55,22 @@ class Judge:
 
     @classmethod
     def of(cls, learner: Learner, stats: ClassStats, needs: frozenset[str], n_models: int) -> Self:
-        """How models that a learner finds are judged."""
+        """The judge of a learner's models."""
         scheme = as_scheme(learner.scheme, stats.classes, multilabel=stats.multilabel)
         return cls(scheme, stats.classes, needs, n_models, learner.factor)
 
     def evaluation(self, n_points: int) -> Any:
-        """What the models of a fold are judged with, empty."""
+        """An empty evaluation for the models of a fold."""
         return empty_evaluation(self.scheme, self.classes, self.needs, n_points, self.n_models)
 
-    def labels(self, rows: FewRows) -> Any:
-        """The labels of rows as evaluations take them."""
+    def labels(self, rows: RowBatch) -> Any:
+        """The labels of rows in the form of evaluations."""
         return rows.y if self.scheme.multilabel else class_codes(rows.y, self.classes, rows.chunk.first_row)
 
 
 @dataclass(eq=False)
 class SharedSums:
-    """What each model asked for, an evaluation for each fold, and how many rows each fold has, (n_folds,)."""
+    """The sums of each model, an evaluation for each fold, and the number of rows in each fold, (n_folds,)."""
 
     sums: list[ReadSums | None]
     judged: list[Any]
@@ -89,19 +97,19 @@ class SharedSums:
 
 @dataclass(frozen=True, eq=False)
 class SharedRead(PassTask):
-    """Every row goes to all models: they learn from it, or are judged on it.
+    """Gives every row to all models, which learn from it or are judged on it.
 
-    `like` is a read of the same rows, which says how they are made ready, once for all models; or for those of each
-    fold its own of `likes`, where what is done to rows was learned outside it.
+    `template` is a read of the same rows, which defines how they are prepared, once for all models. Where preparation
+    was learned outside each fold, `templates` has one for the models of each fold.
     """
 
     models: tuple[ReadRequest, ...]
     folding: Folding
     judge: Judge
-    like: ReadTask
+    template: ReadTask
     title: str = "read"
-    likes: Mapping[int, ReadTask] = field(default_factory=dict)
-    most_bytes = 1 << 62  # the memory of the models, which was counted, has as many tables for every thread
+    templates: Mapping[int, ReadTask] = field(default_factory=dict)
+    most_bytes = 1 << 62  # each thread has tables for all models; their memory was checked before
 
     def partial(self) -> SharedSums:
         sums = [None if model.read is None else model.read.partial() for model in self.models]
@@ -110,28 +118,28 @@ class SharedRead(PassTask):
         return SharedSums(sums, judged, np.zeros(self.folding.n_folds, np.int64))
 
     def judged(self, fold: int) -> list[int]:
-        """Which models are judged on the rows of a fold, in the order of its evaluation."""
+        """Indices of the models that are judged on the rows of a fold, in the order of its evaluation."""
         return [i for i, model in enumerate(self.models) if model.fold == fold and model.judged is not None]
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        return Wants(block_bytes=min(len(self.models) * self.like.weights.nbytes, LONGEST_BLOCK))
+        return Wants(block_bytes=min(len(self.models) * self.template.weights.nbytes, BLOCK_BYTES))
 
     def add(self, partial: SharedSums, block: Block) -> None:
         """Add one block of rows."""
         folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         partial.rows += np.bincount(folds, minlength=self.folding.n_folds)
-        for like, of_folds in self._likes():
-            for rows in like.few_rows(block, shared=len(self.models) > 2):
+        for template, of_folds in self._templates():
+            for rows in template.batches(block, shared=len(self.models) > 2):
                 for fold in of_folds:
                     self._add(partial, rows, fold, folds[rows.where] == fold)
 
-    def _likes(self) -> list[tuple[ReadTask, list[int]]]:
-        """Ways to make rows ready, each with the folds whose models want them so."""
+    def _templates(self) -> list[tuple[ReadTask, list[int]]]:
+        """Reads that define how rows are prepared, each with the folds that it serves."""
         folds = sorted({model.fold for model in self.models})
-        return [(self.likes[fold], [fold]) for fold in folds] if self.likes else [(self.like, folds)]
+        return [(self.templates[fold], [fold]) for fold in folds] if self.templates else [(self.template, folds)]
 
-    def _add(self, partial: SharedSums, rows: FewRows, fold: int, held: np.ndarray) -> None:
-        """Add few rows to what the models of a fold asked for; those that are held back count nothing in sums."""
+    def _add(self, partial: SharedSums, rows: RowBatch, fold: int, held: np.ndarray) -> None:
+        """Add a batch of rows to the sums of a fold's models; held-out rows have weight 0 in the sums."""
         others, own = replace(rows, weight=np.where(held, 0.0, rows.weight)), np.flatnonzero(held)
         margins = []
         for model, sums in zip(self.models, partial.sums, strict=True):
@@ -151,18 +159,18 @@ class SharedRead(PassTask):
     # ---- in a checkpoint ---------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, str]:
-        """As any task, but that models are told by their bits."""
+        """As for any task, with models compared by a digest."""
         digest = sha256()
         for model in self.models:
             digest.update(repr((model.fold, None if model.read is None else model.read.about())).encode())
             parts = model.judged if isinstance(model.judged, FactoredWeights) else (model.judged,)
             for part in parts:
                 digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
-        about = {"the task": self.name, "folding": repr(self.folding), **self.like.about()}
+        about = {"the task": self.name, "folding": repr(self.folding), **self.template.about()}
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
         judge |= {"scores": f"{self.judge.factor:g} x what is trained, {self.judge.scheme.name}"}
-        models = {"models": f"{len(self.models)}", f"{AFTER} of the models": digest.hexdigest()[:16]}
-        ways = [(fold, self.likes[fold].options) for fold in sorted(self.likes)]
+        models = {"models": f"{len(self.models)}", f"{WEIGHTS_KEY} of the models": digest.hexdigest()[:16]}
+        ways = [(fold, self.templates[fold].options) for fold in sorted(self.templates)]
         return about | judge | models | ({"ways": repr(ways)} if ways else {})
 
     def total(self, arrays: Mapping[str, Any]) -> SharedSums:
@@ -170,7 +178,7 @@ class SharedRead(PassTask):
         return SharedSums(sums, list(arrays["judged"]), arrays["rows"])
 
 
-def likes_of(tasks: Mapping[int, ReadTask]) -> Mapping[int, ReadTask]:
-    """A read for the models of each fold, given one of theirs; empty where all make the rows ready alike."""
+def templates_of(tasks: Mapping[int, ReadTask]) -> Mapping[int, ReadTask]:
+    """The reads of each fold, or empty where all prepare the rows in the same way."""
     first, *others = (task.options for task in tasks.values())
-    return {} if all(way is first or way == first for way in others) else tasks
+    return {} if all(options is first or options == first for options in others) else tasks

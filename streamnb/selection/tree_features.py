@@ -21,22 +21,22 @@ from streamnb.stats.class_stats import ClassStats
 @persistence.register
 @dataclass(frozen=True)
 class TreeFeatures(FeatureSearch):
-    """Tree pre-selection, "trees": the features by which small entropy trees split rows, all trees together.
+    """Tree pre-selection, "trees": the features on which small entropy trees split.
 
-    Each tree is grown on rows of its own, `depth` levels deep (scikit-learn's `DecisionTreeClassifier`), and the
-    features of all of them are kept, first those that took the most entropy away in all.
+    Each tree is grown on its own rows, `depth` levels deep (scikit-learn's `DecisionTreeClassifier`). The features of
+    all trees are kept, ordered by their total reduction of entropy.
 
     Parameters
     ----------
     n_trees : int
     depth : int
-        Levels of splits: a tree takes 2^depth - 1 features at most.
+        Levels of splits: a tree uses at most 2^depth - 1 features.
     rows : int
-        Of each class in each tree; a class that has fewer is shared out among the trees.
+        Rows of each class in each tree; the rows of a smaller class are divided among the trees.
     candidates : int, optional
-        So many features alone are looked at, the best by "f_classif"; all by default.
+        Only this many features, the best by "f_classif", are considered; all by default.
     seed : int
-        Of the sample, and of the order in which trees try features.
+        Seed of the sample and of the order in which trees try features.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class TreeFeatures(FeatureSearch):
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
         sample, scores = check_sample(self, beside), np.zeros(stats.n_features)
         shares, used = sample.shares(stats), np.zeros(len(sample.columns), bool)
-        dealt = self._dealt(sample.codes)
+        dealt = self._tree_of_rows(sample.codes)
         X = sp.csr_matrix(sample.X) if sp.issparse(sample.X) else sample.X
         for number in range(self.n_trees):
             own = np.flatnonzero(dealt == number)
@@ -88,8 +88,8 @@ class TreeFeatures(FeatureSearch):
         chosen = kept[np.argsort(-scores[kept], kind="stable")]
         return Found(chosen, np.concatenate([chosen, sample.columns[~used]]), scores)
 
-    def _dealt(self, codes: np.ndarray) -> np.ndarray:
-        """The tree of each row: those of a class go to one tree after the other, in their order."""
+    def _tree_of_rows(self, codes: np.ndarray) -> np.ndarray:
+        """The tree of each row: the rows of a class are dealt to the trees in turn."""
         dealt = np.empty(len(codes), np.int64)
         for k in np.unique(codes):
             own = np.flatnonzero(codes == k)
@@ -98,7 +98,7 @@ class TreeFeatures(FeatureSearch):
 
 
 def _narrow(X: Any) -> Any:
-    """Sparse rows with the indices that trees take."""
+    """X, with 32-bit indices where it is sparse, as trees require."""
     if sp.issparse(X):
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X

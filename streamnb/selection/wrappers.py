@@ -1,7 +1,7 @@
 """Searches that judge subsets of features by cross-validated models; no data is read.
 
-What each feature adds to the scores of a sample of rows is known beforehand (`contributions`): a subset is judged by
-adding up, and no model is fitted.
+The contribution of each feature to the scores of a sample of rows is computed beforehand (`contributions`). A subset is
+judged by adding these up; no model is fitted.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from streamnb.selection.criteria import Criterion
 from streamnb.selection.feature_ranking import FeatureSearch, Found, best_first
 from streamnb.stats.class_stats import ClassStats
 
-MOST_SUBSETS = 20  # features whose subsets can all be judged: a million
-GROUPED = 8  # features of which all subsets are judged at once
+MAX_FEATURES = 20  # of an exhaustive search, which judges a million subsets then
+GROUPED = 8  # features whose subsets are all judged at once
 
 
 @dataclass(frozen=True)
 class Wrapper(FeatureSearch):
-    """Features chosen by the accuracy of naive Bayes models of them, cross-validated on a sample of the rows.
+    """Chooses features by the accuracy of naive Bayes models with them, cross-validated on a sample of rows.
 
-    The first read sums the folds; the best features by `first` are candidates, and the second read keeps `rows` rows
-    of each class. What a feature adds to the scores of these rows, by the models of the folds that have not seen them,
-    is then all that is needed: h rows, c candidates and R rows of weights take 4 h c R bytes. Of families and penalties
-    under which the weight of a feature does not depend on the others, and of "multinomial", whose normaliser
-    ``ln S_yA`` follows from the sums of the subset A: ``sum_A x_j [ln S_yj - ln S_yA]``. The variance of Gaussian
-    features is that beside all of them. Scores are those of a choice: candidates are chosen by all rows, and the best
-    of many scores is a little high; what the features are worth is told by other rows.
+    The first read sums the folds. The best features by `first` become candidates, and the second read keeps `rows` rows
+    of each class. The search then needs only each feature's contribution to the scores of these rows, by the models of
+    the folds that have not seen them: h rows, c candidates and R rows of weights take 4 h c R bytes. This works for
+    families and penalties under which the weight of a feature does not depend on other features, and for "multinomial",
+    whose normaliser ``ln S_yA`` follows from the sums of the subset A: ``sum_A x_j [ln S_yj - ln S_yA]``. The variance
+    of Gaussian features is the one shared by all of them. The scores are optimistic, as candidates are chosen on all
+    rows and the best of many scores is reported; judge the chosen features on other rows.
 
     Parameters
     ----------
     first : str
         The criterion whose best features are candidates, as in `rank_features`.
     candidates : int
-        How many of these.
+        The number of candidates.
     rows : int or None
-        Of each class; a class that has fewer is kept whole, and classes count as they do in all rows. None: all rows.
+        Rows of each class; a smaller class is kept whole. Classes are weighted as in all rows. None: all rows.
     folds : int
-        At least 2. Rows of a group of `table(groups=)` stay in one.
+        At least 2. The rows of a group of `table(groups=)` stay in one fold.
     penalty : Penalty, optional
         With one tau, as in `solve`.
     k : int or None
-        How many features to find; None for as many as are judged best. `FeatureSelector` puts its own here.
+        How many features to find; None for the best number. `FeatureSelector` sets its own.
     seed : int
-        Of the folds and of the sample.
+        Seed of the folds and of the sample.
     """
 
     first: str = "score"
@@ -118,31 +118,31 @@ class Wrapper(FeatureSearch):
             raise ValueError(f"k={self.k} is more than the {what} that by={self.name!r} chooses among")
 
     def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
-        """Features that are kept, those that would come next, and the scores of each number of features.
+        """The features kept, those that would follow, and the scores by number of features.
 
-        Numbers among the candidates, of which `order` has the best first by the criterion.
+        Features are indices among the candidates; `order` has them best first by the criterion.
         """
         raise NotImplementedError
 
     def _n_kept(self, curve: np.ndarray) -> int:
-        """k, or the fewest features of the best mean score."""
+        """k, or the smallest number of features with the best mean score."""
         return int(np.argmax(curve.mean(axis=1))) + 1 if self.k is None else self.k
 
 
 @persistence.register
 @dataclass(frozen=True)
 class ForwardSelection(Wrapper):
-    """Sequential forward selection, "sfs": the feature with the best mean score is added, again and again.
+    """Sequential forward selection, "sfs": repeatedly adds the feature with the best mean score.
 
-    Of equal scores the first column. As scikit-learn's `SequentialFeatureSelector` on the same folds, where
-    ``rows=None`` keeps all rows.
+    Ties go to the first column. With ``rows=None``, which keeps all rows, the result is that of scikit-learn's
+    `SequentialFeatureSelector` on the same folds.
 
     Parameters
     ----------
     first, candidates, rows, folds, penalty, k, seed
-        As in every search that judges subsets: the criterion whose best features are candidates, how many of these,
-        how many rows of each class are judged, by how many folds, under which penalty of one tau; how many features to
-        find (None: as many as are judged best), and the seed of folds and sample.
+        As in every search that judges subsets: the criterion whose best features are candidates, the number of these,
+        the rows of each class that are judged, the number of folds, a penalty of one tau, the number of features to
+        find (None: the best number), and the seed of folds and sample.
 
     Examples
     --------
@@ -172,10 +172,10 @@ class ForwardSelection(Wrapper):
 @persistence.register
 @dataclass(frozen=True)
 class IncrementalSelection(Wrapper):
-    """Incremental wrapper subset selection, "iwss": one look at each feature, the best by `first` before the others.
+    """Incremental wrapper subset selection, "iwss": tries each feature once, the best by `first` before the others.
 
-    The first is kept, and each further one that raises the mean score and the scores of at least two folds (Bermejo,
-    Gamez and Puerta 2011). `k` ends it early. Parameters are those of `ForwardSelection`.
+    The first feature is kept, and each further one that raises the mean score and the scores of at least two folds
+    (Bermejo, Gamez and Puerta 2011). It stops early at `k` features. Parameters are those of `ForwardSelection`.
 
     Examples
     --------
@@ -208,10 +208,11 @@ class IncrementalSelection(Wrapper):
 @persistence.register
 @dataclass(frozen=True)
 class BackwardElimination(Wrapper):
-    """Backward elimination, "backward": from all candidates on, the one goes without which the mean score is best.
+    """Backward elimination, "backward": starts with all candidates and removes the one that is least missed.
 
-    Of equal scores the first column goes, as in scikit-learn's `SequentialFeatureSelector`. The curve begins with one
-    feature, as everywhere. Parameters are those of `ForwardSelection`.
+    That is the feature without which the mean score is best; ties go to the first column, as in scikit-learn's
+    `SequentialFeatureSelector`. The curve begins with one feature, as in all searches. Parameters are those of
+    `ForwardSelection`.
 
     Examples
     --------
@@ -256,11 +257,10 @@ class Subset(NamedTuple):
 @persistence.register
 @dataclass(frozen=True)
 class ExhaustiveSearch(Wrapper):
-    """All subsets of at most 20 features, "exhaustive": the best one of k features, or of any number.
+    """Judges all subsets of at most 20 features, "exhaustive", for the best one of k features or of any number.
 
-    Of equal scores the one that has the earlier columns; of several numbers of features the least. The curve has the
-    scores of the best subset of each number, which need not have each other's features. Parameters are those of
-    `ForwardSelection`.
+    Ties go to the smaller subset, then to the one with the earlier columns. The curve has the scores of the best subset
+    of each size; these need not be nested. Parameters are those of `ForwardSelection`.
 
     Examples
     --------
@@ -273,20 +273,20 @@ class ExhaustiveSearch(Wrapper):
     (array([1, 3]), (4, 5))
     """
 
-    candidates: int = MOST_SUBSETS
+    candidates: int = MAX_FEATURES
     name: ClassVar[str] = "exhaustive"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.candidates > MOST_SUBSETS:
+        if self.candidates > MAX_FEATURES:
             raise ValueError(
-                f"candidates={self.candidates} should be at most {MOST_SUBSETS}: that is a million subsets"
+                f"candidates={self.candidates} should be at most {MAX_FEATURES}: that is a million subsets"
             )
 
     def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
         n = len(order)
-        if n > MOST_SUBSETS:
-            raise ValueError(f"by='exhaustive' takes {MOST_SUBSETS} features at most; the sample has {n}")
+        if n > MAX_FEATURES:
+            raise ValueError(f"by='exhaustive' takes {MAX_FEATURES} features at most; the sample has {n}")
         few = min(n, GROUPED)
         subsets = [list(combinations(range(few), size)) for size in range(few + 1)]
         groups = np.array([np.isin(np.arange(n), subset) for alike in subsets for subset in alike])
@@ -307,7 +307,7 @@ class ExhaustiveSearch(Wrapper):
 def _keep_best(
     best: dict[int, Subset], scores: np.ndarray, subsets: list[list[tuple[int, ...]]], others: tuple[int, ...]
 ) -> None:
-    """Note the best subsets of each number of features, of those with the features `others` besides."""
+    """Update the best subset of each size with the scores of `subsets`, each joined with the features `others`."""
     mean = scores.mean(axis=0)
     first = 0
     for alike in subsets:  # of one size

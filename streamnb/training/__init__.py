@@ -1,1 +1,1 @@
-"""Models that take several reads of the rows: losses, and descent from what one scan tells."""
+"""Trains models that need several reads of the rows: losses, and descent from the start that one scan provides."""

@@ -7,25 +7,26 @@ from streamnb.training.objectives import RowSums
 
 
 class CentredFeatures:
-    """Weights of scaled features about their means, so that an intercept has nothing to do with them.
+    """Weights of scaled and centred features, which are independent of the intercept.
 
-    There is a row of weights for each feature that any row of data has, then one of intercepts. Rows come as they are,
-    and b = b' - W m is what they are given. That alone saves most of the reads where features are all positive.
+    There is a row of weights for each feature that any row of data has, then one of intercepts. The data themselves
+    are not centred: their scores use the intercept b = b' - W m. Centring alone saves most of the reads where all
+    features are positive.
 
     Parameters
     ----------
     sums : RowSums
-        Of all features, as the scan left them.
+        Sums of all features from the scan.
     scale : (n_features,), optional
-        What features are multiplied by (idf).
+        Factors of the features (idf).
     used : ints, optional
-        Numbers of the features that are trained.
+        Indices of the features that are trained.
 
     Attributes
     ----------
     sums : RowSums, of these features
-    kept : (n_used + 1,) ints, which rows these are of the weights of all features
-    factors : (n_used + 1, 1), what features are multiplied by; 1 for the intercepts
+    kept : (n_used + 1,) ints, indices of these rows among the weights of all features
+    factors : (n_used + 1, 1), factors of the features; 1 for the intercepts
     means : (n_used, 1)
     squares, spread : (n_used + 1, 1), sums of squares of scaled features, and about their means
     """
@@ -41,7 +42,7 @@ class CentredFeatures:
         self.spread = np.append(sums.spread, sums.weight)[:, None] * self.factors**2
 
     def of_all(self, values: np.ndarray) -> np.ndarray:
-        """With 0 for features that no row has."""
+        """Values of all features, 0 for those that no row has."""
         if len(values) == self._n_all:
             return values
         out = np.zeros((self._n_all, *values.shape[1:]))
@@ -49,13 +50,13 @@ class CentredFeatures:
         return out
 
     def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
-        """Weights of all features as rows want them, neither scaled nor about their means; made in a buffer."""
+        """Weights of all features for rows that are neither scaled nor centred, written to `buffer` where it fits."""
         weights = np.empty(point.shape) if buffer is None or buffer.shape != point.shape else buffer
         of_rows(np.ascontiguousarray(point), self.factors[:, 0], self.means[:, 0], weights)
         return self.of_all(weights)
 
     def of_model(self, point: np.ndarray) -> np.ndarray:
-        """Weights of all features, scaled ones, which are not about their means."""
+        """Weights of all features for rows that are scaled but not centred."""
         weights = point.copy()
         weights[-1] -= self._at_means(point)
         return self.of_all(weights)
@@ -67,11 +68,11 @@ class CentredFeatures:
         return point
 
     def gradient(self, of_rows: np.ndarray) -> np.ndarray:
-        """That of a loss in these coordinates, of that which a read left."""
+        """The gradient of a loss in these coordinates, from the gradient that a read returned."""
         gradient = of_rows if len(self.kept) == len(of_rows) else of_rows[self.kept]
         about_means(gradient, self.factors[:, 0], self.means[:, 0])
         return gradient
 
     def _at_means(self, weights: np.ndarray) -> np.ndarray:
-        """Scores of the means of all features, without the intercepts."""
+        """Scores at the means of all features, without the intercepts."""
         return np.einsum("i,ij->j", self.means[:, 0], weights[:-1])

@@ -1,11 +1,11 @@
-"""Trains multiclass support vector machines by cutting planes, with a bound of the optimum.
+"""Trains multiclass support vector machines by cutting planes, with a lower bound of the optimum.
 
 K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines, JMLR 2 (2001);
 T. Joachims, Training linear SVMs in linear time, KDD 2006. The loss of all rows, L(W), is convex and a maximum of
-planes: at the weights of a read it touches A . W + d, where A are class sums by the labels that lose most less those by
-the true ones. Neither A nor d depend on C, so that planes of one C serve any other. Reads go but a part of the way to
-what the planes call the best (V. Franc and S. Sonnenburg, Optimized cutting plane algorithm for large-scale risk
-minimization, JMLR 10, 2009): planes touch the loss nearer to the optimum then, and half as many do.
+planes: at the weights of a read it touches A . W + d, where A are class sums by the label of largest loss minus those
+by the true label. Neither A nor d depends on C, so that planes of one C serve any other. A read goes only part of the
+way to the minimum of the planes (V. Franc and S. Sonnenburg, Optimized cutting plane algorithm for large-scale risk
+minimization, JMLR 10, 2009): planes then touch the loss nearer to the optimum, and half as many suffice.
 """
 
 import time
@@ -27,14 +27,14 @@ from streamnb.training.method import Method, Reads, Trained, Trainer
 from streamnb.training.objectives import Objective, class_codes
 from streamnb.training.reading import ReadTask, power_above
 
-STEP = 0.25  # of the way from the best weights so far to those that the planes allow: where the next read is
-IDLE = 20  # reads after which shared planes are let go that no model has a share of
-RIDGE = 1e-13  # of the largest product: planes may be sums of others
-ROUNDING = 1e-11  # of the slopes of the dual problem
+STEP_SHARE = 0.25  # of the way from the best weights so far to the minimum of the planes, where the next read is
+IDLE = 20  # reads after which shared planes that no model uses are dropped
+RIDGE = 1e-13  # relative to the largest product, as planes may be combinations of others
+ROUNDING = 1e-11  # relative error in the slopes of the dual problem
 
 
 class CrammerSinger(Objective):
-    """max_k (s_k + [k != y]) - s_y: one loss of all rows of weights, of which there is one for each class."""
+    """max_k (s_k + [k != y]) - s_y: one loss for all rows of weights, one row for each class."""
 
     of_rows = False
     bounded = True
@@ -54,15 +54,15 @@ class CrammerSinger(Objective):
 
 @dataclass(frozen=True, eq=False)
 class CuttingPlanes:
-    """Planes below the loss of some rows, L(W) >= A_t . W + d_t, for any C.
+    """Planes below the loss of a set of rows, L(W) >= A_t . W + d_t, for any C.
 
     Attributes
     ----------
-    slopes : T arrays A_t, (n + 1, K), of the n features that any row has, the intercepts last
+    slopes : T arrays A_t, (n + 1, K), for the n features that any row has, intercepts last
     offsets : (T,), d_t
     products : (T, T), A_s . A_t
     rows : str
-        A digest of the class sums of the rows that they are of.
+        A digest of the class sums of these rows.
     """
 
     slopes: tuple[np.ndarray, ...]
@@ -75,7 +75,7 @@ class CuttingPlanes:
 
     @classmethod
     def first(cls, at: CentredFeatures, intercepts: bool) -> "CuttingPlanes":
-        """The plane at weights of 0, which the scan tells: there all other labels of a row lose as much."""
+        """The plane at weights of 0, known from the scan: there all wrong labels have the same loss."""
         sums = at.sums
         own, weights = sums.own, sums.own_weight
         if own.shape[1] == 1:
@@ -88,20 +88,20 @@ class CuttingPlanes:
             digest.update(np.ascontiguousarray(part).tobytes())
         return cls((slope,), np.array([sums.weight]), np.array([[dot(slope, slope)]]), digest.hexdigest())
 
-    def and_one(self, slope: np.ndarray, offset: float) -> "CuttingPlanes":
-        """These and one more."""
+    def with_plane(self, slope: np.ndarray, offset: float) -> "CuttingPlanes":
+        """These planes and one more."""
         beside = np.array([dot(slope, other) for other in self.slopes])
         products = np.block([[self.products, beside[:, None]], [beside[None, :], np.array([[dot(slope, slope)]])]])
         return CuttingPlanes((*self.slopes, slope), np.append(self.offsets, offset), products, self.rows)
 
-    def of_some(self, some: np.ndarray) -> "CuttingPlanes":
-        """Some of these, by their numbers."""
+    def subset(self, some: np.ndarray) -> "CuttingPlanes":
+        """The planes with these indices."""
         slopes = tuple(self.slopes[t] for t in some.tolist())
         return CuttingPlanes(slopes, self.offsets[some], self.products[np.ix_(some, some)], self.rows)
 
     def shares(self, C: float, before: np.ndarray) -> np.ndarray:
-        """The shares a >= 0, sum a <= C, with the highest a . d - (sum a_t A_t)^2 / 2, from those of fewer planes."""
-        n = len(self.slopes) + 1  # and the plane L(W) >= 0, which takes what is left of C
+        """The shares a >= 0, sum a <= C, that maximise a . d - (sum a_t A_t)^2 / 2, started from `before`."""
+        n = len(self.slopes) + 1  # and the plane L(W) >= 0, which takes the rest of C
         products, offsets, start = np.zeros((n, n)), np.zeros(n), np.zeros(n)
         products[1:, 1:], offsets[1:] = C * self.products, self.offsets
         start[1 : 1 + len(before)] = before / C
@@ -110,7 +110,7 @@ class CuttingPlanes:
             return C * best_shares(products, offsets, start)[1:]
 
     def weights(self, shares: np.ndarray) -> np.ndarray:
-        """The weights of these shares, (n_features + 1, K)."""
+        """The weights that follow from the shares, (n_features + 1, K)."""
         weights = np.zeros_like(self.slopes[0])
         for share, slope in zip(shares.tolist(), self.slopes, strict=True):
             if share > 0.0:
@@ -118,16 +118,16 @@ class CuttingPlanes:
         return weights
 
     def bound(self, shares: np.ndarray) -> float:
-        """What no weights come below: the dual value."""
+        """The dual value, a lower bound of the objective for any weights."""
         with one_thread():
             return float(shares @ self.offsets - 0.5 * (shares @ self.products @ shares))
 
 
 class SharedPlanes:
-    """Planes of the same rows, to which the models of several C add one each in every read.
+    """Planes of the same rows, to which models of several C each add one in every read.
 
-    Those that no model has had a share of for `idle` reads are let go: bounds hold without them, too. The result is the
-    same for any threads, so long as all models have added their planes, in their order, before one goes on.
+    Planes that no model has used for `idle` reads are dropped; bounds hold without them. The result is the same for any
+    number of threads if all models add their planes, in order, before any of them continues.
     """
 
     def __init__(self, planes: CuttingPlanes, idle: float = np.inf):
@@ -136,17 +136,17 @@ class SharedPlanes:
         self._read = 0
 
     def add(self, slope: np.ndarray, offset: float, read: int) -> None:
-        """One more plane, left by the read of this number."""
+        """Add the plane of the read with this number."""
         if read > self._read:
             self._read, kept = read, np.flatnonzero(self._used >= read - 1 - self._idle)
             if len(kept) < len(self._used):
-                self.planes = self.planes.of_some(kept)
+                self.planes = self.planes.subset(kept)
                 self._numbers, self._used = self._numbers[kept], self._used[kept]
-        self.planes = self.planes.and_one(slope, offset)
+        self.planes = self.planes.with_plane(slope, offset)
         self._numbers, self._used = np.append(self._numbers, self._numbers.max() + 1), np.append(self._used, read)
 
     def shares(self, C: float, before: dict[int, float]) -> tuple[np.ndarray, dict[int, float]]:
-        """The best shares of all planes, and those that are not 0 by the numbers of planes; `before` were the best."""
+        """The best shares of all planes, and the nonzero ones by plane number; `before` are the previous ones."""
         start = np.zeros(len(self._numbers))
         start[np.searchsorted(self._numbers, list(before))] = list(before.values())
         shares = self.planes.shares(C, start)
@@ -157,12 +157,12 @@ class SharedPlanes:
 
 @dataclass(frozen=True, eq=False)
 class PlanesEnd:
-    """Where a model of one C ended: its gap, whether that was small enough, and the plane that its shares add up to.
+    """The outcome of a model of one C: its gap, whether it converged, and the sum of its planes weighted by shares.
 
-    `n_reads` of `n_allowed` were made; where time was over, no more were allowed than these.
+    It used `n_reads` of `n_allowed` reads; if time ran out, the two are equal.
 
-    Where F models have each seen all rows but those of a fold, the loss of all rows is the sum of theirs by F - 1, and
-    the sum of their planes by F - 1 lies below it.
+    If each of F models has seen all rows except those of a fold, the loss of all rows is the sum of their losses
+    divided by F - 1, and the sum of their planes divided by F - 1 lies below it.
     """
 
     gap: float
@@ -175,17 +175,17 @@ class PlanesEnd:
 
 @dataclass(frozen=True, eq=False)
 class CuttingPlanesMethod(Method):
-    """Minimises abs(W)^2 / 2 + C L(W), the intercepts penalised like the weights of a feature that is always 1, or 0.
+    """Minimises abs(W)^2 / 2 + C L(W); intercepts are penalised like the weights of a constant feature, or are 0.
 
     Attributes
     ----------
     intercepts : bool
     max_passes : int
     start : CuttingPlanes or "auto"
-        Planes of the same rows to go on from.
+        Planes of the same rows to start from.
     shares : bool
-        Whether models of several C of the same rows that are open at a time share their planes.
-    known_planes : planes below the loss of all rows, their slopes and offsets
+        Whether models of the same rows with different C share their planes while they train together.
+    known_planes : slopes and offsets of known planes below the loss of all rows
     """
 
     intercepts: bool
@@ -199,7 +199,7 @@ class CuttingPlanesMethod(Method):
 
     @property
     def n_arrays(self) -> int:  # type: ignore[override]
-        return self.max_passes + 4  # a plane a read
+        return self.max_passes + 4  # one plane per read
 
     def objective(self, stats: ClassStats) -> Objective:
         if stats.multilabel:
@@ -213,7 +213,7 @@ class CuttingPlanesMethod(Method):
         return max(n_rows, 2)
 
     def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> Any:
-        """Where open models find the planes that they share."""
+        """The place where models that train together find their shared planes."""
         return WeakValueDictionary()
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
@@ -233,12 +233,12 @@ class CuttingPlanesMethod(Method):
     def unconverged(self, trained: Trained, tol: float, allowed: int, max_passes: int) -> str:
         what = f"max_passes={allowed}" if allowed == max_passes else f"the {allowed} allowed"
         return (
-            f"{what} reads were spent: the objective may be {trained.left:.3g} above the least, and tol={tol:g} of it "
-            "is asked for; the model is usable, a smaller C takes fewer reads"
+            f"{what} reads were spent: the objective may be {trained.left:.3g} above its minimum, more than "
+            f"tol={tol:g} of it; the model is usable, a smaller C takes fewer reads"
         )
 
     def warm_started(self, outcomes: Sequence[Any]) -> "CuttingPlanesMethod":
-        """For all rows: the planes of the models without each fold, for one C after the other, add up to theirs."""
+        """The method for all rows; for each C, the combined planes of the fold models become known planes."""
         known = [
             (sum(end.slope for end in ends) / (len(ends) - 1), sum(end.offset for end in ends) / (len(ends) - 1))
             for ends in outcomes
@@ -246,25 +246,25 @@ class CuttingPlanesMethod(Method):
         return replace(self, start="auto", shares=False, known_planes=known)
 
     def final_max_passes(self, outcomes: Sequence[Any]) -> int:
-        """As many as models of its C, those that they made if time was over."""
-        hurried = any(end.n_allowed == end.n_reads and not end.converged for end in outcomes)
-        return max(end.n_reads if hurried else end.n_allowed for end in outcomes)
+        """The largest number of reads allowed to models of its C; if time ran out, the largest number they used."""
+        out_of_time = any(end.n_allowed == end.n_reads and not end.converged for end in outcomes)
+        return max(end.n_reads if out_of_time else end.n_allowed for end in outcomes)
 
 
 class PlaneTrainer(Trainer):
-    """Asks for a read at the best weights that the planes so far allow, until the bound is near enough.
+    """Requests reads near the minimum of the planes so far, until the objective is close to its lower bound.
 
     Parameters
     ----------
     task : ReadTask
     at : CentredFeatures
-        The features of the same rows, and what these are multiplied by.
+        The coordinates of the same rows: their features and factors.
     shared : SharedPlanes
-        Of the same rows, among models of several C.
+        Planes of the same rows, shared by models of several C.
     C : float
     intercepts : bool
     tol : float
-        Ends once the objective is no more than this part of itself above the bound.
+        Stops when the objective exceeds the bound by at most this share of itself.
     max_passes : int
     """
 
@@ -281,12 +281,12 @@ class PlaneTrainer(Trainer):
         self.task, self._at, self._shared = task, at, shared
         self._C, self._intercepts, self._tol, self._max_passes = C, intercepts, tol, max_passes
         self._weights = np.zeros((len(at.kept), task.weights.shape[1]))
-        self._noted: tuple[Any, float] = (None, 0.0)  # what was read last, and the loss
-        self._n_reads, self._hurries = 0, False
+        self._last_read: tuple[Any, float] = (None, 0.0)  # the last sums and the loss
+        self._n_reads, self._stopped = 0, False
 
     @property
     def planes(self) -> CuttingPlanes:
-        """Those that reads left so far."""
+        """The planes so far."""
         return self._shared.planes
 
     @property
@@ -294,16 +294,16 @@ class PlaneTrainer(Trainer):
         return {"planes_": self.planes}
 
     def finish_soon(self) -> None:
-        """Be judged as it is: time is over."""
-        self._hurries = True
+        """Stop and be judged as it is, as time is up."""
+        self._stopped = True
 
     def share(self, sums: Any) -> None:
-        """Leave the plane of what was read to all models that share planes, before any of these goes on."""
-        if sums is None or self._noted[0] is sums:
+        """Add the plane of this read for all models that share planes, before any of them continues."""
+        if sums is None or self._last_read[0] is sums:
             return
         slope, loss = sums.gradient[self._at.kept] * self._at.factors, float(sums.losses[0, 0])
         slope[-1] *= self._intercepts
-        self._n_reads, self._noted = self._n_reads + 1, (sums, loss)
+        self._n_reads, self._last_read = self._n_reads + 1, (sums, loss)
         self._shared.add(slope, loss - dot(slope, self._weights), self._n_reads)
 
     def reads(self) -> Reads:
@@ -311,14 +311,14 @@ class PlaneTrainer(Trainer):
         shares, own = self._shared.shares(self._C, {})
         best, least, bound = self._weights, self._C * self._at.sums.weight, self.planes.bound(shares)
         history: dict[str, list[float]] = {"objective": [], "gap": [], "seconds": []}
-        while not self._n_reads or (least - bound > tol * least and self._n_reads < max_passes and not self._hurries):
+        while not self._n_reads or (least - bound > tol * least and self._n_reads < max_passes and not self._stopped):
             began, weights = time.perf_counter(), self.planes.weights(shares)
             if self._n_reads:
-                weights = best + STEP * (weights - best)
+                weights = best + STEP_SHARE * (weights - best)
             self._weights = weights
             sums = yield self._read(weights), None
             self.share(sums)
-            value = 0.5 * dot(weights, weights) + self._C * self._noted[1]
+            value = 0.5 * dot(weights, weights) + self._C * self._last_read[1]
             if value < least:
                 best, least = weights, value
             shares, own = self._shared.shares(self._C, own)
@@ -337,11 +337,11 @@ class PlaneTrainer(Trainer):
 
     def _end(self, shares: np.ndarray, gap: float, converged: bool, max_passes: int) -> PlanesEnd:
         slope, offset = self.planes.weights(shares) / -self._C, float(shares @ self.planes.offsets) / self._C
-        allowed = self._n_reads if self._hurries else max_passes
+        allowed = self._n_reads if self._stopped else max_passes
         return PlanesEnd(gap, converged, self._at.of_all(slope), offset, self._n_reads, allowed)
 
     def _read(self, weights: np.ndarray) -> ReadTask:
-        """A read at some weights; the loss is at most that of scores that are all on the wrong side."""
+        """A read at these weights, with a bound on the loss: all scores on the wrong side."""
         sums, weights = self._at.sums, weights * self._at.factors
         largest, magnitudes = np.abs(weights).max(axis=1), np.append(sums.magnitudes, sums.weight)
         most = SLACK * (sums.weight + 2.0 * float((largest * magnitudes).sum()))
@@ -350,16 +350,16 @@ class PlaneTrainer(Trainer):
 
 
 def best_shares(products: np.ndarray, offsets: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """The shares b >= 0, sum b = 1, with the highest b . offsets - b' products b / 2, from others that are allowed.
+    """The shares b >= 0, sum b = 1, that maximise b . offsets - b' products b / 2, from a feasible start.
 
-    By active sets: with shares on a few planes the best are the solution of linear equations; the way there ends where
-    a share comes to 0, and a plane comes in that lies above the others (Nocedal and Wright, Numerical optimization,
+    An active-set method: with the set of planes fixed, the best shares solve linear equations. A step towards them ends
+    where a share reaches 0, and a plane that lies above the others enters (Nocedal and Wright, Numerical optimization,
     section 16.5).
     """
     ridge = RIDGE * max(float(products.diagonal().max()), 1.0)
     active = shares > 0.0
     for _ in range(10 * len(shares) + 100):
-        solution, price = _on(np.flatnonzero(active), products, offsets, ridge)
+        solution, price = _solve_on(np.flatnonzero(active), products, offsets, ridge)
         if (solution[active] > 0.0).all():
             shares, pull = solution, products @ solution
             above = pull - offsets - price
@@ -376,13 +376,13 @@ def best_shares(products: np.ndarray, offsets: np.ndarray, shares: np.ndarray) -
     return shares / shares.sum()
 
 
-def _on(some: np.ndarray, products: np.ndarray, offsets: np.ndarray, ridge: float) -> tuple[np.ndarray, float]:
-    """The best shares on some planes, which may be negative, and what a little more to share out would cost."""
-    n = len(some)
+def _solve_on(active: np.ndarray, products: np.ndarray, offsets: np.ndarray, ridge: float) -> tuple[np.ndarray, float]:
+    """The best shares on the active planes, which may be negative, and the Lagrange multiplier of their sum."""
+    n = len(active)
     system = np.zeros((n + 1, n + 1))
-    system[:n, :n] = products[np.ix_(some, some)] + ridge * np.eye(n)
+    system[:n, :n] = products[np.ix_(active, active)] + ridge * np.eye(n)
     system[:n, n], system[n, :n] = -1.0, 1.0
-    found = np.linalg.solve(system, np.append(offsets[some], 1.0))
+    found = np.linalg.solve(system, np.append(offsets[active], 1.0))
     solution = np.zeros(len(offsets))
-    solution[some] = found[:n]
+    solution[active] = found[:n]
     return solution, float(found[n])

@@ -1,4 +1,4 @@
-"""Makes what a model is trained on from the statistics of a scan."""
+"""Derives the data of training from the statistics of a scan: start, sums and scale."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -15,29 +15,29 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.training.objectives import RowSums, Softmax, features_used
 from streamnb.training.reading import ReadTask
 
-TILE_ROWS = 1 << 13  # of texts, which come in smaller blocks: more values of a column go together
-KEPT = 8  # of the memory that may be taken, the part for rows that are read again
+TILE_ROWS = 1 << 13  # for texts, which come in smaller blocks: larger tiles hold more values of each column
+KEPT = 8  # one part in so many of the memory allowed is for rows that are read again
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What a model is trained on, as the scan of its rows tells it.
+    """The data of training that follow from the scan of the rows.
 
     Attributes
     ----------
     task : ReadTask
-        What is read of rows; its weights are 0.
+        A read of the rows, with weights 0.
     sums : RowSums
-        Of the same rows.
+        Sums of the same rows.
     scale : (n_features,), optional
-        What features are multiplied by, such as idf.
+        Factors of the features, such as idf.
     start : (n_features + 1, R), optional
-        Weights of another model to start towards.
+        Weights of another model, towards which the first step goes.
     solved : Any
-        What a method has solved for already, of the same sums.
+        Results that the method has computed from the same sums.
     scale_of_all : (n_features of the model,), optional
     features : ints, optional
-        Numbers of the features among those of the model; None where these are all.
+        Indices of the features among those of the model; None for all of them.
     """
 
     task: ReadTask
@@ -49,7 +49,7 @@ class TrainingData:
     features: np.ndarray | None = None
 
     def of_features(self, features: np.ndarray) -> Self:
-        """The same of some features, of rows that are prepared and have no others."""
+        """The same for prepared rows that have only these features."""
         used = np.append(features, len(self.task.weights) - 1)
         zeros, ones = np.zeros((len(used), self.task.weights.shape[1])), np.ones(len(used))
         scale = None if self.scale is None else self.scale[features]
@@ -59,7 +59,7 @@ class TrainingData:
         return replace(self, task=task, sums=sums, scale=scale, start=start, features=features)
 
     def of_model(self, weights: np.ndarray, n_features: int) -> np.ndarray:
-        """Trained weights as those of all features of the model, 0 for those that no row has."""
+        """Trained weights expanded to all features of the model, with 0 for features that no row has."""
         if self.features is None:
             return weights
         out = np.zeros((n_features + 1, weights.shape[1]))
@@ -69,19 +69,19 @@ class TrainingData:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Rows as models read them: prepared, and without features that none of them has.
+    """Rows for training: prepared, and without the features that no row has.
 
     Attributes
     ----------
     read : Source
     n_features : int
-        Of `read`.
+        The number of features of `read`.
     options : RowOptions
-        What a model of all rows does to each of them.
+        The row transforms of a model of all rows.
     step : LearnedStep, optional
-        What was learned of the rows, and done to them before.
+        The step that was learned from the rows and applied to them.
     features : (n_features,) ints, optional
-        Their numbers among all features; None where rows are read as they were opened.
+        Their indices among all features; None where rows are read as they were opened.
     """
 
     read: Source
@@ -92,9 +92,9 @@ class TrainingRows:
 
     @classmethod
     def of(cls, stats: ClassStats, rows: Source, options: RunOptions, step: LearnedStep | None, narrows: bool) -> Self:
-        """Rows of these statistics, kept in memory where they fit; as they were opened unless they may be narrowed."""
+        """Rows of these statistics, kept in memory where they fit; as they were opened, unless `narrows`."""
         as_opened, on_workers = cls(rows, stats.n_features, stats.options, step), client_for(options.client) is not None
-        if not narrows or rows.lazy or on_workers:  # workers keep no rows from read to read
+        if not narrows or rows.lazy or on_workers:  # workers keep no rows between reads
             return as_opened
         features = features_used(stats)
         if not len(features) or (rows.in_memory and len(features) == stats.n_features):
@@ -107,7 +107,7 @@ class TrainingRows:
 def start_weights(
     model: Any, stats: ClassStats, task: ReadTask, scale: np.ndarray | None, options: RowOptions
 ) -> np.ndarray:
-    """The weights of a model of such rows, prepared so, and their classes to start from, (n_features + 1, R)."""
+    """Weights to start from, (n_features + 1, R), of a model with the same classes and preparation of rows."""
     n_features, n_rows = len(task.weights) - 1, task.weights.shape[1]
     if model.weights.shape != (n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
         raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
@@ -115,11 +115,11 @@ def start_weights(
     quadratic = getattr(model, "quadratic", False)
     linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
     if not linear or not same_scale or model.options != options:
-        raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
+        raise ValueError(f"start={model!r} should be linear in x, with the same transform, normalize and idf")
     start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
     if not np.isfinite(start).all():
         raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
-    shift = isinstance(task.objective, Softmax)  # the same of all classes changes nothing
+    shift = isinstance(task.objective, Softmax)  # softmax does not change when all classes get the same addend
     return start - start.mean(axis=1, keepdims=True) if shift else start
 
 
@@ -129,5 +129,5 @@ def read_often(rows: Source, options: RunOptions) -> Source:
 
 
 def _bytes_for_rows(options: RunOptions) -> int:
-    """Bytes of rows that may be kept, twice: as they are made, and as they are trained on."""
+    """Bytes of rows that may be kept; they are kept up to twice, as computed and as trained on."""
     return memory.allowed(options.memory_limit) // KEPT

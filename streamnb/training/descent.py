@@ -1,8 +1,8 @@
 """Minimises sums over rows by L-BFGS in as few reads as possible.
 
 J. Nocedal, Updating quasi-Newton matrices with limited storage, Math. Comp. 35 (1980); with l1 the orthant-wise steps
-of G. Andrew and J. Gao, Scalable training of L1-regularized log-linear models, ICML 2007. Sums here are NumPy's own, of
-fixed order, and no products of BLAS, whose bits depend on its threads.
+of G. Andrew and J. Gao, Scalable training of L1-regularized log-linear models, ICML 2007. Sums are computed by NumPy in
+a fixed order, not by BLAS, whose rounding depends on its number of threads.
 """
 
 from collections import deque
@@ -15,10 +15,10 @@ import numpy as np
 from streamnb.kernels.directions import add_multiple, scale_balanced
 
 PAIRS = 8  # steps that are remembered
-ENOUGH = 1e-4  # of the fall that the gradient promises (Armijo)
-STALLED = 1e-10  # of the objective: less is rounding
-BACKTRACKS = 8  # shorter and shorter, before a step is given up
-AT_ONCE = 1 << 12  # rows of weights
+SUFFICIENT_DECREASE = 1e-4  # share of the decrease that the gradient predicts (Armijo)
+STALLED = 1e-10  # share of the objective; smaller changes are rounding
+BACKTRACKS = 8  # attempts with shorter steps before a direction is given up
+ROWS_AT_ONCE = 1 << 12  # rows of weights per piece
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,19 @@ class Penalties:
     l1: float
 
     def value(self, point: np.ndarray) -> np.ndarray:
-        """That of each row of weights, (R,)."""
+        """The penalty of each row of weights, (R,)."""
         weights = point[:-1]
         squares = 0.5 * self.l2 * np.einsum("ij,ij->j", weights, weights)
         return squares if self.l1 == 0.0 else squares + self.l1 * np.abs(weights).sum(axis=0)
 
     def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
-        """The gradient of the loss, with that of l2 added in place."""
+        """The gradient of the loss plus that of l2, added in place."""
         for some in pieces(len(point) - 1):
             of_loss[some] += self.l2 * point[some]
         return of_loss
 
     def steepest(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The gradient with that of l1: at a weight of 0 the least of its subgradients."""
+        """The gradient including l1: where a weight is 0, the subgradient of least magnitude."""
         if self.l1 == 0.0:
             return gradient
         out, weights, slopes = gradient.copy(), point[:-1], gradient[:-1]
@@ -49,8 +49,8 @@ class Penalties:
         out[:-1] = np.where(weights == 0.0, at_zero, slopes + self.l1 * np.sign(weights))
         return out
 
-    def stepped(self, point: np.ndarray, step: np.ndarray, steepest: np.ndarray) -> np.ndarray:
-        """The step that ends where a weight would change its sign."""
+    def within_orthant(self, point: np.ndarray, step: np.ndarray, steepest: np.ndarray) -> np.ndarray:
+        """The step cut so that no weight changes its sign."""
         if self.l1 == 0.0:
             return step
         out, weights = step.copy(), point[:-1]
@@ -61,19 +61,20 @@ class Penalties:
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """A point that was read: the objective there, its smooth gradient, and the steepest one, with l1."""
+    """An evaluated point: its objective, the smooth gradient, and the subgradient with l1 (`steepest`)."""
 
     point: np.ndarray
     objective: float
     gradient: np.ndarray
     steepest: np.ndarray
-    number: int = 0  # of the points that were read before it
+    number: int = 0  # how many points were read before it
 
 
 class Memory:
-    """The last steps and what they did to the gradient; `scale` (n_features + 1, R) is about the inverse curvature.
+    """The last steps and the changes of the gradient along them.
 
-    `balanced` is for gradients whose rows add up to 0, as those of softmax do: so do the directions then.
+    `scale` (n_features + 1, R) approximates the inverse curvature.
+    `balanced` is for gradients whose rows add up to 0, as those of softmax do; the rows of directions then do, too.
     """
 
     def __init__(self, scale: np.ndarray, balanced: bool = False):
@@ -84,7 +85,7 @@ class Memory:
         return len(self._pairs)
 
     def remember(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Keep a step and the change of the gradient, unless the curvature between is none."""
+        """Keep a step and the change of the gradient, if the curvature along the step is positive."""
         curvature = dot(step, change)
         if curvature > 0.0:
             self._pairs.append((step, change, curvature))
@@ -93,7 +94,7 @@ class Memory:
         self._pairs.clear()
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """About minus the inverse Hessian times the gradient (two loops)."""
+        """Minus the approximate inverse Hessian times the gradient, by the two-loop recursion."""
         q, shares = np.negative(gradient, order="C"), []
         for step, change, curvature in reversed(self._pairs):
             shares.append(dot(step, q) / curvature)
@@ -107,12 +108,12 @@ class Memory:
         return q
 
     def length(self, gradient: np.ndarray) -> float:
-        """The length of a gradient, in units of the curvature: half its square is about what is left to fall."""
+        """The norm of a gradient in units of the curvature; half its square is about the decrease still possible."""
         square = sum(dot(gradient[some], self.scaled(gradient[some], some)) for some in pieces(len(gradient)))
         return float(np.sqrt(max(square, 0.0)))
 
     def scaled(self, gradient: np.ndarray, some: slice = slice(None)) -> np.ndarray:
-        """A gradient, or some of its rows, divided by the curvature."""
+        """A gradient, or a slice of its rows, divided by the curvature."""
         scale = self.scale[some]
         if not self._balanced:
             return scale * gradient
@@ -122,32 +123,32 @@ class Memory:
 
 
 def pieces(n_rows: int) -> Iterator[slice]:
-    """Rows of weights, few at a time: what is made of all at once would take memory anew."""
-    for first in range(0, n_rows, AT_ONCE):
-        yield slice(first, min(first + AT_ONCE, n_rows))
+    """Slices of few rows of weights, so that temporary arrays stay small."""
+    for first in range(0, n_rows, ROWS_AT_ONCE):
+        yield slice(first, min(first + ROWS_AT_ONCE, n_rows))
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Of two arrays of one shape, summed in a fixed order."""
+    """The inner product of two arrays of one shape, summed in a fixed order."""
     return float(np.einsum("ij,ij->", a, b))
 
 
-# asks for what it needs and returns the visit of a point, given the objective above which nothing matters
+# evaluates a point; an objective above the second argument need not be exact
 Read = Callable[[np.ndarray, float], Generator[Any, Any, Visit]]
 
 
 @dataclass
 class Descent:
-    """Descends from a visited point by full steps of L-BFGS, shortened where they do not fall.
+    """L-BFGS from an evaluated point, with full steps that are shortened where the objective does not decrease.
 
     Parameters
     ----------
     memory : Memory
     penalties : Penalties
     target : float
-        A gradient that is no longer than this is none.
+        Converged when the norm of the gradient is at most this.
     visit : Visit
-        The last point that fell below the one before.
+        The last point with a lower objective than the one before.
     """
 
     memory: Memory
@@ -159,29 +160,29 @@ class Descent:
     def arrived(self) -> bool:
         return self.memory.length(self.visit.steepest) <= self.target
 
-    def run(self, read: Read, goes_on: Callable[[], bool]) -> Generator[Any, Any, None]:
-        """Go on until the gradient is none, the objective no longer falls in float64, or `goes_on` says no."""
+    def run(self, read: Read, may_read: Callable[[], bool]) -> Generator[Any, Any, None]:
+        """Descend until converged, until the objective no longer decreases in float64, or until `may_read` is False."""
         while not self.arrived:
-            better = yield from self._better(self.visit, read, goes_on)
-            if better is not None:
-                self.visit = better
-            elif goes_on() and len(self.memory):
+            found = yield from self._next_point(self.visit, read, may_read)
+            if found is not None:
+                self.visit = found
+            elif may_read() and len(self.memory):
                 self.memory.forget()
-            else:  # not along the gradient itself either: the rest is rounding
+            else:  # no decrease along the gradient either: only rounding is left
                 break
 
-    def _better(self, visit: Visit, read: Read, goes_on: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
-        """The next point, None where no step falls or no read is left."""
-        direction = self._descending(visit)
+    def _next_point(self, visit: Visit, read: Read, may_read: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
+        """The next point; None where no step decreases the objective or no read is left."""
+        direction = self._descent_direction(visit)
         for _ in range(BACKTRACKS):
-            if not goes_on():
+            if not may_read():
                 return None
-            step = self.penalties.stepped(visit.point, direction, visit.steepest)
+            step = self.penalties.within_orthant(visit.point, direction, visit.steepest)
             promised = dot(visit.steepest, step)
             found = yield from read(visit.point + step, visit.objective)
             change = found.objective - visit.objective
             stalled = abs(change) <= STALLED * abs(visit.objective)
-            if change <= ENOUGH * promised or (stalled and self._shorter(found, visit)):
+            if change <= SUFFICIENT_DECREASE * promised or (stalled and self._shorter(found, visit)):
                 self.memory.remember(step, found.gradient - visit.gradient)
                 return found
             if stalled:
@@ -192,9 +193,9 @@ class Descent:
     def _shorter(self, found: Visit, visit: Visit) -> bool:
         return self.memory.length(found.steepest) < self.memory.length(visit.steepest)
 
-    def _descending(self, visit: Visit) -> np.ndarray:
+    def _descent_direction(self, visit: Visit) -> np.ndarray:
         direction = self.memory.direction(visit.steepest)
-        if self.penalties.l1:  # what would leave the orthant of the gradient waits
+        if self.penalties.l1:  # components that would leave the orthant of the gradient are not moved
             direction[:-1] = np.where(direction[:-1] * visit.steepest[:-1] < 0.0, direction[:-1], 0.0)
         if not dot(direction, visit.steepest) < 0.0:
             self.memory.forget()

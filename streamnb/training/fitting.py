@@ -15,11 +15,11 @@ from streamnb.training.method import Method, Reads, Trained, Trainer
 from streamnb.training.objectives import Objective
 from streamnb.training.reading import ReadSums, power_above
 
-LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
-TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
-CONSTANT = 1e-28  # of its mean square, a variance that is rounding
-LONGEST = 1e4  # weights without penalty, of features of variance 1
-SLACK = 1.001  # above an objective, for what may come of rounding
+STEP_LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, all compared in one read
+START_LENGTHS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # towards start weights
+CONSTANT = 1e-28  # share of the mean square; a smaller variance is rounding
+LARGEST_NORM = 1e4  # of weights without a penalty, for features scaled to variance 1
+SLACK = 1.001  # factor on an objective that allows for rounding
 
 
 class DescentMethod(Method):
@@ -28,7 +28,7 @@ class DescentMethod(Method):
     Parameters
     ----------
     objective_of : callable
-        The loss, of statistics.
+        Returns the loss, given the statistics.
     """
 
     n_arrays = 2 * PAIRS + 9
@@ -44,17 +44,17 @@ class DescentMethod(Method):
 
 
 class DescentTrainer(Trainer):
-    """Descends until the gradient is no longer than `tol` times that of the start, or all reads are spent.
+    """Descends until the norm of the gradient is at most `tol` times that at the start, or all reads are used.
 
     Parameters
     ----------
     data : TrainingData
-        With weights to start from the first read compares steps on the line to these.
+        With start weights, the first read compares points on the line to these.
     penalties : Penalties
     tol : float
     max_passes : int
     coordinates : CentredFeatures, optional
-        In which weights are trained.
+        The coordinates in which weights are trained.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class DescentTrainer(Trainer):
         coordinates: CentredFeatures | None = None,
     ):
         self.task, self._penalties, self._tol, self._max_passes = data.task, penalties, tol, max_passes
-        self._towards = data.start
+        self._start_weights = data.start
         self._at = CentredFeatures(data.sums, data.scale) if coordinates is None else coordinates
         self._sums = self._at.sums
         balanced = not data.task.objective.of_rows and penalties.l1 == 0.0
         self._memory = Memory(_inverse_curvature(self._at, data.task.objective, penalties), balanced)
         self._largest, self._n_judged = np.zeros(0), 0
-        self._buffer: np.ndarray | None = None  # for weights that nobody looks at after their read
+        self._buffer: np.ndarray | None = None  # reused for weights that are not needed after their read
         self._descent: Descent | None = None
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
         self.objectives = self._history["objective"]
@@ -89,13 +89,14 @@ class DescentTrainer(Trainer):
     def reads(self) -> Reads:
         start = self._start()
         first = self._memory.length(start.steepest)
-        if first == 0.0:  # no feature tells anything, or none enough for l1
+        if first == 0.0:  # the gradient is 0: no feature depends on the class, or l1 outweighs all of them
             yield None, self._at.for_rows(start.point)
             return self._ended(start.point, True, 0.0)
-        if self._towards is None:
-            step = yield from self._searched(start, self._memory.direction(start.steepest), LENGTHS)
+        if self._start_weights is None:
+            step = yield from self._searched(start, self._memory.direction(start.steepest), STEP_LENGTHS)
         else:
-            step = yield from self._searched(start, self._at.from_model(self._towards) - start.point, TOWARDS)
+            towards = self._at.from_model(self._start_weights) - start.point
+            step = yield from self._searched(start, towards, START_LENGTHS)
         if self._max_passes == 1:
             yield None, self._at.for_rows(start.point + step)
             return self._ended(start.point + step, False, 1.0)
@@ -107,7 +108,7 @@ class DescentTrainer(Trainer):
         return self._ended(descent.visit.point, descent.arrived, self._memory.length(descent.visit.steepest) / first)
 
     def _descended(self, visit: Visit, target: float) -> Generator[Any, Any, Descent]:
-        """Go on from a visited point until the gradient is no longer than `target`, or all reads are spent."""
+        """Descend from an evaluated point until the norm of the gradient is at most `target`, or all reads are used."""
         self._descent = descent = Descent(self._memory, self._penalties, target, visit)
         yield from descent.run(self._read, lambda: self.n_passes < self._max_passes)
         return descent
@@ -117,17 +118,17 @@ class DescentTrainer(Trainer):
         return Trained(self._at.of_model(point), converged, left, history)
 
     def _check_optimum(self, visit: Visit, arrived: bool = True) -> None:
-        """Refuse weights that are long for want of an optimum: those without penalty that rows ask to be longer."""
+        """Raise where no optimum exists: without a penalty, weights of separable rows grow without bound."""
         if self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0 or self.task.objective.bounded:
             return
         spread = self._at.spread[:-1] / self._sums.weight
-        length = float(np.sqrt((visit.point[:-1] ** 2 * spread).sum()))  # of features of variance 1
+        length = float(np.sqrt((visit.point[:-1] ** 2 * spread).sum()))  # for features scaled to variance 1
         parting = self._sums.parting() if arrived else None
         if arrived and self.task.objective.separated(self._largest, self._sums.share):
             why = "are separable, all of them on their right side"
         elif parting is not None:
             why = f"are separable in part: feature {parting[0]} is 0 in all rows of one side, and never below 0"
-        elif length > LONGEST:
+        elif length > LARGEST_NORM:
             why = "are separable, or features nearly the same"
         else:
             return
@@ -137,10 +138,10 @@ class DescentTrainer(Trainer):
             "give l2 above 0, or max_passes that end sooner"
         )
 
-    # ---- what the scan tells -----------------------------------------------------------------------------------------
+    # ---- the start, from the scan ------------------------------------------------------------------------------------
 
     def _start(self) -> Visit:
-        """Weights of 0, with the best intercepts."""
+        """The point where weights are 0 and intercepts are the best ones."""
         sums, objective = self._sums, self.task.objective
         point = np.zeros(self._memory.scale.shape)
         point[-1] = objective.intercepts(sums.share)
@@ -154,9 +155,9 @@ class DescentTrainer(Trainer):
     # ---- reads -------------------------------------------------------------------------------------------------------
 
     def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> Generator[Any, Any, np.ndarray]:
-        """The best of these lengths of a step, by one read; rows of weights with losses of their own by themselves.
+        """The step times the best of these lengths, found in one read, for each row of weights that has its own loss.
 
-        From weights of 0 no step against the steepest gradient leaves its orthant.
+        From weights of 0, no step along the negative gradient leaves its orthant.
         """
         objective = self.task.objective
         along = {"step": self._at.for_rows(step), "lengths": lengths}
@@ -169,7 +170,7 @@ class DescentTrainer(Trainer):
         return np.where(least < at_start, lengths[best], 0.0) * step
 
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
-        """The objective and its gradient at a point; what is above `most` need not be known."""
+        """The objective and its gradient at a point; an objective above `most` need not be exact."""
         sums, seconds = yield from self._run(point, most, judged=point)
         self._largest = sums.largest
         gradient = self._penalties.smooth_gradient(point, self._at.gradient(sums.gradient))
@@ -183,7 +184,7 @@ class DescentTrainer(Trainer):
     def _run(
         self, point: np.ndarray, most: float, judged: np.ndarray | None = None, per: Any = None, **along: Any
     ) -> Generator[Any, Any, tuple[ReadSums, float]]:
-        """What a read leaves, and its seconds; in it the weights `judged` are judged, too.
+        """The sums of a read and its seconds; the same read judges the weights `judged`.
 
         Rows of weights are divided by `per`, powers of two.
         """
@@ -204,7 +205,7 @@ class DescentTrainer(Trainer):
 
 
 def _inverse_curvature(at: CentredFeatures, objective: Objective, penalties: Penalties) -> np.ndarray:
-    """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
+    """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constant features and empty classes."""
     below = at.spread * objective.curvature(at.sums.share)
     below[:-1] += penalties.l2
     known = (at.spread > CONSTANT * at.squares) & (at.sums.share > 0.0)

@@ -1,8 +1,8 @@
-"""Trains corrections of naive Bayes on bins.
+"""Trains corrections to naive Bayes on bins.
 
 K. Larsen, Generalized naive Bayes classifiers, SIGKDD Explorations 7 (2005). Features are indicators of bins, one of
-each group in a row. The corrections of a group have the weighted mean 0 over its rows, as centred indicators have them;
-what they all have in common is left to the intercept.
+each group in a row. The corrections of a group have the weighted mean 0 over the rows, as those of centred indicators
+do; the part common to all of them belongs to the intercept.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from streamnb.training.objectives import Objective, RowSums
 
 
 class WholePenalties(Penalties):
-    """l2 / 2 of all weights, the intercepts, too: these are corrections as well."""
+    """l2 / 2 times the squares of all weights, including the intercepts, which are corrections as well."""
 
     def value(self, point: np.ndarray) -> np.ndarray:
         return 0.5 * self.l2 * (point * point).sum(axis=0)
@@ -31,9 +31,9 @@ class WholePenalties(Penalties):
 
 
 def bayes_weights(sums: RowSums, firsts: np.ndarray, smoothing: float, joint: bool) -> np.ndarray:
-    """Naive Bayes of bins, (n_columns + 1, R): log probabilities of a class where `joint`, else log-odds of its rows.
+    """Naive Bayes weights of bins, (n_columns + 1, R): log probabilities of a class where `joint`, else its log-odds.
 
-    ln (S_jb + a) / (N + a B_j) for bin b of feature j, which has B_j of them, and as many rows as N in the class.
+    ln (S_jb + a) / (N + a B_j) for bin b of feature j, which has B_j bins, with N rows in the class.
     """
     widths = np.repeat(np.diff(firsts), np.diff(firsts))[:, None]
     own = _log_probabilities(sums.own, sums.own_weight, widths, smoothing)
@@ -49,9 +49,9 @@ def _log_probabilities(own: np.ndarray, weight: np.ndarray, widths: np.ndarray, 
 
 
 class CorrectionsMethod(DescentMethod):
-    """Corrections of naive Bayes with so much `smoothing`, on the bins that were learned of the rows."""
+    """Corrections to naive Bayes with this `smoothing`, on the bins learned from the rows."""
 
-    narrows = False  # bins that no row is in are corrected with the others of their feature
+    narrows = False  # empty bins are corrected together with the others of their feature
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective], smoothing: float):
         super().__init__(objective_of)
@@ -67,7 +67,7 @@ class CorrectionsMethod(DescentMethod):
 
 
 class Corrections(CentredFeatures):
-    """Corrections of the weights of another model, of mean 0 over the rows of each feature.
+    """Corrections to the weights of another model, with mean 0 over the rows for each feature.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Corrections(CentredFeatures):
     offset : (n_columns + 1, R)
         The weights that are corrected.
     firsts : (n_features + 1,)
-        The first column of each group, and the number of all.
+        The first column of each group, then the number of columns.
     """
 
     def __init__(self, sums: RowSums, offset: np.ndarray, firsts: np.ndarray):
@@ -85,7 +85,7 @@ class Corrections(CentredFeatures):
         self._normal = sums.whole / np.sqrt(np.repeat(np.where(squares > 0.0, squares, 1.0), np.diff(firsts)))
 
     def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
-        corrections = point.copy()  # what is not in their space changes nothing
+        corrections = point.copy()  # components outside the space of corrections have no effect
         corrections[:-1] -= self._across(point[:-1])
         return self.offset + corrections
 
@@ -98,30 +98,30 @@ class Corrections(CentredFeatures):
         return gradient
 
     def _across(self, weights: np.ndarray) -> np.ndarray:
-        """The part of the weights of each feature that goes along how many rows its bins have."""
+        """The projection of each feature's weights on the row counts of its bins."""
         along = np.add.reduceat(self._normal[:, None] * weights, self._firsts[:-1], axis=0)
         return self._normal[:, None] * np.repeat(along, np.diff(self._firsts), axis=0)
 
 
 class CorrectionTrainer(DescentTrainer):
-    """Descends on corrections, from none at all; the first read is of the gradient there."""
+    """Descends on corrections from 0; the first read computes the gradient there."""
 
     def __init__(self, data: TrainingData, penalties: Penalties, tol: float, max_passes: int):
         super().__init__(data, penalties, tol, max_passes, data.solved)
         self._offset = data.solved.offset
         scale = self._memory.scale
-        scale[-1] /= 1.0 + penalties.l2 * scale[-1]  # intercepts are penalised, too
+        scale[-1] /= 1.0 + penalties.l2 * scale[-1]  # intercepts are penalised as well
 
     def reads(self) -> Reads:
         visit = yield from self._read(np.zeros(self._memory.scale.shape), self.most())
         first = self._memory.length(visit.steepest)
-        rounding = float(np.sqrt(2.0 * STALLED * visit.objective))  # where a large l2 leaves next to nothing to fall
+        rounding = float(np.sqrt(2.0 * STALLED * visit.objective))  # a large l2 leaves almost nothing to gain
         descent = yield from self._descended(visit, max(self._tol * first, rounding))
         left = self._memory.length(descent.visit.steepest)
         return self._ended(descent.visit.point, descent.arrived, left / first if first > 0.0 else 0.0)
 
     def most(self) -> float:
-        """What the loss of naive Bayes is at most: each row lies in the worst bins of its features."""
+        """An upper bound of the loss of naive Bayes, as if each row lay in the worst bin of every feature."""
         finite = np.where(np.isfinite(self._offset), self._offset, 0.0)
         if self.task.objective.of_rows:
             span = np.abs(finite).sum(axis=1)

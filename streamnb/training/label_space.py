@@ -1,7 +1,7 @@
-"""Trains least squares to the main components of labels.
+"""Trains least squares on the principal components of labels.
 
-With the axes V of the labels (`LabelAxes`) the weights are ``W = A V``, A (n_features, M) those of the components
-``V y``: as least squares is linear in what it goes to, ``A = W_all V'``, W_all the weights for each label by itself.
+With the axes V of the labels (`LabelAxes`) the weights are ``W = A V``, where A (n_features, M) are the weights of the
+components ``V y``. As least squares is linear in its targets, ``A = W_all V'``, with the weights W_all of all labels.
 """
 
 from dataclasses import replace
@@ -22,19 +22,19 @@ from streamnb.training.method import Reads, Trainer
 from streamnb.training.objectives import Objective
 from streamnb.training.reading import FactoredWeights, JudgedWeights
 
-ARRAYS = 13  # as large as the weights of components, while these are found: those of conjugate gradients, and 3
-BEFORE, BESIDE = 4, 2  # arrays as large as the weights of all labels: before components are found, and meanwhile
+ARRAYS = 13  # as large as the weights of components, during training: those of conjugate gradients, and 3
+BEFORE, MEANWHILE = 4, 2  # arrays as large as the weights of all labels: before components are trained, and meanwhile
 
 
 class LabelSpaceMethod(LeastSquaresMethod):
-    """Least squares to components of labels, as many as a point says: of these numbers, all by default."""
+    """Least squares on components of labels; a point says how many, one of `n_components` (default: all)."""
 
     labels = True
 
     def __init__(self, name: str, products: bool, n_components: Any):
         super().__init__(products)
         self._name = name
-        self.n_arrays = 3 if products else ARRAYS  # of products those of labels, of components, and judged
+        self.n_arrays = 3 if products else ARRAYS  # with products: weights of labels, of components, and judged ones
         self._n_components = n_components
 
     def n_columns(self, n_rows: int) -> int:
@@ -45,7 +45,7 @@ class LabelSpaceMethod(LeastSquaresMethod):
         return super().objective(stats)
 
     def check_labels(self, n_labels: int) -> None:
-        """Refuse labels that are no indicator, and more components than there are labels."""
+        """Raise where labels are not an indicator, or where there are more components than labels."""
         if n_labels < 2:
             raise ValueError(
                 f"y is one label a row; {self._name} is for a 2-D indicator of labels (n_rows, n_labels), two at "
@@ -64,17 +64,17 @@ class LabelSpaceMethod(LeastSquaresMethod):
             self.check_memory(n_features, 0, n_labels, 1, limit)
 
     def check_memory(self, n_features: int, n_used: int, n_rows: int, n_models: int, limit: int | None) -> None:
-        """Refuse weights of all labels, and beside them those of components in the features used."""
+        """Raise where the weights of all labels, plus those of components, need more memory than allowed."""
         whole, most = 8.0 * (n_features + 1) * n_rows * n_models, self.n_columns(n_rows)
         of_components = 8.0 * ARRAYS * (n_used + 1) * most * n_models
-        needed = self.n_arrays * whole if self.products else max(BEFORE * whole, BESIDE * whole + of_components)
+        needed = self.n_arrays * whole if self.products else max(BEFORE * whole, MEANWHILE * whole + of_components)
         if needed > (may := memory.allowed(limit)):
             what = f"{most:,} components of {n_rows:,} labels, and weights of these by {n_features:,} features,"
             cure = "give a larger memory_limit, or take fewer n_components, labels or features (snb.FeatureSelector)"
             memory.refuse(what, needed, may, cure)
 
     def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> Any:
-        """The axes of the labels, and where products tell them, the weights of all components by l2."""
+        """The axes of the labels, and a function from l2 to the weights of all components, used with products."""
         axes = LabelAxes.of(stats, self.n_columns(len(stats.classes)), limit)
         return axes, cache(partial(_of_components, super().solved(data, stats, step, limit), axes.axes))
 
@@ -100,13 +100,13 @@ def _of_components(path: LeastSquaresPath | None, axes: np.ndarray, l2: float) -
 
 
 def of_labels(weights: np.ndarray, axes: LabelAxes) -> JudgedWeights:
-    """Weights of all labels, of those of their components (n_features + 1, M): a product where that is smaller."""
+    """Weights of all labels from those of components, (n_features + 1, M): factored where that is smaller."""
     product = FactoredWeights(weights, axes.axes, axes.base)
     return product if len(axes.scatter) < len(axes.base) else product.expanded()
 
 
 class ComponentsByGradients(ConjugateGradients):
-    """Conjugate gradients to the components of labels: a read brings all of them a step."""
+    """Conjugate gradients on the components of labels; each read advances all of them by one step."""
 
     def __init__(self, data: TrainingData, penalties: Penalties, tol: float, max_passes: int, axes: LabelAxes):
         sums, task, n_axes = data.sums, data.task, len(axes.scatter)
@@ -118,14 +118,14 @@ class ComponentsByGradients(ConjugateGradients):
         self._axes = axes
 
     def _start(self) -> Visit:
-        """Weights of 0; components are about their means, and have no intercepts there."""
+        """The point where weights are 0; components are centred and need no intercepts."""
         point, gradient = np.zeros((2, *self._memory.scale.shape))
         gradient[:-1] = -self.task.objective.slope * self._sums.own
         gradient *= self._at.factors
         return Visit(point, 2.0 * float(self._axes.scatter.sum()), gradient, gradient)
 
     def reads(self) -> Reads:
-        """As conjugate gradients; judged are, and in the end there are, the weights of all labels."""
+        """Conjugate gradients, whose judged and final weights are expanded to all labels."""
         inner, sums = super().reads(), None
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Finds linear models of rows that were scanned, by reading the rows again."""
+"""Trains linear models on rows that were scanned, by reading the rows again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ from streamnb.training.reading import ReadTask
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A model and how it was found: a history with a value a read, and further attributes of its estimator."""
+    """A model, its training history with one value per read, and further attributes of the estimator."""
 
     model: LinearModel
     history: dict[str, np.ndarray]
@@ -34,21 +34,21 @@ class FittedModel:
     report: Report = field(default_factory=Report)
     calibrated: bool = False
     attributes: dict[str, Any] = field(default_factory=dict)
-    warning: str = ""  # where the reads were not enough
+    warning: str = ""  # if it has not converged
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """How weights are found: by which method, from where on and until when, and how classes and features count.
+    """How weights are trained: the method, start and stopping rule, and the weighting of classes and features.
 
     Attributes
     ----------
     name : str
-        The estimator, for messages.
+        The name of the estimator, for messages.
     method : Method
     scheme : str
     factor : float
-        Of what is trained, in the weights of the model.
+        Factor from trained weights to the weights of the model.
     start, tol, max_passes, normalize, idf, class_weight
         As for `SoftmaxRegression`.
     standardize : bool
@@ -74,36 +74,36 @@ class Learner:
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """What the scan sums."""
+        """The moments that the scan sums."""
         return (*MOMENTS, *(["nonzero"] if self.idf else []), *(["gram"] if self.method.products else []))
 
     @property
     def pooled(self) -> tuple[str, ...]:
-        """The moments that are summed over all classes, unless each counts otherwise."""
+        """The moments that are summed over all classes together, unless classes are weighted."""
         return () if self.class_weight is not None else tuple(m for m in self.moments if m != "sum")
 
     @property
     def idf_first(self) -> bool:
-        """Whether features are multiplied by idf before rows are normalised, which takes a scan of its own."""
+        """Whether features are multiplied by idf before rows are normalised, which needs another scan."""
         return self.idf and self.normalize is not None
 
     @property
     def n_scans(self) -> int:
-        """How often the rows are scanned before they are read for a model."""
+        """The number of scans before training."""
         return 2 if self.idf_first else 1
 
     @property
     def most_reads(self) -> int:
-        """How often the rows are read for a model after the scan."""
+        """The largest number of reads for a model after the scan."""
         return 0 if self.method.products else self.max_passes
 
     @property
     def reads_to_calibrate(self) -> int:
-        """How often they are read to train models without each fold, and for a sample that these are asked of."""
+        """The number of reads that train a model without each fold, plus one for the calibration sample."""
         return 0 if self.calibration is None else self.most_reads + 1
 
     def scan(self, options: RowOptions, memory_limit: int | None) -> ClassScan:
-        """Sums the rows of each class."""
+        """The scan that sums the rows of each class."""
         scan = ClassScan((), options, memory_limit=memory_limit, together=self.pooled, labels=self.method.labels)
         if self.method.products:
             scan = replace(scan, how=Products(pooled="gram" in self.pooled))
@@ -112,14 +112,14 @@ class Learner:
     # ---- training ----------------------------------------------------------------------------------------------------
 
     def weighted(self, stats: ClassStats) -> ClassStats:
-        """Statistics of rows that count as their classes do."""
+        """Statistics with rows weighted by class."""
         factors = self._class_factors(stats)
         return stats if factors is None else stats.reweighted(factors)
 
     def data(
         self, stats: ClassStats, rows: TrainingRows, options: RunOptions, outside: int | None = None
     ) -> TrainingData:
-        """What a model is trained on, given the statistics of its rows, those `outside` a fold."""
+        """The data of training, given the statistics of its rows, which may be those `outside` a fold."""
         weighted = self.weighted(stats)
         row_checks.check_total_weight(weighted.total_weight)
         seen = weighted.classes[weighted.weight > 0].tolist()
@@ -146,7 +146,7 @@ class Learner:
     def trainer(
         self, data: TrainingData, point: dict[str, Any], max_passes: int, *, judges: bool = True, n_threads: int = 1
     ) -> Trainer:
-        """What trains at a point, in so many reads at most."""
+        """The trainer of a point, with at most `max_passes` reads."""
         trainer = self.method.trainer(data, point, float(self.tol), max_passes)
         trainer.judges, trainer.n_threads = judges, n_threads
         return trainer
@@ -154,7 +154,7 @@ class Learner:
     def fit(
         self, stats: ClassStats, rows: TrainingRows, point: dict[str, Any], max_passes: int, options: RunOptions
     ) -> FittedModel:
-        """The model of rows with these statistics; a checkpoint is a folder, with a file for each read."""
+        """Train on the rows of these statistics; a checkpoint is a folder with one file per read."""
         data = self.data(stats, rows, options)
         trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
         trained = train(trainer, rows.read, options, stats.n_rows)
@@ -164,18 +164,18 @@ class Learner:
         return replace(fitted, attributes=trainer.attributes)
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
-        """The model with weights that were trained."""
+        """The model with the trained weights."""
         scheme = as_scheme(self.scheme, stats.classes, multilabel=stats.multilabel)
         weights = self.factor * data.of_model(trained.weights, stats.n_features)
         return LinearModel(stats.classes, weights[:-1], weights[-1], scheme, stats.options, scale=data.scale_of_all)
 
     def check_memory(self, stats: ClassStats, n_models: int, options: RunOptions) -> None:
-        """Refuse so many models that would take too much."""
+        """Raise where this many models need more memory than allowed."""
         n_used, n_rows = len(features_used(stats)), self.method.n_rows(stats)
         self.method.check_memory(stats.n_features, n_used, n_rows, n_models, options.memory_limit)
 
     def _class_factors(self, stats: ClassStats) -> np.ndarray | None:
-        """What the weight of each class is multiplied by."""
+        """The factor of each class's rows, or None."""
         if self.class_weight is None:
             return None
         if stats.multilabel:
@@ -185,14 +185,14 @@ class Learner:
 
 
 def train(trainer: Trainer, rows: Source, options: RunOptions, n_rows: int) -> Trained:
-    """Read what one model asks for, until it is there; a checkpoint is a folder, with a file for each read.
+    """Run the reads that a trainer requests until it returns; a checkpoint is a folder with one file per read.
 
-    `n_rows` are those of the scan.
+    `n_rows` is the number of rows in the scan.
     """
     reads, report, sums, number = trainer.reads(), Report(), None, 0
     while True:
         try:
-            task, _ = reads.send(sums)  # None, to begin with
+            task, _ = reads.send(sums)  # None at first
         except StopIteration as end:
             return replace(end.value, report=report)
         if task is not None:
@@ -203,7 +203,7 @@ def train(trainer: Trainer, rows: Source, options: RunOptions, n_rows: int) -> T
 
 
 def check_rows(number: int, found: Sequence[int], before: Sequence[int]) -> None:
-    """Refuse a stream that gives other rows in a read than in the scan: numbers of these, of each fold."""
+    """Raise where a stream gave other numbers of rows, by fold, in a read than in the scan."""
     if list(found) != list(before):
         of_folds = [f", {list(numbers)} in the folds," if len(numbers) > 1 else "" for numbers in (found, before)]
         raise ValueError(
@@ -213,12 +213,12 @@ def check_rows(number: int, found: Sequence[int], before: Sequence[int]) -> None
 
 
 def options_of(options: RunOptions, name: str) -> RunOptions:
-    """The options of one pass of several, whose checkpoint is a file of that name in the folder of all."""
+    """The options of one pass of several, whose checkpoint is a file of this name in their folder."""
     return options if options.checkpoint is None else replace(options, checkpoint=options.checkpoint / f"{name}.snb")
 
 
 def checkpoint_folder(given: Any) -> Path | None:
-    """The folder for the checkpoints of several passes, made if it is not there."""
+    """The folder for the checkpoints of several passes, created if it does not exist."""
     if given is None:
         return None
     folder = persistence.check_path("checkpoint", given)

@@ -1,4 +1,4 @@
-"""Defines what a training method provides: a loss, and trainers that ask for reads."""
+"""Defines training methods: a loss, and trainers that request reads of the rows."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ from streamnb.training.data import TrainingData
 from streamnb.training.objectives import Objective, one_row
 from streamnb.training.reading import JudgedWeights, ReadTask
 
-Reads = Generator[tuple[ReadTask | None, JudgedWeights | None], Any, "Trained"]  # sent ReadSums, None to begin with
+Reads = Generator[tuple[ReadTask | None, JudgedWeights | None], Any, "Trained"]  # receives ReadSums, None at first
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Weights (n_features + 1, R), intercepts last, and how they were found; `history` has a value a read.
+    """Trained weights (n_features + 1, R), intercepts last; `history` has one value per read.
 
-    `left` is the gradient there, in parts of that of the start.
+    `left` is the norm of the final gradient relative to that at the start.
     """
 
     weights: np.ndarray
@@ -33,26 +33,26 @@ class Trained:
 
 
 class Trainer:
-    """One model on its way: asks for reads of the rows until it has converged, or has had as many as it may.
+    """Trains one model: requests reads of the rows until it has converged or used all reads allowed.
 
-    What it asks for, a task, may be read beside those of other models. Beside it are weights to judge on rows held
-    back, as rows want them that were not scaled, or None; where there is no task, that is all.
+    A request is a task, which may share its read with those of other models, and weights to judge on held-out rows,
+    which apply to unscaled rows. Either may be None.
 
     Attributes
     ----------
     task : ReadTask
-        A read of the same rows, which says how they are made ready.
-    objectives : what the objective came to in each read
+        A read of the same rows, which defines how they are prepared.
+    objectives : the objective after each read
     reached : int
-        Which of the weights that were to be judged are those of the model, as it is after these reads.
+        The index, among the judged weights, of the current weights of the model.
     outcome : Any
-        What is to be known of a model that has ended, beside its weights.
+        Further results of a finished model, apart from its weights.
     attributes : dict
         Further attributes of a fitted estimator, by name.
     judges : bool
-        False where nobody asks for weights that are judged with each read.
+        False where no weights are to be judged.
     n_threads : int
-        That may work between reads.
+        Threads for the work between reads.
     """
 
     task: ReadTask
@@ -67,31 +67,31 @@ class Trainer:
         return {}
 
     def reads(self) -> Reads:
-        """Ask for reads one after the other."""
+        """Yield requests for reads, and return the trained weights."""
         raise NotImplementedError
 
     def share(self, sums: Any) -> None:
-        """Take what models of the same rows share from what was read, before any of them goes on: here nothing."""
+        """Store what models of the same rows share, before any of them continues. Does nothing here."""
 
     def finish_soon(self) -> None:
-        """Ask to be judged soon, for time is over: here every read but the first judges."""
+        """Request judging soon, as time is up. Does nothing here, where every read but the first judges."""
 
 
 class Method:
-    """A loss and how it is minimised; a point names hyperparameters, such as ``{"l2": 1.0, "l1": 0.0}``.
+    """A loss and how it is minimised; a point maps hyperparameters to values, such as ``{"l2": 1.0, "l1": 0.0}``.
 
     Attributes
     ----------
     products, labels : bool
-        Whether the scan sums products of features, of which all weights follow without a read; and those of labels.
+        Whether the scan sums products of features, from which all weights follow without a read; and of labels.
     multilabel, narrows : bool
-        Whether rows may bear any number of labels; and whether reads leave out features that no row has.
+        Whether rows may have any number of labels; and whether reads leave out features that no row has.
     n_arrays : int
-        Arrays as large as the weights while these are trained.
+        Arrays as large as the weights that training needs.
     scoring_reads : int
-        Reads that judge only, what the last one led to.
+        Reads at the end that only judge the last weights.
     starts_from : type
-        What weights to start from are given as.
+        The type of a start.
     """
 
     products = labels = False
@@ -101,29 +101,29 @@ class Method:
     starts_from: type = LinearModel
 
     def objective(self, stats: ClassStats) -> Objective:
-        """The loss, for such labels."""
+        """The loss for labels such as these."""
         raise NotImplementedError
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        """What trains at a point, until the gradient is `tol` of that of the start."""
+        """The trainer of a point, which stops when the gradient is `tol` times that at the start."""
         raise NotImplementedError
 
     def n_rows(self, stats: ClassStats) -> int:
-        """Rows of weights."""
+        """The number of rows of weights."""
         return 1 if one_row(stats) else len(stats.classes)
 
     def n_columns(self, n_rows: int) -> int:
-        """How many columns of weights are trained, for so many rows of those of the model."""
+        """The number of columns of weights that are trained for a model of `n_rows` rows of weights."""
         return n_rows
 
     def solved(self, data: TrainingData, stats: ClassStats, step: LearnedStep | None, limit: int | None) -> Any:
-        """What is solved for once, whatever the point, of statistics and the step that was learned before them."""
+        """Results for all points, computed once from the statistics and the learned step."""
 
     def check_given(self, y: Any, n_features: int | None, limit: int | None) -> None:
-        """Refuse labels, as they were given, that are known to be wrong before the scan."""
+        """Raise where labels are known to be wrong before the scan."""
 
     def check_memory(self, n_features: int, n_used: int, n_rows: int, n_models: int, limit: int | None) -> None:
-        """Refuse so many models of n_rows rows of weights where they would take too much."""
+        """Raise where `n_models` models of `n_rows` rows of weights need more memory than allowed."""
         n_rows *= n_models
         needed, may = 8.0 * self.n_arrays * (n_used + 1) * n_rows, memory.allowed(limit)
         if needed > may:
@@ -131,7 +131,7 @@ class Method:
             memory.refuse(what, needed, may, "give a larger memory_limit, or fewer features (snb.FeatureSelector)")
 
     def unconverged(self, trained: Trained, tol: float, allowed: int, max_passes: int) -> str:
-        """What to say of a model for which the reads allowed were not enough."""
+        """The warning for a model that has not converged in the reads allowed."""
         n_passes = len(trained.history["seconds"])
         left = f"the gradient is {trained.left:.1e} of that of the start, and tol={tol:g}"
         if n_passes < allowed:
@@ -142,9 +142,9 @@ class Method:
         )
 
     def warm_started(self, outcomes: Sequence[Any]) -> "Method":
-        """The method for all rows, given what the models without each fold came to, for one point after the other."""
+        """The method for all rows, given the outcomes of the models without each fold, by point."""
         return self
 
     def final_max_passes(self, outcomes: Sequence[Any]) -> int | None:
-        """Reads that the model of all rows may take, by those without folds; None where each read was judged."""
+        """Reads allowed for the model of all rows, from those of the fold models; None where every read was judged."""
         return None

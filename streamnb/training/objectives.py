@@ -1,7 +1,7 @@
 """Defines the losses that models are trained with, and where training starts.
 
-With s = W x + b, P the shares of the classes and t* = S_y - P_y s the score statistic of the scan (S the class sums of
-x, s that of all rows), at W = 0 the gradients are multiples of t*, so that the first direction costs no read.
+Scores are W x + b. With P the shares of the classes, S_y the class sums of x and s its sum over all rows, the gradients
+at W = 0 are multiples of the score statistic t* = S_y - P_y s of the scan, so that the first direction costs no read.
 """
 
 from dataclasses import dataclass, replace
@@ -17,18 +17,18 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.totals import by_column, spread_about_mean, whole
 
-MOMENTS = "sum", "sum_sq", "deviation"  # the last from 0: of abs(x)
+MOMENTS = "sum", "sum_sq", "deviation"  # the last is about 0: the sum of abs(x)
 
 
 @dataclass(frozen=True, eq=False)
 class RowSums:
-    """What the scan tells of R rows of weights; features are the first axis.
+    """Sums of the scan for R rows of weights; features are the first axis.
 
     Attributes
     ----------
-    features : (n_features,) their numbers, ascending
-    own : (n_features, R), of the rows that each row of weights is for, and `own_weight` (R,) their weight
-    whole : (n_features,), of all rows, and `weight` theirs
+    features : (n_features,) their indices, ascending
+    own : (n_features, R), over the rows of each row of weights' own class, and `own_weight` (R,) their weight
+    whole : (n_features,), over all rows, and `weight` their weight
     squares, magnitudes, spread : (n_features,)
         Sums over all rows of w x^2, of w abs(x), and of w (x - mean)^2, free of cancellation.
     """
@@ -44,7 +44,7 @@ class RowSums:
 
     @classmethod
     def of(cls, stats: ClassStats) -> "RowSums":
-        """Those of statistics with the moments "sum", "sum_sq" and "deviation" (from 0)."""
+        """From statistics with the moments "sum", "sum_sq" and "deviation" (about 0)."""
         every, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
         sums, squares, magnitudes = (whole(every.table(moment)).value()[0] for moment in MOMENTS)
         own, spread = by_column(stats.table("sum"))[:, k], spread_about_mean(every)
@@ -52,16 +52,16 @@ class RowSums:
         return cls(features, own, stats.weight[k], sums, every.total_weight, squares, magnitudes, spread)
 
     def of_features(self, some: np.ndarray) -> "RowSums":
-        """Those of some features, ascending; themselves where these are all."""
+        """The sums of a subset of the features, ascending; `self` for all of them."""
         if len(some) == len(self.features):
             return self
         names = ("features", "own", "whole", "squares", "magnitudes", "spread")
         return replace(self, **{name: getattr(self, name)[some] for name in names})
 
     def parting(self) -> tuple[int, int] | None:
-        """A feature, and a row of weights: it is never negative, and 0 in all rows on one side but not on the other.
+        """A feature and a row of weights that it separates in part: never negative, and 0 in all rows of one side only.
 
-        Then that weight may always be longer, whatever the others (quasi-separable: Albert and Anderson 1984).
+        Its weight then grows without bound, whatever the others (quasi-separation: Albert and Anderson 1984).
         """
         seen = ((self.share > 0.0) & (self.share < 1.0))[None, :]
         never_negative = ((self.magnitudes == self.whole) & (self.whole > 0.0))[:, None]
@@ -72,17 +72,17 @@ class RowSums:
 
     @property
     def share(self) -> np.ndarray:
-        """Of the weight, the part that each row of weights is for, (R,)."""
+        """The share of each row of weights' own class in the weight of all rows, (R,)."""
         return self.own_weight / self.weight
 
 
 def of_rows(stats: ClassStats) -> ClassStats:
-    """The same sums, of each row once, though it may have several labels."""
+    """The same sums with each row counted once, however many labels it has."""
     return stats if stats.every is None else stats.every
 
 
 def features_used(stats: ClassStats) -> np.ndarray:
-    """Numbers of the features that any row has, ascending."""
+    """Indices of the features that any row has, ascending."""
     return np.flatnonzero(of_rows(stats).table("sum_sq").totals() > 0.0)
 
 
@@ -92,12 +92,12 @@ def one_row(stats: ClassStats) -> bool:
 
 
 class Objective:
-    """A loss of a row's scores and its label; sums over rows are convex in the weights."""
+    """A loss of a row's scores and label, convex in the weights."""
 
     slope = 1.0  # the gradient at the start is this multiple of -t*
-    of_rows = True  # each row of weights has a loss of its own, and its best step
-    kernel: Any = None  # fills in slopes and losses of each row of weights by itself
-    bounded = False  # True where a loss of 0 is reached: no rows ask for weights without end
+    of_rows = True  # each row of weights has its own loss and its own best step
+    kernel: Any = None  # writes slopes and losses, for each row of weights separately
+    bounded = False  # True where a loss of 0 is attained, so that weights stay bounded for any rows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -107,15 +107,15 @@ class Objective:
         raise NotImplementedError
 
     def at_start(self, sums: RowSums) -> np.ndarray:
-        """The loss with these intercepts, (G,): of each row of weights, or one of all."""
+        """The loss at these intercepts, (G,): one per row of weights, or one for all."""
         raise NotImplementedError
 
     def curvature(self, share: np.ndarray) -> np.ndarray:
-        """About the second derivative of a row's loss by its scores, (R,)."""
+        """The approximate second derivative of a row's loss in its scores, (R,)."""
         return share * (1.0 - share) + 0.02
 
     def targets(self, y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
-        """Which rows of weights are for the rows of a block, (n_rows, R) 0 or 1."""
+        """1 where a row of a block belongs to the class of a row of weights, else 0, (n_rows, R)."""
         if sp.issparse(y):
             if y.shape[1] != len(classes):
                 raise ValueError(f"y has {y.shape[1]} columns; in the first read it had {len(classes)}")
@@ -130,19 +130,19 @@ class Objective:
         return residual, losses
 
     def bounds(self, sums: RowSums, most: float) -> np.ndarray:
-        """No sum of abs(w slope x) of a feature is larger, (n_features + 1,), last for x = 1, where no loss is."""
+        """Upper bounds of sum abs(w slope x) for each feature and, last, x = 1, where the loss is at most `most`."""
         return np.append(sums.magnitudes, sums.weight)
 
     def separated(self, largest: np.ndarray, share: np.ndarray) -> bool:
-        """True where all rows are on their right side, so that longer weights would always be better.
+        """True where all rows are on the correct side, so that longer weights would always fit better.
 
-        `largest` (G,) are the largest losses of a row: -ln p below ln 2 is a p above a half.
+        `largest` (G,) are the largest losses of a row: -ln p below ln 2 means p above 1/2.
         """
         return bool(((largest < np.log(2.0)) & (share > 0.0) & (share < 1.0)).any())
 
 
 class Softmax(Objective):
-    """-ln p_y(x), p = softmax(s): one loss of all rows of weights."""
+    """-ln p_y(x), p = softmax(s): one loss for all rows of weights."""
 
     of_rows = False
 
@@ -160,7 +160,7 @@ class Softmax(Objective):
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, losses = np.empty_like(scores), np.empty((len(scores), 1))
         descent.below_largest(scores, targets, residual, losses)
-        np.exp(residual, out=residual)  # several at once, as the loop of a kernel does not
+        np.exp(residual, out=residual)  # vectorised, unlike the loop of a kernel
         descent.softmax_rows(residual, targets, losses)
         return residual, losses
 
@@ -169,7 +169,7 @@ class Softmax(Objective):
 
 
 class Logistic(Objective):
-    """ln(1 + exp(-s)) of the score on the right side, for each row of weights."""
+    """ln(1 + exp(-s)) for each row of weights, s positive on the correct side."""
 
     kernel = staticmethod(descent.logistic_rows)
 
@@ -185,7 +185,7 @@ class Logistic(Objective):
 
 
 class Squares(Objective):
-    """Losses that are squares, whose best intercepts are those of least squares to -1 and 1; `slope` says of which."""
+    """Squared losses, whose best intercepts are those of least squares on -1 and 1; subclasses set `slope`."""
 
     bounded = True
 
@@ -199,22 +199,22 @@ class Squares(Objective):
         return np.full(len(share), 0.5 * self.slope)
 
     def bounds(self, sums: RowSums, most: float) -> np.ndarray:
-        """By Cauchy and Schwarz: the slope of a loss is its root times that of `slope`."""
+        """By Cauchy-Schwarz, as the slope of a loss is at most the root of `slope` times the loss."""
         return np.sqrt(self.slope * most) * np.sqrt(np.append(sums.squares, sums.weight))
 
 
 class SquaredHinge(Squares):
-    """max(0, 1 - s)^2 of the score on the right side, for each row of weights."""
+    """max(0, 1 - s)^2 for each row of weights, s positive on the correct side."""
 
     kernel = staticmethod(descent.squared_hinge_rows)
     slope = 4.0
 
 
 class LeastSquares(Squares):
-    """(s - c)^2 / 2, c = 1 on the right side and -1 on the other, for each row of weights.
+    """(s - c)^2 / 2 for each row of weights, c = 1 for its own class and -1 for the others.
 
-    Its gradient is linear in the weights, and what the rows are read for is how it changes along a direction: `losses`
-    are those of scores along it, s^2 / 2, and labels do not count.
+    Its gradient is linear in the weights, so that reads only measure how it changes along a direction: `losses` are
+    those of the scores along that direction, s^2 / 2, and do not depend on labels.
     """
 
     slope = 2.0
@@ -224,34 +224,34 @@ class LeastSquares(Squares):
 
 
 def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
-    """Numbers of the classes of a block's labels."""
+    """Class codes of a block's labels."""
     if sp.issparse(y):
         raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
     return LabelCodes(classes).entries(y, first_row)[1]
 
 
 def inverse_frequency(stats: ClassStats) -> np.ndarray:
-    """ln((1 + N) / (1 + df_j)) + 1 (idf), what features are multiplied by, (n_features,)."""
+    """The factors ln((1 + N) / (1 + df_j)) + 1 of the features (idf), (n_features,)."""
     frequency = of_rows(stats).table("nonzero").totals()
     return np.log((1.0 + stats.total_weight) / (1.0 + frequency)) + 1.0
 
 
 def scale_by_deviation(sums: RowSums) -> np.ndarray:
-    """What features are multiplied by so that they vary by 1, (n_features,); 1 for those that do not vary."""
+    """Factors that scale features to variance 1, (n_features,); 1 for constant features."""
     varies = sums.spread > CONSTANT * sums.squares
     return np.where(varies, np.sqrt(sums.weight / np.where(varies, sums.spread, 1.0)), 1.0)
 
 
 def softmax_of(stats: ClassStats) -> Objective:
-    """The softmax loss of several classes; the logistic one of two, or of labels."""
+    """The softmax loss for several classes; the logistic loss for two classes, or for labels."""
     return Softmax() if len(stats.classes) > 2 and not stats.multilabel else Logistic()
 
 
 def squared_hinge_of(stats: ClassStats) -> Objective:
-    """The squared hinge, whatever the labels."""
+    """The squared hinge loss, for any labels."""
     return SquaredHinge()
 
 
 def check_strength(name: str, value: Any) -> float:
-    """The strength of a penalty."""
+    """The strength of a penalty, checked: finite and at least 0."""
     return arguments.finite_number(name, value, minimum=0.0)

@@ -1,4 +1,4 @@
-"""Reads the rows once for the loss and its gradient, as sums that merge."""
+"""Reads the rows once for the loss and its gradient, in sums that merge."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,30 +18,30 @@ from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.training.objectives import Objective
 
-CACHED_SCORES = 1 << 18, 1 << 19  # of some rows, dense and sparse, that stay in the cache while they are worked on
-FEW_ROWS, MOST_ROWS = 64, 1 << 16
-NEAR = 3 << 20  # bytes of weights that the cache keeps
-AFTER = "penalties or start"  # what weights of a read differ by, where all else is the same
-MOST_STORED = 1 << 31  # values whose places are 4 bytes
+CACHED_SCORES = 1 << 18, 1 << 19  # scores of a batch, of dense and of sparse rows, so that it stays in the cache
+MIN_ROWS, MAX_ROWS = 64, 1 << 16
+CACHED_WEIGHTS = 3 << 20  # bytes of weights that stay in the cache
+WEIGHTS_KEY = "penalties or start"  # key of the digest of a read's weights: if it alone differs, these do
+MAX_STORED = 1 << 31  # values with 4-byte positions
 
 
 def power_above(values: Any) -> np.ndarray:
-    """Powers of two that are not smaller than values."""
+    """The smallest powers of two that are larger than the values."""
     return np.ldexp(1.0, np.frexp(values)[1])
 
 
 class ReadSums:
-    """What one read leaves: sums on grids, the same to the last bit in any order and grouping.
+    """The sums of one read, on grids, so that they are the same to the last bit in any order and grouping.
 
     Attributes
     ----------
     losses : (T, G)
-        At T lengths of the step, of G groups of rows of weights; none is above 2 * top.
-    gradient : (n_features + 1, R), the last row that of the intercepts; (0, R) along a line
+        At T lengths of the step, for G groups of rows of weights; none is above 2 * top.
+    gradient : (n_features + 1, R), intercepts last; (0, R) along a line
     largest : (G,)
         The largest loss of a row at the first length.
     rows : int
-        How many rows were read.
+        The number of rows read.
     """
 
     def __init__(self, losses: np.ndarray, gradient: np.ndarray, largest: np.ndarray, top: Any, rows: Any = 0):
@@ -66,21 +66,21 @@ class ReadSums:
 
 
 @dataclass(frozen=True, eq=False)
-class FewRows:
-    """Some rows of a block with what is beside them; `where` they are in it."""
+class RowBatch:
+    """A batch of consecutive rows of a block, with labels, targets and weights; `where` is its slice."""
 
     where: slice
     chunk: Chunk
     y: Any
     targets: np.ndarray
     weight: np.ndarray
-    shared: bool = False  # among several models
-    kept: dict[str, ColumnForm] = field(default_factory=dict)  # by all of these
+    shared: bool = False  # whether several models read it
+    kept: dict[str, ColumnForm] = field(default_factory=dict)  # cached for all of them
 
-    def columns(self, table: np.ndarray, near: int = NEAR) -> ColumnForm | None:
-        """The values by columns where the weights are too many for the cache, and most are touched; else None."""
+    def columns(self, table: np.ndarray, cached: int = CACHED_WEIGHTS) -> ColumnForm | None:
+        """The values by column where the weights exceed the cache and most of them are used; else None."""
         n_features, width = table.shape
-        worth = table.nbytes > near and width >= LANES // 2 and n_features <= self.chunk.stored.size < MOST_STORED
+        worth = table.nbytes > cached and width >= LANES // 2 and n_features <= self.chunk.stored.size < MAX_STORED
         if not worth or not isinstance(self.chunk, CSRChunk):
             return None
         if "columns" not in self.kept:
@@ -90,7 +90,7 @@ class FewRows:
 
 @dataclass(frozen=True, eq=False)
 class ReadTask(PassTask):
-    """The loss and gradient at `weights` and `intercepts`, or losses at these plus each of `lengths` times a step.
+    """The loss and its gradient at `weights`, or the losses at `weights` plus each of `lengths` times `step`.
 
     `grid` (n_features + 1,) are powers of two above the sums of each feature, `top` one above the losses that matter.
     """
@@ -98,7 +98,7 @@ class ReadTask(PassTask):
     objective: Objective
     options: RowOptions
     classes: np.ndarray
-    weights: np.ndarray  # (n_features + 1, R), intercepts last, as rows want them that were not scaled
+    weights: np.ndarray  # (n_features + 1, R), intercepts last, for unscaled rows
     grid: np.ndarray
     top: float
     class_weight: np.ndarray | None = None  # (K,)
@@ -114,21 +114,21 @@ class ReadTask(PassTask):
 
     def add(self, partial: ReadSums, block: Block) -> None:
         """Add one block of rows."""
-        for rows in self.few_rows(block):
+        for rows in self.batches(block):
             self.add_rows(partial, rows)
 
-    def few_rows(self, block: Block, shared: bool = False) -> Iterator["FewRows"]:
-        """The rows of a block as they are worked on, few at a time; the same for all reads of these rows."""
+    def batches(self, block: Block, shared: bool = False) -> Iterator["RowBatch"]:
+        """The rows of a block in prepared batches, which are the same for all reads of these rows."""
         chunk, _ = prepared_block(block, self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
         y = label_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
-        for some in self._few(block.n_rows, CACHED_SCORES[isinstance(chunk, CSRChunk)]):
-            yield FewRows(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some], shared)
+        for some in self._batch_slices(block.n_rows, CACHED_SCORES[isinstance(chunk, CSRChunk)]):
+            yield RowBatch(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some], shared)
 
-    def add_rows(self, partial: ReadSums, rows: "FewRows") -> np.ndarray:
-        """Add few rows, and return their scores by `weights`."""
+    def add_rows(self, partial: ReadSums, rows: "RowBatch") -> np.ndarray:
+        """Add a batch of rows, and return their scores under `weights`."""
         weight, partial.rows = rows.weight, partial.rows + len(rows.weight)
         if self.class_weight is not None:
             targets = rows.targets
@@ -136,21 +136,21 @@ class ReadTask(PassTask):
         return self._add(partial, rows, weight)
 
     def about(self) -> dict[str, str]:
-        """As any task, but that weights are told by their bits."""
+        """As for any task, with weights compared by a digest."""
         plain, weights, digest = dict(vars(self)), ("weights", "grid", "step", "lengths"), sha256()
         for array in map(plain.pop, weights):
             digest.update(b"" if array is None else array.tobytes())
         plain = {name: shown(value) for name, value in plain.items()}
-        return {"the task": self.name, **plain, AFTER: digest.hexdigest()[:16]}
+        return {"the task": self.name, **plain, WEIGHTS_KEY: digest.hexdigest()[:16]}
 
-    def _few(self, n_rows: int, n_scores: int) -> Iterator[slice]:
-        """Parts of about the same size, of about so many scores at most."""
-        most = min(max(n_scores // self.weights.shape[1], FEW_ROWS), MOST_ROWS)
+    def _batch_slices(self, n_rows: int, n_scores: int) -> Iterator[slice]:
+        """Slices of about equal size with about `n_scores` scores at most."""
+        most = min(max(n_scores // self.weights.shape[1], MIN_ROWS), MAX_ROWS)
         n_parts = -(-n_rows // most)
         for part in range(n_parts):
             yield slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)
 
-    def _add(self, partial: ReadSums, rows: FewRows, weight: np.ndarray) -> np.ndarray:
+    def _add(self, partial: ReadSums, rows: RowBatch, weight: np.ndarray) -> np.ndarray:
         chunk, targets, columns = rows.chunk, rows.targets, rows.columns(self.weights)
         scores = scores_of(chunk, self.weights, columns)
         if self.step is not None and self.lengths is not None:
@@ -164,8 +164,8 @@ class ReadTask(PassTask):
         descent.weigh(residual, weight)
         descent.add_intercepts(residual, 3.0 * self.grid[-1], partial.gradient[-1])
         grid = 3.0 * self.grid[:-1]
-        if rows.shared:  # sums of columns stay in registers: once they are there, that is quicker whatever the cache
-            columns = rows.columns(self.weights, near=0)
+        if rows.shared:  # sums of columns stay in registers, which is faster once the columns exist, whatever the cache
+            columns = rows.columns(self.weights, cached=0)
         if columns is not None:
             add_products_columns(*columns, residual, grid, partial.gradient)
         elif isinstance(chunk, CSRChunk):
@@ -176,7 +176,7 @@ class ReadTask(PassTask):
 
 
 class FactoredWeights(NamedTuple):
-    """Weights (n_features + 1, R) as a product of few columns: ``weights @ axes``, plus `base` on the intercepts.
+    """Weights (n_features + 1, R) as a product of low rank: ``weights @ axes``, plus `base` on the intercepts.
 
     `weights` (n_features + 1, M) and `axes` (M, R) take less memory than all weights where M is small.
     """
@@ -186,7 +186,7 @@ class FactoredWeights(NamedTuple):
     base: np.ndarray
 
     def expanded(self) -> np.ndarray:
-        """All weights."""
+        """The weights as one array."""
         with one_thread():
             weights = self.weights @ self.axes
         weights[-1] += self.base
@@ -197,7 +197,7 @@ JudgedWeights = np.ndarray | FactoredWeights
 
 
 def n_used(judged: JudgedWeights) -> np.ndarray:
-    """How many weights of each row are not 0, and how many features have any, (R + 1,)."""
+    """The number of nonzero weights in each row, then the number of features with any, (R + 1,)."""
     if isinstance(judged, FactoredWeights):
         in_use = np.count_nonzero((judged.weights[:-1] != 0.0).any(axis=1))
         return np.full(len(judged.base) + 1, in_use)
@@ -206,7 +206,7 @@ def n_used(judged: JudgedWeights) -> np.ndarray:
 
 
 def judged_scores(chunk: Chunk, judged: JudgedWeights) -> np.ndarray:
-    """Scores of rows by weights that are to be judged, (n_rows, R)."""
+    """Scores of rows under the weights to judge, (n_rows, R)."""
     if not isinstance(judged, FactoredWeights):
         return scores_of(chunk, judged)
     scores = np.zeros((chunk.shape[0], len(judged.base)))
@@ -217,7 +217,7 @@ def judged_scores(chunk: Chunk, judged: JudgedWeights) -> np.ndarray:
 
 
 def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = None) -> np.ndarray:
-    """Scores of rows, (n_rows, R), each summed in the order of its features; the intercepts are last in weights."""
+    """Scores of rows, (n_rows, R), each summed in the order of features; weights have intercepts last."""
     scores = np.zeros((chunk.shape[0], weights.shape[1]))
     if columns is None:
         chunk.add_scores(weights[:-1], scores)
@@ -228,5 +228,5 @@ def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = No
 
 
 def own_class(targets: np.ndarray) -> np.ndarray:
-    """Numbers of the classes of rows whose targets have a column for each, or for the second of two."""
+    """Class codes of rows whose targets have one column per class, or one for the second of two."""
     return targets[:, 0].astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)

@@ -49,7 +49,7 @@ def test_what_sums_of_classes_do_not_have_is_refused(model):
         type(model)(**{**model.get_params(), "family": snb.Gaussian(covariance="pooled")}).fit(X, Y)
     with pytest.raises(ValueError, match=f"2-D indicator of labels; {name} takes one label a row"):
         model.fit(X, np.eye(4, dtype=int)[np.arange(120) % 4])
-    with pytest.raises(ValueError, match=f"{name} should be asked without it"):
+    with pytest.raises(ValueError, match=f"leave it out for {name}"):
         model.fit(X, Y).predict(X, predictive=True)
     with pytest.raises(ValueError, match="one class only"):
         model.fit(X, np.full(120, "ash"))

@@ -52,7 +52,7 @@ def test_of_idf_and_normalize_idf_comes_first_as_in_scikit_learn(form, tmp_path)
     np.testing.assert_allclose(again.predict_proba(X), theirs.predict_proba(x), atol=1e-4)
     led = snb.SoftmaxRegression(0.5, normalize="l2", idf=True, start=again._model, **CLOSE).fit(X, Y)
     np.testing.assert_allclose(led.coef_, ours.coef_, atol=1e-4)
-    with pytest.raises(ValueError, match="with the transform, normalize and idf asked for"):
+    with pytest.raises(ValueError, match="with the same transform, normalize and idf"):
         snb.SoftmaxRegression(0.5, normalize="l2", start=again._model).fit(X, Y)
     with pytest.raises(ValueError, match="X has 5 features, but"):
         again.predict(X[:, :5])
@@ -85,7 +85,7 @@ def test_a_start_of_other_rows_is_refused():
     with pytest.raises(ValueError, match="should have the classes and features of X, and 3 rows of weights"):
         snb.SoftmaxRegression(start=other).fit(X, Y)
     presence = snb.solve(snb.scan(X, Y), "bernoulli")[0]
-    with pytest.raises(ValueError, match="should be linear in x, with the transform"):
+    with pytest.raises(ValueError, match="should be linear in x, with the same transform"):
         snb.SoftmaxRegression(start=presence).fit(X, Y)
 
 

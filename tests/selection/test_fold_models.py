@@ -79,11 +79,11 @@ class Fake(Trainer):
 def test_a_model_is_left_where_no_read_gave_a_better_score_for_long(nan):
     trainer = Fake()
     model, n_reads = FoldModel(0, 0, trainer), 0
-    model.go_on(None)
+    model.advance(None)
     while model.request is not None and n_reads < 50:
         n_reads += 1
         model.scores.append([(np.nan if nan else min(n_reads, 3) / 4, None, None)])
-        model.go_on("sums")
+        model.advance("sums")
     assert n_reads == (50 if nan else 3 + PATIENCE)
     assert trainer.ended != nan and model.used[0].tolist() == [1, 0, 1]
     assert [model.after(t) for t in (1, 3, 4, 5)] == [0, 2, 2, 4] and model.after(1000) == n_reads - 1

@@ -6,7 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.passes.options import RunOptions
 from streamnb.selection.grid_scores import GridScores
-from streamnb.selection.penalty_search import ModelGroups, chosen, course_of
+from streamnb.selection.penalty_search import ModelGroups, chosen, scores_by_read
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.objectives import softmax_of
 
@@ -37,4 +37,4 @@ def test_the_fewest_features_and_then_reads_of_those_that_are_good_enough():
     of_classes = np.repeat(used[:, None], 2, axis=1)
     found = GridScores(grid, scores, None, used, of_classes, np.arange(2))
     assert [chosen(found, rule) for rule in ("best", "parsimonious", "one_se")] == [5, 4, 2]
-    np.testing.assert_allclose(course_of(found, 4), [0.5, 0.9195])
+    np.testing.assert_allclose(scores_by_read(found, 4), [0.5, 0.9195])

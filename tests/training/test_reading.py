@@ -77,7 +77,7 @@ def test_weights_that_no_cache_holds_give_the_same_bits_by_columns_and_by_rows()
     a_task = ReadTask(Softmax(), RowOptions(), np.arange(n_classes), weights, grid, 2.0**16)
     bounds = [0, 7, 300, 600, 900]
     chunks = [(x[a:b], y[a:b], w[a:b]) for a, b in pairwise(bounds)]
-    (rows,), *few = ([*a_task.few_rows(block)] for block in (*opened(x, y, w).blocks(), *opened(iter(chunks)).blocks()))
+    (rows,), *few = ([*a_task.batches(block)] for block in (*opened(x, y, w).blocks(), *opened(iter(chunks)).blocks()))
     assert rows.columns(weights) is replace(rows, weight=rows.weight).columns(weights) is not None
     assert all(part.columns(weights) is None for (part,) in few)
     whole, cut = read(a_task, opened(x, y, w)), read(a_task, opened(iter(chunks)), n_threads=2)
@@ -93,7 +93,7 @@ def test_rows_that_several_models_share_give_the_same_bits_by_columns():
     grid = power_above(np.append(np.abs(x).T @ w, 200.0) * 2.0)
     a_task = ReadTask(Softmax(), RowOptions(), np.arange(9), rng.normal(size=(41, 9)), grid, 2.0**16)
     (block,) = opened(x, y, w).blocks()
-    alone, shared = ([*a_task.few_rows(block, of_many)] for of_many in (False, True))
+    alone, shared = ([*a_task.batches(block, of_many)] for of_many in (False, True))
     found = [a_task.partial(), a_task.partial()]
     for sums, (rows,) in zip(found, (alone, shared), strict=True):
         a_task.add_rows(sums, rows)
