@@ -1,4 +1,4 @@
-"""Scores rows against a reference: each row of weights scores the rows of its own two classes alone."""
+"""Scores rows against a reference: each row of weights scores only the rows of its own two classes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
