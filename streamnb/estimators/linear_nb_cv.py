@@ -99,9 +99,9 @@ class LinearNBCV(LinearNB):
     loss, threshold, reject_label
         As for `LinearNB`, for predictions of the chosen model. Scores judge the likeliest classes.
     calibration : {None, "sigmoid", "isotonic"}
-        Calibrate the probabilities of the chosen model, as `calibrate` does, on out-of-fold scores of 10,000 rows (fewer
-        for large rows or thousands of classes; more of rare classes, with lower weights).
-        It takes at least 5 folds and no further scan. `refit` undoes it.
+        Calibrate the probabilities of the chosen model, as `calibrate` does, on out-of-fold scores of 10,000 rows
+        (fewer for large rows or thousands of classes; more of rare classes, with lower weights). It takes at least 5
+        folds and no further scan. `refit` undoes it.
 
     Attributes
     ----------
