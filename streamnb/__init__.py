@@ -100,7 +100,7 @@ _HOMES = {
     "LinearDiscriminantAnalysis": "estimators.discriminant_analysis",
     "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
     "search": "searching.searching",
-    "Search": "searching.found",
+    "Search": "searching.search_result",
     "load": "core.persistence",
     "RegularizationPathDisplay": "plotting",
     "ScoreDisplay": "plotting",

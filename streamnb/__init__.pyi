@@ -88,7 +88,7 @@ from streamnb.scanning.planning import plan as plan
 from streamnb.scanning.user_tasks import accumulate as accumulate
 from streamnb.searching.comparing import compare as compare
 from streamnb.searching.comparison import Comparison as Comparison
-from streamnb.searching.found import Search as Search
+from streamnb.searching.search_result import Search as Search
 from streamnb.searching.searching import search as search
 from streamnb.selection.class_sample import sample_rows as sample_rows
 from streamnb.selection.feature_ranking import FeatureRanking as FeatureRanking

@@ -39,7 +39,7 @@ from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 
 UNPENALISED = "none"
-_JUDGED = (  # what scores depend on
+_JUDGED = (  # parameters that scores depend on
     *("family", "penalty", "scheme", "reference", "overlap"),
     *("folds", "repeats", "scoring", "seed", "return_train_score"),
 )
@@ -57,20 +57,20 @@ def _never(_: LinearNBCV) -> bool:
 class LinearNBCV(LinearNB):
     """`LinearNB` whose penalty is chosen by repeated k-fold cross-validation in two scans of the data.
 
-    The first scan keeps the statistics of every fold; the models of a fold are solved from those of all other rows.
-    In the second each row is scored by all models that did not see it.
+    The first scan keeps the statistics of every fold; the models of a fold are solved from the statistics of all other
+    rows. In the second, each row is scored by all models that did not see it.
 
     Parameters
     ----------
     family : as for `LinearNB`
     penalty : None, "none", L1, L2, TopK, Decorrelation, Separable or a sum of them
         With a grid of taus each; the product of the grids is judged. None: ``L1(scale="score")``, whose grid is taken
-        from the data, from all features to one. "none": no penalty, the one model of which is judged. Of
-        `Gaussian` with covariances there is none, and the grid is that of its ``shrinkage=[(a, g), ..]`` or "auto":
-        points ``{"a": a, "g": g}``, NaN where a covariance has no inverse.
+        from the data, from all features to one. "none": a single model without penalty. `Gaussian` with covariances
+        has no penalty; its grid is ``shrinkage=[(a, g), ..]`` or "auto", with points ``{"a": a, "g": g}``, NaN where a
+        covariance has no inverse.
     folds : int or (n_rows,) ints
-        Number of folds, or the fold of each row, numbered from 0. Which fold a row is in depends on its number (or
-        its group) and the seed alone, not on its class.
+        Number of folds, or the fold of each row, numbered from 0. The fold of a row depends only on its number (or its
+        group) and the seed, not on its class.
     repeats : int
         How many times the rows are split into folds.
     scoring : str, callable or list of such
@@ -80,16 +80,16 @@ class LinearNBCV(LinearNB):
         its margin on the rows of u and of the reference alone. Of a list the first chooses, and `cv_results_` has
         mean_test_<scoring> and its like of all, beside mean_test_score of the first; none is read twice.
     rule : {"best", "parsimonious", "one_se", "per_split"}
-        The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
+        The point with the highest mean score; or the one with the fewest features whose mean is within 1 % of it, or
         within one standard error of it. "per_split" gives each class a number of features of its own, for `TopK`:
         procedure 7.1, Shishkova 2016. In each split that is the smallest k whose score lies less than 0.01 below the
         best of the split, k_s = min {k: AUC_s(k) > max AUC_s - 0.01}, and in the model their mean over splits, halves
         rounded up, which need not be on the grid. (Taus of other penalties are those of the best point.)
     seed : int
     return_train_score : bool
-        Each row is also judged by the models that have seen it, in the same scan: `cv_results_` then has
-        mean_train_score, std_train_score, split<s>_train_score and class_train_score_<label> too. That makes `folds`
-        times as many scores of each row.
+        Also score each row by the models that have seen it, in the same scan: `cv_results_` then has mean_train_score,
+        std_train_score, split<s>_train_score and class_train_score_<label> too. This takes `folds` times as many scores
+        of each row.
     scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors, feature_weight
         As for `LinearNB`. What is learned before the scan (the quantile-normal map, bins, values of categories, maps
         that a family tries) is learned for the models of each fold of the rows outside it, in the same pass; `stats_`
@@ -97,25 +97,24 @@ class LinearNBCV(LinearNB):
         made columns of tables and texts before (``snb.table(..)``, ``snb.text(..)``, paths): `search` learns that, too,
         outside each fold.
     loss, threshold, reject_label
-        As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
+        As for `LinearNB`, for predictions of the chosen model. Scores judge the likeliest classes.
     calibration : {None, "sigmoid", "isotonic"}
-        Probabilities that fit rows held out: the model chosen is calibrated, as `calibrate` does it, by the scores of
-        10,000 rows (fewer of large ones or of thousands of classes; more of rare classes, weighed down) by the models
-        of the rows outside their folds, of which there have to be 5 or more. No further scan is needed. `refit` undoes
-        it.
+        Calibrate the probabilities of the chosen model, as `calibrate` does, on out-of-fold scores of 10,000 rows
+        (fewer for large rows or thousands of classes; more of rare classes, with lower weights). It takes at least 5
+        folds and no further scan. `refit` undoes it.
 
     Attributes
     ----------
     best_ : dict
         The grid point chosen, e.g. ``{"l1": 0.3}``, or by "per_split" ``{"top_k": {label: k}}``.
     best_score_ : float
-        Its mean score; by "per_split" the mean over classes, each at the grid point nearest to its k.
+        Its mean score; for "per_split" the mean over classes, each at the grid point nearest to its k.
     cv_results_ : dict of (G,) arrays
-        A row a grid point: params, param_<kind>, mean_test_score, std_test_score, rank_test_score,
+        One entry for each grid point: params, param_<kind>, mean_test_score, std_test_score, rank_test_score,
         split<s>_test_score with s = repeat * folds + fold, class_test_score_<label>, n_features. NaN where a fold
-        lacks a class; means are over the others. Where ROC AUC or average precision are read off histograms, for
-        many rows and models, mean_test_score_error is a bound on the error of mean_test_score; a wide one where so few
-        features are left that many rows score alike.
+        lacks a class; means are over the others. Where ROC AUC or average precision are computed from histograms, for
+        many rows and models, mean_test_score_error is a bound on the error of mean_test_score; it is wide where so few
+        features are left that many rows have equal scores.
     n_features_per_class_ : (K,) int
         The fewest features of each class whose mean score is within 1 % of the best of that class (procedure 7.1,
         Shishkova 2016, of the mean curve), or by rule="per_split" its k; -1 where the class has no score. Only where
@@ -211,12 +210,12 @@ class LinearNBCV(LinearNB):
         Parameters
         ----------
         X, y, sample_weight, classes, progress, n_threads, memory_limit, client, layer
-            As for `LinearNB.fit`; X is read twice, so a stream has to be a callable that returns a fresh iterator.
+            As for `LinearNB.fit`; X is read twice, so a stream must be a callable that returns a fresh iterator.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
         checkpoint : path, optional
-            As in `scan`: the first scan goes on from where it was broken off, and is not repeated where the second
-            was; the second starts again.
+            As in `scan`: an interrupted first scan is resumed, and not repeated if the second was interrupted; the
+            second starts again.
 
         Raises
         ------
@@ -225,7 +224,7 @@ class LinearNBCV(LinearNB):
         DataError
             Data cannot be read.
         MemoryError
-            What is kept of all models would take more than half of the free memory.
+            The scores of all models would take more than half of the free memory.
 
         Warns
         -----
@@ -249,11 +248,11 @@ class LinearNBCV(LinearNB):
             steps = self._learned_by_fold(rows, options, folding)
             own = [self._with_step(step) for step in steps.outside]
 
-            def scan_of(name: str, split: int | None, way: dict[str, Any]) -> ClassScan:
+            def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
                 if split is None or not own:
-                    return self._folded(listed, folding, options, way)
+                    return self._folded(listed, folding, options, prepared)
                 with of_columns_outside(split % folding.n_folds):
-                    return own[split]._folded(listed, folding, options, way)
+                    return own[split]._folded(listed, folding, options, prepared)
 
             folded, report = scan_maps(scan_of, self._maps(rows, options, folding), steps, rows, options)
             families = [one._family() for one in own]
@@ -263,9 +262,9 @@ class LinearNBCV(LinearNB):
             self._check_against(stats)
             self._check_whole(stats)
             sampled = self._sampled(stats, report)
-            asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
+            problem = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
             run_options = replace(options, checkpoint=None), self.return_train_score, sampled
-            (scores,), scoring_report, sample = cross_validated(folded, *asked, rows, *run_options)
+            (scores,), scoring_report, sample = cross_validated(folded, *problem, rows, *run_options)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._mapped = mapped if len(mapped) > 1 else {}
@@ -276,13 +275,13 @@ class LinearNBCV(LinearNB):
                 self._calibrate(sample, folded[self.best_.get("map", next(iter(folded)))])
         return self
 
-    def _folded(self, classes: Any, folding: Folding, options: RunOptions, way: dict[str, Any]) -> ClassScan:
-        """The scan of rows with folds, to which this is done."""
+    def _folded(self, classes: Any, folding: Folding, options: RunOptions, prepared: dict[str, Any]) -> ClassScan:
+        """The scan of rows with folds; `prepared` are further row options."""
         scan = replace(self._task(classes), folding=folding, memory_limit=options.memory_limit)
-        return replace(scan, options=replace(scan.options, **way))
+        return replace(scan, options=replace(scan.options, **prepared))
 
     def _sampled(self, stats: ClassStats, report: Report) -> int:
-        """How many rows of the scoring scan are kept; what cannot be calibrated is refused before it."""
+        """How many rows the scoring scan keeps; refuse models that cannot be calibrated before it."""
         if self.calibration is None:
             return 0
         path = weight_path(stats, self._family(), None, **self._options())
@@ -290,39 +289,39 @@ class LinearNBCV(LinearNB):
         return sample_size(len(stats.classes), report.bytes / stats.n_rows)
 
     def _calibrate(self, sample: SampledRows, folded: ScannedFolds) -> None:
-        """Calibrate the model of all rows by scores of those of the other folds, at the same point."""
+        """Calibrate the model of all rows by scores of models without each fold, at the same point."""
 
-        def of_rest(fold: int) -> LinearModel:
+        def model_without(fold: int) -> LinearModel:
             family = folded.families[fold] if folded.families else self._family()
             options = {**self._options(), "n_threads": self._n_threads}
             return weight_path(folded.outside(fold), family, self._penalty(), **options)[0]
 
         assert self.calibration is not None
-        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), sample, of_rest, self.calibration)
+        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), sample, model_without, self.calibration)
 
     @available_if(_never)
     def partial_fit(self, *_: Any, **__: Any) -> Self:
-        """Not there: the choice needs all rows twice."""
+        """Not available: the choice needs all rows twice."""
         raise AttributeError
 
     @available_if(_never)
     def forget(self, *_: Any, **__: Any) -> Self:
-        """Not there: the choice needs all rows twice."""
+        """Not available: the choice needs all rows twice."""
         raise AttributeError
 
     def refit(self, **options: Any) -> Self:
-        """Change parameters without another look at the data; the grid and its scores stay.
+        """Change parameters without reading the data again; the grid and its scores stay.
 
-        `rule` chooses anew among the scores; the others (`priors`, `smoothing`, ..) change the final model alone, and
-        none is calibrated until `fit` or `calibrate` is called.
+        `rule` chooses again among the scores; other parameters (`priors`, `smoothing`, ..) change only the final model.
+        The result is not calibrated until `fit` or `calibrate` is called.
         """
         check_is_fitted(self, "stats_")
         if options.get("calibration") is not None:
             raise ValueError(f"calibration={options['calibration']!r} needs scores of the rows; use fit, or calibrate")
-        asked = {**vars(self), **options}
-        changed = [name for name in _JUDGED if name in options or not _same(asked[name], self._judged[name])]
+        wanted = {**vars(self), **options}
+        changed = [name for name in _JUDGED if name in options or not _same(wanted[name], self._judged[name])]
         if changed:
-            raise ValueError(f"{changed[0]}={asked[changed[0]]!r} asks for other scores of the rows; use fit")
+            raise ValueError(f"{changed[0]}={wanted[changed[0]]!r} asks for other scores of the rows; use fit")
         with self._all_or_nothing():
             self.rule = arguments.one_of("rule", options.pop("rule", self.rule), RULES)
             check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
@@ -354,7 +353,7 @@ class LinearNBCV(LinearNB):
                 f"calibration={self.calibration!r} is not for covariances, which know how features go together: their "
                 "probabilities fit as they are; `calibrate` takes rows held back, where covariance='pooled'"
             )
-        alone = self.penalty is None and (family.covariant or is_own(family))  # whose scores take no penalty
+        alone = self.penalty is None and (family.covariant or is_own(family))  # these take no penalty
         if alone or self._unpenalised:
             return None
         return L1(scale="score") if self.penalty is None else self.penalty
@@ -394,5 +393,5 @@ class LinearNBCV(LinearNB):
 
 
 def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty | None]:
-    """The scores of all grid points, and the penalty whose grid they are of."""
+    """The scores of all grid points, and the penalty that the grid belongs to."""
     return estimator._scores, estimator._grid()

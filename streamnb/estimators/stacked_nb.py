@@ -35,9 +35,9 @@ from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.grid_scores import check_choice
 from streamnb.stats.class_stats import ClassStats
 
-TOL = 1e-2  # of the gradient: margins of several families say nearly the same, and the last digits take long
+TOL = 1e-2  # of the gradient: margins of several families are nearly collinear, and the last digits take long
 _FITTED = "final", "step", "report", *OF_ROWS
-_NAMED = "family of a LinearNB"  # how a file keeps a family that was given with more parameters
+_NAMED = "family of a LinearNB"  # the key in files of a family that was given with further parameters
 
 
 def _has_probabilities(estimator: StackedNB) -> bool:
@@ -46,26 +46,26 @@ def _has_probabilities(estimator: StackedNB) -> bool:
 
 @persistence.register
 class StackedNB(Classifier):
-    """Naive Bayes models of several families, and a second model that weighs what all of them say of a row.
+    """Naive Bayes models of several families, and a second model that weighs their margins.
 
-    Naive Bayes margins are far too sure, each family in its own way, and tell more together than the best alone. One
-    scan sums the rows of all folds for all families. The rows that the second level learns from are the margins of
-    the models of the rows outside each one's fold, side by side (Wolpert 1992, Stacked generalization, Neural Networks
-    5): made while they are read, and never kept. So nothing that is learned of a row's label is in its margins, and the
-    number of rows is not limited by memory. New rows have the mean margins by the models of all folds.
+    Naive Bayes margins are overconfident, each family in its own way, and predict better together than the best alone.
+    One scan sums the rows of all folds for all families. The second level learns from the margins of each row by the
+    models of the rows outside its fold, side by side (Wolpert 1992, Stacked generalization, Neural Networks 5). Margins
+    are computed while rows are read and never stored. So the label of a row does not affect its margins, and the number
+    of rows is not limited by memory. New rows get the mean margins by the models of all folds.
 
     Parameters
     ----------
     families : list of names, Family or LinearNB
-        One at least; a model of the first level that has more parameters stands in a ``snb.LinearNB(idf=True)``.
+        At least one; use ``snb.LinearNB("poisson", idf=True)`` for a first-level model with further parameters.
     final : None, family or classifier
         The second level, of (n_margins,) columns that may have any values: a name or a `Family` such as
         ``snb.Gaussian(covariance="full", shrinkage=(0.0, 0.1))``, or an estimator such as
         ``snb.SoftmaxRegression(l2=10.0)``, and for a 2-D y `LeastSquaresClassifier` or `LabelSpace`. By default
         ``SoftmaxRegression(tol=1e-2)``, for a 2-D y ``LeastSquaresClassifier(100.0, solver="products",
-        standardize=True)``: each label has a model of the margins of all. Margins reach tens and hundreds, and
-        penalties go by that. One that chooses or calibrates by folds of these rows is refused: margins of the other
-        rows depend on the labels of those that it would hold back. `snb.search` compares whole stacks.
+        standardize=True)``: each label has a model of the margins of all. Margins reach tens and hundreds, so choose
+        penalties accordingly. A classifier that chooses or calibrates by folds is refused: margins of other rows depend
+        on the labels of rows that it would hold out. `snb.search` compares whole stacks.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
     seed : int
@@ -77,7 +77,7 @@ class StackedNB(Classifier):
     n_features_in_ : int
     feature_names_in_ : (n_features,), where columns have names
     report_ : Report
-        Of the scan and of what the second level read.
+        Of the scan and of the reads of the second level.
 
     Examples
     --------
@@ -114,13 +114,13 @@ class StackedNB(Classifier):
         Parameters
         ----------
         X, y, sample_weight, progress, n_threads, client, layer
-            As for `LinearNB.fit`; X is read twice at least, so a stream has to be a callable that returns a fresh
+            As for `LinearNB.fit`; X is read at least twice, so a stream must be a callable that returns a fresh
             iterator.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
         memory_limit : int or str, optional
-            Bytes that the class sums of all families may take, then the weights of the models of all folds, then what
-            the second level needs; half of the free memory by default.
+            Bytes that the class sums of all families may take, then the weights of the models of all folds, then the
+            second level; half of the free memory by default.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class StackedNB(Classifier):
         Warns
         -----
         StreamnbWarning
-            A class has no rows outside a fold, so that the margins of the fold say nothing of it.
+            A class has no rows outside a fold, so that margins of the fold carry no information about it.
         """
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
@@ -150,7 +150,7 @@ class StackedNB(Classifier):
             found, report = run_scans(tasks, folded, options)
             stats = [found[name] for name in tasks]
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
-            weighs = [part.total_weight > 0.0 for part in stats[0].folds]  # a search leaves a fold without
+            weighs = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
             self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, weighs)))
             self.final_ = self._final(stats[0].multilabel)
             how = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "client": client}
@@ -160,7 +160,7 @@ class StackedNB(Classifier):
         return self
 
     def _out_of_fold(self, stats: list[ClassStats], rows: Source, groups: Any, options: RunOptions) -> MarginsOutOfFold:
-        """What makes the margins of each row by models that have not seen it."""
+        """The map from each row to its margins by models that have not seen it."""
         folding = stats[0].folding
         assert folding is not None
         of_folds = []
@@ -168,17 +168,17 @@ class StackedNB(Classifier):
             rest = [of_family.without_fold(fold) for of_family in stats]
             self._check_rest(fold, rest[0])
             pairs = zip(self.families, rest, strict=True)
-            with warnings.catch_warnings():  # of classes without rows, which was said
+            with warnings.catch_warnings():  # classes without rows, warned about already
                 warnings.simplefilter("ignore", messages.StreamnbWarning)
                 of_folds.append([_model_of(self._member(family), own, rows) for family, own in pairs])
             if fold == 0:
                 _check_memory(of_folds[0], folding.n_folds, options)
-        beside = {"groups": groups if groups is not None else rows.own_groups, "given": self.folds}
-        numbers = None if folding.by == "rows" else rows.whole_column(beside[folding.by], folding.by)
+        columns = {"groups": groups if groups is not None else rows.own_groups, "given": self.folds}
+        numbers = None if folding.by == "rows" else rows.whole_column(columns[folding.by], folding.by)
         return MarginsOutOfFold(of_folds, folding, numbers)
 
     def _check_rest(self, fold: int, rest: ClassStats) -> None:
-        """Refuse one class outside a fold, and say which classes its models do not know."""
+        """Refuse a single class outside a fold, and warn about classes that its models do not know."""
         lacking = rest.classes[rest.weight == 0.0]
         if len(lacking) and not rest.multilabel and len(lacking) > len(rest.classes) - 2:
             raise ValueError(
@@ -194,11 +194,11 @@ class StackedNB(Classifier):
     # ---- the two levels ----------------------------------------------------------------------------------------------
 
     def _member(self, family: Any) -> LinearNB:
-        """A model of the first level, not fitted."""
+        """An unfitted model of the first level."""
         return clone(family) if isinstance(family, LinearNB) else LinearNB(family)
 
     def _final(self, multilabel: bool) -> Any:
-        """The model of the second level, not fitted."""
+        """The unfitted model of the second level."""
         if self.final is None:
             return (
                 LeastSquaresClassifier(100.0, solver="products", standardize=True)
@@ -257,8 +257,8 @@ class StackedNB(Classifier):
         if not isinstance(final, Classifier) or not isinstance(step, MarginColumns):
             raise ValueError(f"{cls.__name__} should have a classifier of margins, and the models that make these")
         families = [LinearNB(**f[_NAMED]) if isinstance(f, dict) else f for f in params["families"]]
-        asked = clone(final) if params["final"] is True else params["final"]
-        self = cls(families, asked, folds=params["folds"], seed=params["seed"])
+        second = clone(final) if params["final"] is True else params["final"]
+        self = cls(families, second, folds=params["folds"], seed=params["seed"])
         self._check_params()
         if getattr(final, "n_features_in_", None) != step.n_columns:
             raise ValueError(f"the second level should be of {step.n_columns} margins")
@@ -281,12 +281,12 @@ def reads_of_fit(stack: StackedNB) -> int:
 
 
 def _model_of(member: LinearNB, stats: ClassStats, rows: Source) -> LinearModel:
-    """A model of the first level, fitted to rows that were summed."""
+    """A model of the first level, fitted from statistics."""
     return fitted_model(fitted_from(member, stats, Report(), (rows, None, None)))
 
 
 def _check_memory(models: list[LinearModel], n_folds: int, options: RunOptions) -> None:
-    """Refuse models of all folds, and their means, whose weights are too large."""
+    """Refuse weights of the models of all folds, and of their means, that do not fit into memory."""
     n_columns, n_features = n_margins(models), models[0].n_features
     needed, may = 8 * (n_folds + 1) * n_columns * n_features, memory.allowed(options.memory_limit)
     if needed > may or any(isinstance(model, UnheldModel) for model in models):
@@ -296,7 +296,7 @@ def _check_memory(models: list[LinearModel], n_folds: int, options: RunOptions) 
 
 
 def _columns(step: Margins, rows: Source, *beside: Any, labelled: bool = True) -> tuple[Source, ...]:
-    """Margins of rows, with what is beside them."""
+    """Margins of rows, with their labels and weights."""
     if rows.lazy:
         return (opened(matrix(step, rows), *beside, labelled=labelled),)
     return (PreparedSource(rows, step.applied, step.n_columns, "margins", step.at_once),)
@@ -307,7 +307,7 @@ def _family_of(given: Any) -> Any:
 
 
 def _check_member(given: Any) -> None:
-    """Refuse what is no model of the first level, or learns more than sums from the rows."""
+    """Refuse anything but a first-level model that learns only sums from the rows."""
     if isinstance(given, LinearNBCV):
         raise ValueError(f"families has {given!r}, which chooses by folds of its own; give LinearNB with one penalty")
     if isinstance(given, LinearNB):
@@ -316,7 +316,7 @@ def _check_member(given: Any) -> None:
     learns = to_learn(vars(given)["transform"]) is not None if isinstance(given, LinearNB) else False
     if learns or family.coded or family.map_names:
         raise ValueError(
-            f"families has {given!r}, which learns of the rows what becomes of their columns; do that before, such as "
+            f"families has {given!r}, which learns a transform of the columns from the rows; apply it before, such as "
             "by snb.Bins in a pipeline"
         )
 
@@ -327,7 +327,7 @@ def _check_final(given: Any) -> None:
             raise ValueError(f"final={given!r} takes no negative values, which margins have; take 'gaussian'")
         return
     if not isinstance(given, Classifier):
-        raise TypeError(f"final={given!r} should be a family, or a classifier of this package that is not fitted")
+        raise TypeError(f"final={given!r} should be a family, or an unfitted classifier of this package")
     if isinstance(given, LinearNBCV | TrainedClassifierCV) or getattr(given, "calibration", None) is not None:
         raise ValueError(
             f"final={given!r} chooses or calibrates by folds, and margins of other rows depend on labels that it would "

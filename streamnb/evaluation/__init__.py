@@ -1,1 +1,1 @@
-"""Scores and the truth become values."""
+"""Metrics of scores and true labels."""

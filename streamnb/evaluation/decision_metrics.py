@@ -1,4 +1,4 @@
-"""Metrics of decisions and of probabilities: functions of judged rows, the methods of an `Evaluation`."""
+"""Metrics of decisions and probabilities, the methods of an `Evaluation`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from streamnb.core import arguments
 from streamnb.evaluation.tallied import Tallied, check_multilabel, check_single, decisions, kept, losses
 from streamnb.evaluation.tallies import BINS, ratio
 
-_ROUNDED = 1e-12  # of a sum of weights, which may be rounded off
+_ROUNDED = 1e-12  # relative rounding error of a sum of weights
 
 
 def accuracy(judged: Tallied) -> float:
-    """Share of the weight that was predicted right; multi-label, where the whole set was (subset accuracy)."""
+    """Share of the weight predicted correctly; multi-label: the whole label set must match (subset accuracy)."""
     return decisions(judged).means.mean("right")
 
 
 def balanced_accuracy(judged: Tallied) -> float:
-    """Mean of the recall of the classes that have rows."""
+    """Mean recall over the classes that have rows."""
     tally = decisions(judged)
     return mean(ratio(tally.hit, tally.true)[tally.true > 0.0])
 
@@ -33,7 +33,7 @@ def confusion_matrix(judged: Tallied) -> np.ndarray:
 
 
 def precision(judged: Tallied, average: str | None = "binary") -> Any:
-    """Share of the weight predicted to be of a class that is; 0 where nothing was.
+    """Share of the weight predicted as a class that truly belongs to it; 0 where nothing was predicted as it.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def precision(judged: Tallied, average: str | None = "binary") -> Any:
 
 
 def recall(judged: Tallied, average: str | None = "binary") -> Any:
-    """Share of the weight of a class that was predicted to be of it; 0 where it has none; as `precision`."""
+    """Share of the weight of a class that was predicted as it; 0 where the class has none; see `precision`."""
     return _rate(judged, "recall", average)
 
 
 def specificity(judged: Tallied, average: str | None = "binary") -> Any:
-    """Share of the weight that is not of a class and was not predicted to be; as `precision`, but not "samples"."""
+    """Share of the weight outside a class that was not predicted as it; see `precision`, without "samples"."""
     if average == "samples":
         raise ValueError("average='samples' is not kept for specificity; choose 'micro', 'macro', 'weighted' or None")
     return _rate(judged, "specificity", average)
@@ -59,7 +59,7 @@ def specificity(judged: Tallied, average: str | None = "binary") -> Any:
 def matthews_corrcoef(judged: Tallied) -> float:
     """Correlation of true and predicted classes, in [-1, 1] (Gorodkin 2004); 0 where either is one class alone.
 
-    ``(h W - sum t_k p_k) / sqrt((W^2 - sum t_k^2) (W^2 - sum p_k^2))``, h the weight predicted right of W in all.
+    ``(h W - sum t_k p_k) / sqrt((W^2 - sum t_k^2) (W^2 - sum p_k^2))``, h the correctly predicted weight, W all weight.
     """
     right, true, predicted, whole = _shares(judged, "matthews_corrcoef")
     spread = (whole**2 - true @ true) * (whole**2 - predicted @ predicted)
@@ -67,9 +67,9 @@ def matthews_corrcoef(judged: Tallied) -> float:
 
 
 def cohen_kappa(judged: Tallied) -> float:
-    """Cohen's kappa: ``(a - e) / (1 - e)``, a the accuracy and e that of guesses with the same shares of classes.
+    """Cohen's kappa: ``(a - e) / (1 - e)``, with accuracy a and the accuracy e of guesses with the same class shares.
 
-    NaN where all rows are of one class and predicted to be.
+    NaN where all rows belong to one class and are predicted as it.
     """
     right, true, predicted, whole = _shares(judged, "cohen_kappa")
     guessed = true @ predicted
@@ -77,7 +77,7 @@ def cohen_kappa(judged: Tallied) -> float:
 
 
 def _shares(judged: Tallied, metric: str) -> tuple[float, np.ndarray, np.ndarray, float]:
-    """Weight predicted right, by true class, by predicted class, and of all; labels of no class are one more."""
+    """Weight predicted correctly, by true class, by predicted class, and in total; unknown labels form one class."""
     check_single(judged, metric)
     tally = decisions(judged)
     unknown = judged.weight - tally.true.sum()
@@ -86,7 +86,7 @@ def _shares(judged: Tallied, metric: str) -> tuple[float, np.ndarray, np.ndarray
 
 
 def f_score(judged: Tallied, average: str | None = "binary", beta: float = 1.0) -> Any:
-    """F score, ``(1 + beta^2) hit / (beta^2 true + predicted)``; as `precision`, "samples" for beta = 1 alone."""
+    """F score, ``(1 + beta^2) hit / (beta^2 true + predicted)``; see `precision`; "samples" only for beta = 1."""
     beta = arguments.finite_number("beta", beta, minimum=0.0)
     if average == "samples" and beta != 1.0:
         raise ValueError(f"beta={beta!r}: the mean over rows is kept for beta=1 alone; choose another average")
@@ -126,7 +126,7 @@ def _rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) ->
 
 
 def hamming_loss(judged: Tallied) -> float:
-    """Share of labels, over rows, that are on where they should be off or the reverse; multi-label."""
+    """Share of wrong labels over all rows, on instead of off or the reverse; multi-label."""
     return _set_mean(judged, "hamming", "hamming_loss")
 
 
@@ -140,7 +140,7 @@ def jaccard(judged: Tallied) -> float:
 
 
 def subset_accuracy(judged: Tallied) -> float:
-    """Share of the weight whose set of labels was predicted as a whole; multi-label."""
+    """Share of the weight whose whole set of labels was predicted correctly; multi-label."""
     return _set_mean(judged, "right", "subset_accuracy")
 
 
@@ -163,13 +163,13 @@ def log_loss(judged: Tallied) -> float:
 def brier(judged: Tallied) -> float:
     """Mean over rows of the squared error of the probabilities, summed over classes; half of it for two classes.
 
-    Multi-label: the mean over labels of what each would have by itself.
+    Multi-label: the mean over labels of the score of each two-class problem.
     """
     return losses(judged).mean("brier")
 
 
 def expected_calibration_error(judged: Tallied) -> float:
-    """Mean distance between how sure the model was and how often it was right, over 15 bins of equal width.
+    """Mean distance between predicted probability and observed accuracy, over 15 bins of equal width.
 
     ``sum_b w_b / W |right_b - proba_b|`` (Guo et al. 2017), by the probability of the likeliest class of each row;
     multi-label, by the probabilities of all labels.
@@ -179,9 +179,9 @@ def expected_calibration_error(judged: Tallied) -> float:
 
 
 def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the bins that have rows: mean probability, share that was right, and share of the weight, each (m,).
+    """Mean probability, share predicted correctly and share of the weight in each non-empty bin, each (m,).
 
-    The bins are those of `expected_calibration_error`. Where the second is below the first, the model is too sure.
+    The bins are those of `expected_calibration_error`. Where the second is below the first, the model is overconfident.
     """
     share, proba, right = _curve(judged)
     some = share > 0.0
@@ -189,7 +189,7 @@ def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def _curve(judged: Tallied) -> np.ndarray:
-    """Share of the rows in each bin, and the sums over it of the probabilities and of what was right, (3, BINS)."""
+    """Share of the rows in each bin, and its sums of probabilities and of correct predictions, (3, BINS)."""
     means = kept(judged, "reliability", "reliability")
     hi, lo = means.pairs
     sums = (hi + lo)[:-1].reshape(BINS, 3).T
@@ -197,7 +197,7 @@ def _curve(judged: Tallied) -> np.ndarray:
 
 
 def mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Mean, NaN of nothing; plain where no weight is left, as in scikit-learn."""
+    """Weighted mean, unweighted where all weights are zero, as in scikit-learn; NaN for no values."""
     if not len(values):
         return np.nan
     return float(np.average(values, weights=weights if weights is not None and weights.any() else None))

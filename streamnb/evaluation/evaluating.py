@@ -1,4 +1,4 @@
-"""`evaluate`: labels, scores and probabilities judged, wherever they are kept."""
+"""`evaluate`: judges labels, scores and probabilities, wherever they are stored."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ def evaluate(
 ) -> Evaluation:
     """Judge predictions, ``evaluate(y_true, y_pred)``, or a model, ``evaluate(model, X, y)``, in one read.
 
-    Of predictions every metric is there whose input is given. All arguments may be NumPy, pandas, Dask or Zarr arrays,
-    in any mixture; Zarr is read in slices along its chunks, Dask judged block by block where the blocks are, and merged
-    in a tree.
+    Of predictions, every metric is available whose input is given. Arguments may be any mixture of NumPy, pandas, Dask
+    and Zarr arrays. Zarr is read in slices along its chunks; Dask blocks are judged where they are, and the results are
+    merged in a tree.
 
     Parameters
     ----------
     y_true : fitted model
-        Followed by rows X of any kind that it takes, such as a path, and y, which may be the name of a column of X;
-        what was saved with the model is not asked for again. What it says of them is judged; the only other argument
-        is `sample_weight`. A label that it does not know is one that it gets wrong.
+        Followed by rows X of any kind that the model takes, such as a path, and y, which may be the name of a column
+        of X. The predictions of the model are judged; the only other argument is `sample_weight`. A label that the
+        model does not know counts as a wrong prediction.
     y_true : (n_rows,) labels, or a 2-D indicator (dense or CSR) of multi-label rows
         A Zarr group may hold a categorical column in the AnnData layout, or an indicator as CSR.
     y_pred : as y_true, optional
         For accuracy, precision, recall, F score and the like; the confusion matrix up to 1000 classes.
     scores : (n_rows,) of the second of two classes, (n_rows, K) otherwise, optional
-        For ROC AUC and average precision, such as from `decision_function`. Of two classes, and of labels, these rank
-        rows by `scores`, also where `proba` is given: they keep apart rows whose probabilities are rounded to 0 or 1;
-        two columns of two classes rank by the second less the first. Of more classes `roc_auc_margin` is by scores,
-        `roc_auc` and average precision by the log-odds of `proba`, and by scores without it. The text of what is
-        returned names that which it has.
+        For ROC AUC and average precision, such as from `decision_function`. For two classes, and for multi-label rows,
+        rows are ranked by `scores` even where `proba` is given, since scores distinguish rows whose probabilities are
+        rounded to 0 or 1; two columns for two classes rank by the second minus the first. For more classes
+        `roc_auc_margin` uses scores; `roc_auc` and average precision use the log-odds of `proba`, or scores without
+        it. The printed result names the metrics that it has.
     proba : (n_rows, K), or (n_rows,) of the second of two classes, optional
         For log loss and Brier score, and ROC AUC by log-odds, as `LinearNBCV` has it.
     classes : (K,) labels, optional
-        What the columns of scores and proba stand for, in their order, whichever that is; the second of two is the
-        last listed. The labels of y_true and y_pred, sorted, unless given; these are then read once more, beforehand.
-        Multi-label: names of the labels, in the order of the columns.
+        The class of each column of scores and proba, in any order; the second of two is the one listed last. By
+        default the sorted labels of y_true and y_pred, for which these are read once more, beforehand. Multi-label:
+        names of the labels, in the order of the columns.
     sample_weight : (n_rows,), optional
 
     Returns
@@ -77,8 +77,8 @@ def evaluate(
     Raises
     ------
     ValueError, TypeError
-        Lengths or widths that do not fit, labels that are not in classes, NaN, probabilities outside [0, 1],
-        negative weights. With a model what its `score` raises, and arguments that go with predictions.
+        Lengths or widths that do not match, labels that are not in classes, NaN, probabilities outside [0, 1],
+        negative weights. With a model: the errors of its `score`, and arguments that go with predictions.
 
     Examples
     --------
@@ -117,23 +117,23 @@ def evaluate(
 
 
 def _predicts(given: Any) -> bool:
-    """Whether this is a model. Its class tells: a delayed object of Dask has any attribute."""
+    """Whether this is a model. The class is checked, since a delayed Dask object has every attribute."""
     return hasattr(given if isinstance(given, type) else type(given), "predict")
 
 
 def _check_model(model: Any, X: Any, others: dict[str, Any]) -> None:
-    """Refuse what does not go with a model."""
+    """Refuse arguments that do not go with a model."""
     if isinstance(model, type):
         raise TypeError(f"{model.__name__} is a class; give a model of it that is fitted: evaluate(model, X, y)")
     if X is None:
         raise ValueError("there are no rows to judge the model on: evaluate(model, X, y)")
     for name, given in others.items():
         if given is not None:
-            raise ValueError(f"{name} is given beside a model, which says its own; leave it out: evaluate(model, X, y)")
+            raise ValueError(f"{name} is given with a model, which has its own; leave it out: evaluate(model, X, y)")
 
 
 def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
-    """Refuse what would go with a model, and there is none."""
+    """Refuse arguments that are meant for a model."""
     if _predicts(y_pred):
         raise TypeError(f"the model comes first: evaluate(model, X, y), and here y_true={type(y_true).__name__}")
     if y is not None:
@@ -146,7 +146,7 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
 
 
 def _judged_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
-    """A model on rows whose labels are known."""
+    """The evaluation of a model on labelled rows."""
     if isinstance(model, LinearModel):
         return judged_in_full(model, model, X, y, sample_weight)
     if isinstance(model, PortableModel):
@@ -160,17 +160,17 @@ def _judged_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
 
 
 def _judged_portable(model: PortableModel, X: Any, y: Any, sample_weight: Any) -> Evaluation:
-    """A model that is a few steps, by what it says of the rows; their labels are read by themselves."""
+    """The evaluation of a portable model by its predictions; labels are read separately."""
     X, y = with_labels(X, y)
     rows = opened_for(model.encoding, X, y, sample_weight)
-    beside = list(rows.beside(BLOCK_ROWS))
-    truth, weight = (_joined([block[name] for block in beside]) for name in ("y", "sample_weight"))
-    said: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight}
-    if model.reference is None:  # which has no score
-        said["scores"] = model.decision_function(X)
+    blocks = list(rows.beside(BLOCK_ROWS))
+    truth, weight = (_joined([block[name] for block in blocks]) for name in ("y", "sample_weight"))
+    given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight}
+    if model.reference is None:  # a reference class has no score
+        given["scores"] = model.decision_function(X)
     if model.probabilities is not None:
-        said["proba"] = model.predict_proba(X)
-    return evaluate(truth, model.predict(X), **said)
+        given["proba"] = model.predict_proba(X)
+    return evaluate(truth, model.predict(X), **given)
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -187,9 +187,9 @@ def _labels(given: dict[str, Any]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Judge(PassTask):
-    """Turns blocks of what `evaluate` was given into what an `Evaluation` takes.
+    """Converts blocks of the arguments of `evaluate` into the input of an `Evaluation`.
 
-    The columns of scores that it is given are sorted by `order`, as its classes are.
+    Columns of scores are sorted by `order`, like the classes.
     """
 
     classes: np.ndarray
@@ -204,7 +204,7 @@ class _Judge(PassTask):
         return Sheet(evaluation, 8 * n_classes * 10_000)
 
     def add(self, partial: Sheet, block: Block) -> None:
-        """Add a block: for each name given, its rows."""
+        """Add a block, a dict of the rows of each argument."""
         self._add(partial.evaluations, block.first_row, block.X)
 
     def _add(self, evaluation: Evaluation, first_row: int, block: dict[str, Any]) -> None:
@@ -212,33 +212,33 @@ class _Judge(PassTask):
         n_rows = codes.shape[0]
         for name, values in block.items():
             row_checks.check_lengths(n_rows, values.shape[0], name, "y_true")
-        said: dict[str, Any] = {}
+        outputs: dict[str, Any] = {}
         if "sample_weight" in block:
-            said["weight"] = row_checks.check_weights(block["sample_weight"], first_row)
+            outputs["weight"] = row_checks.check_weights(block["sample_weight"], first_row)
         if "y_pred" in block:
-            said["predicted"] = self._codes(block["y_pred"], "y_pred", first_row)
+            outputs["predicted"] = self._codes(block["y_pred"], "y_pred", first_row)
         if "proba" in block:
             proba = self._sorted(self._proba(block["proba"], n_rows, first_row))
             with np.errstate(divide="ignore"):
-                said["log_proba"] = np.log(proba)
-            said["ranking"] = proba
+                outputs["log_proba"] = np.log(proba)
+            outputs["ranking"] = proba
         if "scores" in block:
             scores = block["scores"]
             one_column = self._two_classes and scores.ndim == 1
             scores = self._numbers("scores", scores, n_rows, 1 if one_column else len(self.classes), first_row)
             if self._two_classes and not one_column:
                 scores = _second_less_first(scores)
-            said["margin"] = self._sorted(scores)
+            outputs["margin"] = self._sorted(scores)
             both = ranked_apart(len(self.classes), self.multilabel) and "proba" in block
-            said["ranking"] = ranked_by(said["margin"], proba) if both else said["margin"]
-        evaluation.add(codes, **said)
+            outputs["ranking"] = ranked_by(outputs["margin"], proba) if both else outputs["margin"]
+        evaluation.add(codes, **outputs)
 
     @property
     def _two_classes(self) -> bool:
         return len(self.classes) == 2 and not self.multilabel
 
     def _sorted(self, scores: np.ndarray) -> np.ndarray:
-        """Columns in the order of the classes; the one column of two classes is of that listed last."""
+        """Columns in the order of the classes; a single column scores the second of two classes as listed."""
         if (self.order[1:] > self.order[:-1]).all():
             return scores
         return scores[:, self.order] if scores.shape[1] > 1 else -scores
@@ -256,10 +256,10 @@ class _Judge(PassTask):
                 "labels should be all of one kind"
             )
         codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
-        strange = np.flatnonzero(self.classes[codes] != labels)
-        if strange.size:
+        unknown = np.flatnonzero(self.classes[codes] != labels)
+        if unknown.size:
             raise ValueError(
-                f"{name} has the label {labels[strange[0]].item()!r} at row {first_row + strange[0]}, which is not in "
+                f"{name} has the label {labels[unknown[0]].item()!r} at row {first_row + unknown[0]}, which is not in "
                 f"classes; list every label that y_true and y_pred may hold"
             )
         return codes
@@ -292,14 +292,14 @@ class _Judge(PassTask):
 
 
 def _second_less_first(scores: np.ndarray) -> np.ndarray:
-    """What two scores set against each other rank by, (n, 1); 0 where both are the same infinity."""
+    """Difference of the scores of two classes, (n, 1); 0 where both are the same infinity."""
     first, second = scores[:, :1], scores[:, 1:]
     return np.subtract(second, first, out=np.zeros(second.shape), where=first != second)
 
 
 @dataclass(frozen=True)
 class _LabelsTask(PassTask):
-    """Which labels there are."""
+    """Collects the distinct labels."""
 
     title = "labels"
 
@@ -312,7 +312,7 @@ class _LabelsTask(PassTask):
 
 
 class _Labels:
-    """Distinct labels, sorted; None before the first are seen."""
+    """Distinct labels, sorted; None while there are none."""
 
     nbytes = 0
 

@@ -1,4 +1,4 @@
-"""How well a model does, from blocks of judged rows that merge."""
+"""`Evaluation`: mergeable counts of judged rows, and the metrics computed from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamnb.evaluation.tallied import Tallied, has
 
 @persistence.register
 class Evaluation(Tallied):
-    """One model judged on some rows: memory of fixed size, blocks of rows in any order, exact merging with ``+``.
+    """The evaluation of one model in fixed memory: takes blocks of rows in any order, and merges exactly with ``+``.
 
     Values follow scikit-learn's conventions and agree with its functions on the same rows. They do not depend on how
     the rows are cut into blocks or in which order these are merged: to the last bit where sums of weights are exact
@@ -20,17 +20,17 @@ class Evaluation(Tallied):
     n_classes : int
         K classes, or labels of multi-label rows.
     needs : names out of "hits", "confusion", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel"
-        What to keep, and so what can be asked for:
+        What to keep, which determines the available metrics:
 
         - "hits": accuracy, balanced accuracy, precision, recall, specificity, F score, Matthews' correlation, Cohen's
           kappa; of the order of K numbers;
         - "confusion": the same and the confusion matrix; K x K numbers;
         - "ranking": ROC AUC and curve, average precision; scores of `exact_rows` rows, later ``2 K n_bins`` numbers;
-        - "margin": the same of a ranking by raw scores, `roc_auc_margin`; without "ranking" all of that is by them;
+        - "margin": `roc_auc_margin`, from a ranking by raw scores; without "ranking" all ranking metrics use it;
         - "pairs", with "ranking": ROC AUC one-vs-one for K > 2; ``K K n_bins`` numbers;
         - "probabilities": log loss, Brier score;
         - "reliability", with "probabilities": expected calibration error, reliability curve; 45 means;
-        - "multilabel": what compares sets of labels (with "ranking", the ranking loss too); of no effect otherwise.
+        - "multilabel": metrics of label sets (with "ranking", the ranking loss too); no effect for single labels.
     multilabel : bool
         Rows have any number of labels. "hits", "confusion" and "multilabel" then mean the same.
     exact_rows : int
@@ -43,8 +43,8 @@ class Evaluation(Tallied):
 
     Notes
     -----
-    A row whose label no class has (code -1) is a wrong decision: it counts in accuracy and in the precision of the
-    class it was given. It has no place in the confusion matrix, in rankings and in losses.
+    A row with an unknown label (code -1) is a wrong decision: it counts in accuracy and in the precision of its
+    predicted class. It is left out of the confusion matrix, of rankings and of losses.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Evaluation(Tallied):
     roc_curve = ranking_metrics.roc_curve
 
     def summary(self) -> dict[str, float]:
-        """The metrics that are shown, by name."""
+        """The metrics of the printed form, by name."""
         return {name: float(value) for name, value, _ in self._shown()}
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class Evaluation(Tallied):
         return f"Evaluation of {self.n_rows:,} rows (weight {self.weight:,.6g}), {self.n_classes:,} {kind}"
 
     def _shown(self) -> list[tuple[str, float, str]]:
-        """Names and values of the metrics there are, and within what they are known."""
+        """Names, values and error bounds of the available metrics."""
         shown: list[tuple[str, float, float]] = []
         if has(self, "decisions"):
             shown += [("accuracy", self.accuracy(), 0.0), ("f_score (macro)", self.f_score("macro"), 0.0)]

@@ -1,4 +1,4 @@
-"""All models of a grid judged on the same rows at once: what an `Evaluation` keeps of each, in tables of all."""
+"""Evaluates all models of a grid on the same rows at once."""
 
 from copy import copy
 from functools import partial
@@ -14,17 +14,17 @@ from streamnb.kernels import judge
 from streamnb.problem.schemes import Scheme
 from streamnb.stats.row_means import RowMeans
 
-CACHED_MARGINS = 1 << 16  # turned round at once
+CACHED_MARGINS = 1 << 16  # transposed at once
 
 
 @persistence.register
 class GridEvaluation:
-    """G models judged on some rows of one label each; merges with ``+`` as `Evaluation` does.
+    """Evaluates G models on rows with one label each; merges with ``+`` as `Evaluation` does.
 
     Parameters
     ----------
     new : callable
-        Gives an empty `Evaluation`.
+        Returns an empty `Evaluation`.
     n_points : int
         G.
     """
@@ -41,7 +41,7 @@ class GridEvaluation:
         self._losses = [RowMeans(LOSSES) for _ in range(n_points)] if "probabilities" in needs else []
 
     def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
-        """Add rows with the decisions of the models (n, G), and room behind these; without weights each counts once."""
+        """Add rows with the decisions of the models (n, G), possibly padded; without weights each row counts once."""
         assert self._decisions is not None
         if weight is None and self._decisions.without_table:
             self.n_rows += len(labels)
@@ -49,17 +49,17 @@ class GridEvaluation:
             self._decisions.add_each_once(labels, decided)
         else:
             weight = np.ones(len(labels)) if weight is None else weight
-            self._saw(weight)
+            self._count_rows(weight)
             self._decisions.add(labels, weight, decided)
 
-    def _saw(self, weight: np.ndarray) -> None:
+    def _count_rows(self, weight: np.ndarray) -> None:
         self.n_rows += len(weight)
         self._total.add([], weight)
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows with their margins (n, R, G), and room behind these."""
+        """Add rows with their margins (n, R, G), possibly padded."""
         n = len(margins)
-        self._saw(weight)
+        self._count_rows(weight)
         if self._decisions is not None:
             self._decisions.add(labels, weight, scheme.decide(margins))
         for ranking, ranked_by in ((self._ranking, scheme.ranking), (self._margin, partial(raw_scores, scheme))):
@@ -76,7 +76,7 @@ class GridEvaluation:
             losses.add(losses_of(known), known.weight)
 
     def _scores(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
-        """What the models rank rows by, (n, columns, G)."""
+        """The scores by which each model ranks rows, (n, columns, G)."""
         step = max(CACHED_MARGINS // margins[0].size, 1)
         parts = []
         for first in range(0, len(margins), step):
@@ -125,8 +125,8 @@ class GridEvaluation:
     def _from_state(cls, state: dict[str, Any]) -> Self:
         empty, n_points = state["empty"], arguments.whole_number("n_points", state["n_points"])
         if not isinstance(empty, Evaluation) or len(state["losses"]) != n_points * ("probabilities" in empty.needs):
-            raise ValueError("a grid of evaluations should say what each is like, and have the losses of each")
-        if state["decisions"] is not None:  # before tables are made that are larger than the file
+            raise ValueError("a grid of evaluations should have an empty evaluation and the losses of each model")
+        if state["decisions"] is not None:  # checked before tables larger than the file are allocated
             persistence.array("predicted", state["decisions"]["_predicted"], ["f8"], (n_points, empty.n_classes))
         grid = cls(lambda: empty, n_points)
         grid.n_rows = arguments.whole_number("n_rows", state["n_rows"])
@@ -142,23 +142,23 @@ class GridEvaluation:
         return grid
 
     def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray, None]:
-        """Accuracy of all models (G,), and the recall of each class (G, K), NaN of those without rows; both exact."""
+        """Accuracy of all models (G,), and recall of each class (G, K), NaN for classes without rows; both exact."""
         assert self._decisions is not None
         return *self._decisions.rates(), None
 
 
 @persistence.register
 class EachEvaluation:
-    """The same, model by model: for rows of many labels, and for pairs of classes."""
+    """Evaluates models one by one: for multi-label rows, and for pairs of classes."""
 
     def __init__(self, new: Any, n_points: int):
         self._each = [new() for _ in range(n_points)]
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
-        """Add rows with their margins (n, R, G), and room behind these."""
-        asked = {
-            name: answer
-            for name, answer, needs in (
+        """Add rows with their margins (n, R, G), possibly padded."""
+        needed = {
+            name: function
+            for name, function, needs in (
                 ("predicted", scheme.decide, {"hits", "confusion", "multilabel"}),
                 ("ranking", scheme.ranking, {"ranking"}),
                 ("margin", partial(raw_scores, scheme), {"margin"}),
@@ -167,8 +167,8 @@ class EachEvaluation:
             if needs & self._each[0].needs
         }
         for point, evaluation in enumerate(self._each):
-            here = np.ascontiguousarray(margins[:, :, point])
-            evaluation.add(labels, weight, **{name: answer(here) for name, answer in asked.items()})
+            own = np.ascontiguousarray(margins[:, :, point])
+            evaluation.add(labels, weight, **{name: function(own) for name, function in needed.items()})
 
     def __add__(self, other: "EachEvaluation") -> "EachEvaluation":
         total = copy(self)
@@ -187,8 +187,8 @@ class EachEvaluation:
         each = state["each"]
         if not persistence.is_a(list[Evaluation], each):
             raise ValueError("a grid of evaluations should be a list of them")
-        left = iter(each)
-        return cls(lambda: next(left), len(each))
+        remaining = iter(each)
+        return cls(lambda: next(remaining), len(each))
 
 
 class GridDecisions:
@@ -201,7 +201,7 @@ class GridDecisions:
         self._right = RowMeans(map(str, range(n_points)))
 
     def add(self, labels: np.ndarray, weight: np.ndarray, decided: np.ndarray) -> None:
-        """Add rows of a label each, with what the models decide, (n, G)."""
+        """Add rows with one label each and the decisions of the models, (n, G)."""
         self._true += np.bincount(labels, weights=weight, minlength=len(self._true))
         judge.count_decisions(labels, weight, decided, self._hit, self._predicted, self._table, *self._right.pairs)
 
@@ -210,11 +210,11 @@ class GridDecisions:
         return len(self._table) == 0
 
     def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
-        """The same without weights and table."""
+        """Add unweighted rows where no confusion matrix is kept."""
         hit, predicted = np.zeros((2, *self._hit.T.shape), np.int32)
         judge.count_rows(labels, decided, hit, predicted)
         sums, _ = self._right.pairs
-        sums += np.append(hit.sum(axis=0), len(labels))  # whole numbers, of which nothing is lost
+        sums += np.append(hit.sum(axis=0), len(labels))  # whole numbers: the sum is exact
         self._true += np.bincount(labels, minlength=len(self._true))
         self._hit += hit.T
         self._predicted += predicted.T
@@ -229,20 +229,20 @@ class GridDecisions:
         return {name: part._to_state() if isinstance(part, RowMeans) else part for name, part in vars(self).items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what `_to_state` gave, in place of nothing."""
+        """Fill an empty object from the state that `_to_state` returned."""
         for name, part in vars(self).items():
             if isinstance(part, RowMeans):
                 part.restore(state[name])
             else:
-                part[...] = persistence.array(name, state[name], ["f8"], part.shape)  # which lies as kernels want it
+                part[...] = persistence.array(name, state[name], ["f8"], part.shape)  # in the layout for kernels
 
     def rates(self) -> tuple[np.ndarray, np.ndarray]:
-        """The share of the weight that was decided right (G,), and that of each class (G, K); NaN without weight."""
+        """The share of the weight decided correctly (G,), and the same of each class (G, K); NaN without weight."""
         right, lost = self._right.pairs
         return ratio(right[:-1] + lost[:-1], np.array(self._right.weight), np.nan), ratio(self._hit, self._true, np.nan)
 
     def of_point(self, point: int) -> Decisions:
-        """Those of one model."""
+        """The decisions of one model."""
         table = self._table[point] if len(self._table) else None
         return Decisions.of(
             self._hit[point], self._true, self._predicted[point], table, self._right.one(point, *Decisions.names)

@@ -1,4 +1,4 @@
-"""One fitted model on rows of any kind."""
+"""Evaluates one fitted model on rows of any kind."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -20,43 +20,43 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.stats.matching import merged_classes, positions
 
-_MANY_CLASSES = 1000  # beyond, no confusion matrix
-_MANY_PAIRS = 20  # beyond, no one-vs-one
-_SOFTMAX = 1e-6
-_SAYS = {"y_pred": "predict", "scores": "decision_function", "proba": "predict_proba"}  # what a model says, and how
+_MANY_CLASSES = 1000  # no confusion matrix beyond
+_MANY_PAIRS = 20  # no one-vs-one beyond
+_SOFTMAX = 1e-6  # tolerance of probabilities that are the softmax of the scores
+_METHODS = {"y_pred": "predict", "scores": "decision_function", "proba": "predict_proba"}
 
 
 def needs_of(given: Collection[str], n_classes: int, multilabel: bool) -> frozenset[str]:
-    """What an `Evaluation` keeps of y_pred, scores and proba, as far as they are given."""
-    set_apart, needs = ranked_apart(n_classes, multilabel), set()
+    """The needs of an `Evaluation` of whichever of y_pred, scores and proba are given."""
+    separate, needs = ranked_apart(n_classes, multilabel), set()
     if "y_pred" in given:
         needs |= {"multilabel" if multilabel else "confusion" if n_classes <= _MANY_CLASSES else "hits"}
     if "scores" in given or "proba" in given:
         needs |= {"pairs"} if n_classes <= _MANY_PAIRS else set()
-        needs |= {"ranking"} if "proba" in given or not set_apart else set()
-        needs |= {"margin"} if "scores" in given and set_apart else set()
+        needs |= {"ranking"} if "proba" in given or not separate else set()
+        needs |= {"margin"} if "scores" in given and separate else set()
     if "proba" in given:
         needs |= {"probabilities", "reliability"}
     return frozenset(needs)
 
 
 def ranked_apart(n_classes: int, multilabel: bool) -> bool:
-    """Whether rows are ranked in another way by the score of a class than by its probability."""
+    """Whether the score of a class ranks rows differently from its probability."""
     return n_classes > 2 and not multilabel
 
 
 def ranked_by(scores: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """ln P / (1 - P) of each class: from scores that the probabilities are the softmax of, where nothing is rounded."""
+    """ln P / (1 - P) of each class: from scores where their softmax is `proba`, which avoids rounding."""
     exact = (np.abs(softmax(scores, axis=1) - proba) <= _SOFTMAX).all(axis=1, keepdims=True)
     return np.where(exact, log_odds(scores), logit(proba))
 
 
 @dataclass(eq=False)
 class Sheet:
-    """What is known of each model: evaluations[candidate][split], each of a grid, or one alone; sheets merge.
+    """Evaluations of each model, evaluations[candidate][split], each of a grid, or a single one; sheets merge.
 
-    `rows` (n_splits, K) counts the rows of each class in each split, to be compared with those of the first scan.
-    `sample` is what else is kept of some rows.
+    `rows` (n_splits, K) counts the rows of each class in each split, for comparison with the first scan.
+    `sample` holds a sample of the rows.
     """
 
     evaluations: Any
@@ -73,7 +73,7 @@ class Sheet:
         return self
 
     def arrays(self) -> dict[str, Any]:
-        """All of it by name."""
+        """All parts by name."""
         return vars(self)
 
     def __add__(self, other: "Sheet") -> "Sheet":
@@ -87,7 +87,7 @@ def _added(a: Any, b: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class JudgingTask(PassTask):
-    """One fitted model on rows that it need not have seen."""
+    """Evaluates one fitted model on rows."""
 
     model: LinearModel
     needs: frozenset[str]
@@ -99,46 +99,46 @@ class JudgingTask(PassTask):
         return Sheet(evaluation, 8 * len(classes) * 10_000)
 
     def add(self, partial: Sheet, block: Block) -> None:
-        """Judge one block of rows; a label that the model does not know is one it gets wrong."""
+        """Judge one block of rows; a label that the model does not know counts as a wrong prediction."""
         y, model = label_checks.check_y(block.y), self.model
         check_kind(model, y)
         codes = self._codes(y)
         for some, margins in model.few_margins(*checked(block)):
             weight = None if block.weight is None else block.weight[some]
-            partial.evaluations.add(codes[some], weight, **self._said(margins))
+            partial.evaluations.add(codes[some], weight, **self._outputs(margins))
 
-    def _said(self, margins: np.ndarray) -> dict[str, Any]:
-        """What the model says of rows with these margins, as far as it is needed."""
-        said: dict[str, Any] = {}
+    def _outputs(self, margins: np.ndarray) -> dict[str, Any]:
+        """The outputs of the model for rows with these margins, as far as they are needed."""
+        outputs: dict[str, Any] = {}
         if "ranking" in self.needs:
-            said["ranking"] = self.model.scheme.ranking(margins)
+            outputs["ranking"] = self.model.scheme.ranking(margins)
         if "margin" in self.needs:
-            said["margin"] = raw_scores(self.model.scheme, margins)
+            outputs["margin"] = raw_scores(self.model.scheme, margins)
         if "probabilities" in self.needs:
-            said["log_proba"] = self.model.scheme.log_proba(margins)
+            outputs["log_proba"] = self.model.scheme.log_proba(margins)
         if {"ranking", "margin", "probabilities"} <= self.needs:
-            said["ranking"] = ranked_by(said["margin"], np.exp(said["log_proba"]))
+            outputs["ranking"] = ranked_by(outputs["margin"], np.exp(outputs["log_proba"]))
         if self.needs & {"hits", "confusion", "multilabel"}:
-            said["predicted"] = self.model.decided(margins)
-            if not self.model.scheme.multilabel and (said["predicted"] < 0).any():
+            outputs["predicted"] = self.model.decided(margins)
+            if not self.model.scheme.multilabel and (outputs["predicted"] < 0).any():
                 raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")
-        return said
+        return outputs
 
     def _codes(self, y: Any) -> Any:
         if y.ndim == 2:
             return y
-        merged_classes(self.model.classes_, y[:1])  # labels of another kind are no strangers but a mistake
+        merged_classes(self.model.classes_, y[:1])  # refuses labels of another kind
         return positions(self.model.classes_, y)
 
 
-def judged_in_full(of: Any, model: LinearModel, X: Any, y: Any, sample_weight: Any) -> Evaluation:
-    """Every metric of what is said of rows of any kind by `of`, which goes by that model."""
-    given = [name for name, method in _SAYS.items() if hasattr(of, method)]
+def judged_in_full(estimator: Any, model: LinearModel, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+    """Evaluate `estimator`, which predicts by `model`, with every metric that its methods allow."""
+    given = [name for name, method in _METHODS.items() if hasattr(estimator, method)]
     return judged(model, X, y, sample_weight, needs_of(given, len(model.classes_), model.scheme.multilabel))
 
 
 def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str]) -> Evaluation:
-    """What a model makes of rows of any kind, by the needs of an `Evaluation`; arguments as those of `scan`."""
+    """Evaluate a model on rows of any kind with the given needs; the other arguments are those of `scan`."""
     needs = frozenset(needs)
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")

@@ -1,4 +1,4 @@
-"""What is read off scores in their order: how much of a class, and of others, each score and those above it have."""
+"""Cumulative weights of a class and of the others along sorted scores."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ class Levels:
     own, rest : (m,)
         Weight of the rows of the class, and of the others, at each level; one of the two is positive.
     thresholds : (m,)
-        The score from which on a row is at this level or above.
+        The lowest score of the rows at this level or above.
     blurred : (m,) bool
-        Levels that may hold different scores.
+        Whether the level may hold different scores.
     """
 
     own: np.ndarray
@@ -32,11 +32,11 @@ class Levels:
         return bool(self.own.any() and self.rest.any())
 
     def auc(self) -> float:
-        """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
+        """Area under the ROC curve: probability that a row of the class scores above another, ties counted half."""
         return float(areas(self.own[::-1], self.rest[::-1])[0])
 
     def auc_error(self) -> float:
-        """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
+        """Bound on the error of `auc`: pairs that share a bin are each off by at most a half.
 
         ``1/2 sum_b own_b rest_b / (own rest)`` over the bins b that may hold different scores.
         """
@@ -74,7 +74,7 @@ class Levels:
         """False and true positive rates from (0, 0) on, and thresholds from infinity on; NaN rates where undefined."""
         false, true, thresholds = np.cumsum(self.rest), np.cumsum(self.own), self.thresholds
         if drop_intermediate and len(true) > 2:
-            corner = np.ones(len(true), bool)  # points on a straight line say nothing
+            corner = np.ones(len(true), bool)  # points on a straight line are redundant
             corner[1:-1] = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
             false, true, thresholds = false[corner], true[corner], thresholds[corner]
         false, true = (np.append(0.0, x / x[-1]) if x.any() else np.full(len(x) + 1, np.nan) for x in (false, true))
@@ -82,7 +82,7 @@ class Levels:
 
 
 def areas(own: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """`auc` of weights by rising score, and `auc_error` where these are of bins, the outermost of one score each."""
+    """`auc` of weights by rising score, and `auc_error` where they are bins whose outermost two hold one score each."""
     found = np.empty((2, 1))
     ranks.areas(np.column_stack([rest, own])[None], found)
     return found[:, 0]

@@ -1,4 +1,4 @@
-"""The order of scores by models of which each has the features of the one before it, and some more."""
+"""Ranks rows by nested models, each of which adds features to the one before it."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ from streamnb.kernels.lanes import LANES
 
 
 class Steps(NamedTuple):
-    """Scores of rows by G models, where they change: from a model on, row rows[t] has scores[t].
+    """Changes of the scores of rows over G models: row rows[t] has scores[t] from a model on.
 
-    Those of model g end at ends[g], and begin where those of the model before it end; those of model 0 are all rows.
+    The steps of model g end at ends[g] and begin where those of the previous model end; model 0 has one for every row.
     """
 
     ends: np.ndarray
@@ -23,7 +23,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, scores: np.ndarray) -> "Steps":
-        """Of all scores (n, G)."""
+        """The steps of all scores (n, G), without leaving out unchanged ones."""
         n_rows, n_points = scores.shape
         rows = np.tile(np.arange(n_rows, dtype=np.int32), n_points)
         return cls(n_rows * np.arange(1, n_points + 1), rows, scores.T.flatten())
@@ -38,9 +38,9 @@ class Steps(NamedTuple):
 
 
 class NestedRanking(Ranking):
-    """One column of scores of each of G nested models, as a `Ranking` of one label.
+    """One column of scores for each of G nested models, as a `Ranking` of one label.
 
-    Their histograms have one grid of bins, so that a row which a model adds nothing to stays where it is.
+    The histograms share one grid of bins, so that a row whose score a model leaves unchanged stays in its bin.
     """
 
     def __init__(self, *, exact_rows: int, n_bins: int, n_models: int):
@@ -56,22 +56,23 @@ class NestedRanking(Ranking):
             self.add(scores[:, None], labels, weight)
             return
         self.n_rows += len(weight)
-        self._make_room(histogram, steps.scores)
+        self._widen(histogram, steps.scores)
         shift, first = histogram.shift[0], histogram.first[0]
         n_used = int(histogram.high[0] >> shift) - first + 1 if histogram.low[0] <= histogram.high[0] else 0
         bins, close = np.empty((2, len(weight)), np.int32), np.zeros(2 * (n_used + 2), np.int32)
         nested.count(*steps, labels[:, 0], whole, shift, first, bins, close, histogram.table)
 
     def _fill(self, histogram: Histogram, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
-        self._make_room(histogram, scores[:, :, : self._n_models])
+        self._widen(histogram, scores[:, :, : self._n_models])
         super()._fill(histogram, scores, groups, weight)
 
-    def _make_room(self, histogram: Histogram, scores: np.ndarray) -> None:
+    def _widen(self, histogram: Histogram, scores: np.ndarray) -> None:
+        """Widen the shared bins to cover these scores."""
         flat = np.ascontiguousarray(scores).reshape(-1)
         whole, low, high = len(flat) - len(flat) % LANES, np.empty((2, LANES)), np.empty((2, LANES))
         rest = np.resize(flat[whole:], (int(whole < len(flat)), LANES))
         parts = flat[:whole].reshape(-1, LANES), rest
         for part, least, most in zip(parts, low, high, strict=True):
             if ranks.extremes(part, least, most):
-                row_checks.check_scores(flat, len(flat), 1)  # which says where
+                row_checks.check_scores(flat, len(flat), 1)  # reports where a NaN is
         histogram.widen(np.full(self._n_models, low.min()), np.full(self._n_models, high.max()))

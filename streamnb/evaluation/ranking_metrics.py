@@ -1,4 +1,4 @@
-"""Metrics of rankings: functions of judged rows, the methods of an `Evaluation`."""
+"""Ranking metrics, the methods of an `Evaluation`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ AVERAGES = "macro", "weighted", "micro", None
 
 
 def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "ovr") -> Any:
-    """Area under the ROC curve: for two classes that of class 1, else one class against the rest, or pairs.
+    """Area under the ROC curve: of class 1 for two classes, otherwise one class against the rest, or pairs.
 
-    Rows are ranked by the log-odds of the class, ln P / (1 - P), as probabilities are; where an evaluation was given
-    raw scores alone, by these (`roc_auc_margin`).
+    Rows are ranked by the log-odds of the class, ln P / (1 - P), in the order of its probability; by raw scores
+    (`roc_auc_margin`) where an evaluation was given these alone.
 
     Parameters
     ----------
     average : "macro", "weighted", "micro" or None
-        Mean over the classes that have rows and are not all rows, plain or by their weight; NaN if none is such.
+        Mean, plain or weighted, over the classes that have some but not all rows; NaN if there is none.
         "micro": every row with every class in one ranking. None: each class, (K,), NaN where undefined.
     multi_class : "ovr" or "ovo"
         "ovo": mean over pairs of classes that have rows of the two areas of the pair, by the scores of the one and
@@ -44,17 +44,17 @@ def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "
 
 
 def roc_auc_margin(judged: Tallied, average: str | None = "macro") -> Any:
-    """The same, each class against the rest, with rows ranked by the raw score of the class (`decision_function`).
+    """ROC AUC of each class against the rest, rows ranked by the raw score of the class (`decision_function`).
 
-    For two classes, and for labels, that is `roc_auc`. Of more classes a raw score is not set against those of the
-    others, so that the two may differ by several hundredths either way.
+    For two classes, and for labels, this is `roc_auc`. For more classes a raw score is not compared with those of the
+    other classes, so the two metrics may differ by several hundredths either way.
     """
     arguments.one_of("average", average, AVERAGES)
     return _auc(judged, ranking_by_margin(judged), average)
 
 
 def average_precision(judged: Tallied, average: str | None = "macro") -> Any:
-    """Average precision; for two classes that of class 1; average as in `roc_auc`."""
+    """Average precision, of class 1 for two classes; `average` as in `roc_auc`."""
     arguments.one_of("average", average, AVERAGES)
     ranked = ranking(judged)
     if average == "micro":
@@ -113,7 +113,7 @@ def _levels(judged: Tallied) -> Iterable[Levels]:
 
 
 def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:
-    """Each pair of classes with rows: one against two by the scores of one, two against one by those of two."""
+    """For each pair of classes with rows, the first against the second by its scores, and the reverse."""
     check_single(judged, "multi_class='ovo'")
     ranked = ranking(judged, "pairs")
     for one, two in combinations(range(judged.n_classes), 2):

@@ -1,4 +1,4 @@
-"""Classes or labels judged against a reference: whose rows stand above whose, those of others skipped."""
+"""Evaluates classes or labels against a reference; rows of other classes are skipped."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -15,13 +15,13 @@ from streamnb.evaluation.score_order import Ranking
 from streamnb.problem.schemes import Scheme, TwoClasses
 from streamnb.rows.chunk import Chunk, SparseRows
 
-OWN, REFERENCE = 1, 0  # what a row is to a class
+OWN, REFERENCE = 1, 0  # the side of a row in the comparison of a class with its reference
 
 
-class AskedRows(NamedTuple):
-    """The rows that a row of weights is asked about, (n,) numbers each: those of its class and those of the reference.
+class ComparedRows(NamedTuple):
+    """The rows that a row of weights compares, as (n,) row numbers: those of its class and those of the reference.
 
-    Rows of weights that are asked about the same rows of the reference have the same array of them.
+    Rows of weights with the same rows of the reference share one array of them.
     """
 
     row: int
@@ -34,21 +34,21 @@ class AskedRows(NamedTuple):
 
     @property
     def sides(self) -> np.ndarray:
-        """What each of `rows` is, (n, 1)."""
+        """The side of each of `rows`, (n, 1)."""
         return np.repeat(np.array([[REFERENCE], [OWN]], np.uint8), [len(self.reference), len(self.own)], axis=0)
 
 
 @dataclass(eq=False)
 class JudgedRows:
-    """Rows of a block with labels (n,) or an indicator (n, K) and weights, which models of several grids judge.
+    """Rows of a block with labels (n,) or an indicator (n, K) and weights, judged by models of several grids.
 
-    What is asked of them, and how they lie, is found once.
+    Their comparisons and their layout in memory are computed once.
     """
 
     rows: np.ndarray
     labels: Any
     weight: np.ndarray | None
-    _asked: list[AskedRows] | None = None
+    _compared: list[ComparedRows] | None = None
     _together: tuple[Chunk, SparseRows] | None = None
 
     @property
@@ -56,40 +56,40 @@ class JudgedRows:
         return np.ones(len(self.rows)) if self.weight is None else self.weight
 
     def together(self, chunk: Chunk) -> SparseRows:
-        """These rows of a prepared block, one after the other."""
+        """These rows of a prepared block, contiguous in memory."""
         if self._together is None or self._together[0] is not chunk:
             self._together = chunk, chunk.together(self.rows)
         return self._together[1]
 
-    def asked(self, evaluation: "ReferenceEvaluation") -> list[AskedRows]:
-        """As the evaluation says, which is like all others that judge these rows."""
-        if self._asked is None:
-            self._asked = list(evaluation.asked(self.labels, self.weights))
-        return self._asked
+    def compared(self, evaluation: "ReferenceEvaluation") -> list[ComparedRows]:
+        """The rows that each row of weights compares: the same for every evaluation that judges these rows."""
+        if self._compared is None:
+            self._compared = list(evaluation.compared(self.labels, self.weights))
+        return self._compared
 
 
 @persistence.register
 class ReferenceEvaluation:
-    """G models judged on some rows; merges with ``+`` as `Evaluation` does.
+    """Evaluates G models against a reference; merges with ``+`` as `Evaluation` does.
 
-    A row of weights sets a class or label u against the reference r. Its margins rank the rows of u above those of r,
-    or should; rows of neither, and of both, are not asked. (Section 7 of Shishkova 2016 judges so.)
+    A row of weights compares a class or label u with the reference r. Its margins should rank the rows of u above those
+    of r; rows of neither, or of both, are skipped (section 7 of Shishkova 2016).
 
     Parameters
     ----------
     own : (R,) int
         Number of the class u of each row of weights.
     against : (R,) or (1,) int
-        That of its reference r, or of the one for all; rows without any label have the number after the last class.
+        Number of its reference r, or of the common one; rows without labels have the number after the last class.
     either : bool
-        True of two classes: turned round, they have the same pairs.
+        True for two classes, which have the same pairs in either direction.
     classes : (K,) labels
     n_points : int
         G.
     exact_rows, n_bins : int
-        As for `Evaluation`, of the rows of each pair of groups.
+        As for `Evaluation`, for the rows of each pair of groups.
     nested : bool
-        Each model has the features of the one before it with the same weights: rows come with `Steps` of scores.
+        Each model adds features to the one before it, with the same weights: rows are given by `Steps` of scores.
     """
 
     def __init__(
@@ -117,21 +117,21 @@ class ReferenceEvaluation:
     def of(
         cls, scheme: Scheme, classes: np.ndarray, n_points: int, exact_rows: int, n_bins: int, nested: bool = False
     ) -> Self:
-        """Of a scheme with a reference, or of two classes."""
+        """The empty evaluation for a scheme with a reference, or for two classes."""
         own, against = (np.asarray(group, np.int64) for group in scheme.groups(slice(None)))
         return cls(own, against, isinstance(scheme, TwoClasses), classes, n_points, exact_rows, n_bins, nested)
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
-        """Add rows with their margins (n, R, G), and room behind these; labels (n,) or an indicator (n, K)."""
-        for one in self.asked(labels, weight):
+        """Add rows with their margins (n, R, G), possibly padded; labels (n,) or an indicator (n, K)."""
+        for one in self.compared(labels, weight):
             rows = one.rows
             self.add_row(one.row, margins[rows, one.row], one.sides, weight[rows])
 
-    def asked(self, labels: Any, weight: np.ndarray) -> Iterator[AskedRows]:
-        """For each row of weights the rows of its two groups that have any weight, none of both."""
+    def compared(self, labels: Any, weight: np.ndarray) -> Iterator[ComparedRows]:
+        """For each row of weights, the rows with positive weight that are in exactly one of its two groups."""
         if sp.issparse(labels):
             bears = labels.toarray().astype(bool)
-            bears = np.vstack([bears.T, ~bears.any(axis=1)])  # the rows without any label have the last number
+            bears = np.vstack([bears.T, ~bears.any(axis=1)])  # rows without labels have the last number
         else:
             bears = labels == np.arange(len(self.classes))[:, None]
         bears[:, weight == 0.0] = False
@@ -141,10 +141,10 @@ class ReferenceEvaluation:
             if bears[r][own].any():
                 own, reference = own[~bears[r][own]], reference[~bears[u][reference]]
             if len(own) or len(reference):
-                yield AskedRows(row, own, reference)
+                yield ComparedRows(row, own, reference)
 
     def add_row(self, row: int, scores: "np.ndarray | Steps", sides: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows that a row of weights is asked about; scores (n, G), and room behind these, or steps of nested."""
+        """Add rows that a row of weights compares; scores (n, G), possibly padded, or the steps of nested models."""
         ranking = self._rankings[row]
         if isinstance(scores, Steps):
             ranking.add_steps(scores, sides, weight)
@@ -159,11 +159,11 @@ class ReferenceEvaluation:
         return total
 
     def of_point(self, point: int) -> "ReferenceEvaluation":
-        """Those of one model."""
+        """The evaluation of one model."""
         return self.of_points(point, point + 1)
 
     def of_points(self, first: int, stop: int) -> "ReferenceEvaluation":
-        """Those of models that follow each other."""
+        """The evaluation of neighbouring models."""
         some = copy(self)
         some.__dict__.pop("_found", None)
         some._sizes, some._nested = self._sizes | {"n_models": stop - first}, False
@@ -171,12 +171,12 @@ class ReferenceEvaluation:
         return some
 
     def ranking(self, row: int) -> Ranking:
-        """The order of the scores by a row of weights."""
+        """The ranking by a row of weights."""
         return self._rankings[row]
 
     @cached_property
     def _found(self) -> np.ndarray:
-        """Areas and bounds on their errors, (2, R, G)."""
+        """Areas and error bounds, (2, R, G)."""
         found = np.stack([ranking.areas() for ranking in self._rankings], axis=1)
         if all(ranking.is_exact for ranking in self._rankings):
             found[1] = 0.0
@@ -196,8 +196,8 @@ class ReferenceEvaluation:
     def roc_auc(self, average: str | None = "macro") -> Any:
         """Probability that a row of u has a higher margin than one of r, ties counted half, of the first model.
 
-        The mean over the classes that have both; ``average=None``: each class, (K,), NaN where undefined and for the
-        reference. Of two classes both have the one there is.
+        Mean over the classes that have both kinds of rows; ``average=None``: each class, (K,), NaN where undefined and
+        for the reference. Two classes share one value.
         """
         means, of_classes, _ = self.of_all()
         return means[0] if average is not None else of_classes[0]

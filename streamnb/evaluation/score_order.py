@@ -1,4 +1,4 @@
-"""Scores in their order, kept one by one or in mergeable histograms, and what is read off that order."""
+"""Sorted scores, kept one by one or in mergeable histograms, and the metrics computed from them."""
 
 from copy import copy
 from functools import reduce
@@ -12,26 +12,26 @@ from streamnb.evaluation.levels import Levels, areas, exact_levels
 from streamnb.kernels import ranks
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
-CACHED_SCORES = 1 << 20  # counted at once, some columns after the others
-MOST = 1 << 31  # that weights may come to where they are counted as whole numbers
-MODELS_AT_ONCE = 32  # whose histograms stay in the cache
+CACHED_SCORES = 1 << 20  # counted at once, a few columns at a time
+MOST = 1 << 31  # largest sum of weights that are counted as whole numbers
+MODELS_AT_ONCE = 32  # their histograms stay in the cache
 
 
 class Histogram:
-    """Weights of groups of rows in bins of score, a grid for each column of scores.
+    """Weights of groups of rows by bins of the score, with a grid of bins for each column of scores.
 
-    Bins are 2^s keys wide (see `kernels.ranks`) and begin at multiples of that, with the smallest s for which the
-    finite scores so far lie in `n_bins` of them. Narrower bins merge into wider ones without remainder, so a histogram
-    is a function of the rows alone, whatever the order and the blocks they came in. Infinities have bins of their own.
+    Bins are 2^s keys wide (see `kernels.ranks`) and begin at multiples of that, with the smallest s for which all
+    finite scores so far lie in `n_bins` bins. Narrower bins merge exactly into wider ones, so a histogram depends only
+    on the rows, not on their order or blocks. Infinities have bins of their own.
     """
 
     def __init__(self, n_columns: int, n_groups: int, n_bins: int):
         self.n_bins = n_bins
-        self.low = np.full(n_columns, _keys(np.inf))  # keys of the least and the largest finite score: none yet
+        self.low = np.full(n_columns, _keys(np.inf))  # keys of the smallest and the largest finite score: none yet
         self.high = np.full(n_columns, _keys(-np.inf))
         self.shift = np.zeros(n_columns, np.int64)
-        self.table = memory.zeros(n_columns, n_bins + 2, n_groups, dtype=np.int32)  # float64 where that is too small
-        self._counted = 0.0  # weight, while it is whole
+        self.table = memory.zeros(n_columns, n_bins + 2, n_groups, dtype=np.int32)  # float64 once int32 is too small
+        self._counted = 0.0  # total weight, while weights are whole numbers
 
     @property
     def first(self) -> np.ndarray:
@@ -39,19 +39,19 @@ class Histogram:
         return np.where(self.low <= self.high, self.low >> self.shift, 0)
 
     def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
-        """Count rows: scores (n, m, room) without NaN, of m columns of each model, and room behind the models.
+        """Count rows with scores (n, m, models or more) without NaN, m columns for each model.
 
         Weight is (n,), groups are (n, m).
         """
         n_rows, m, width = scores.shape
-        weight, room = self.weights(weight), self.room(m, width)
+        weight, buffers = self.weights(weight), self.buffers(m, width)
         step = max(CACHED_SCORES // (m * width), 1)
         for start in range(0, n_rows, step):
             some = slice(start, start + step)
-            ranks.count_scores(scores[some], groups[some], weight[some], self.bounds, self.table, room)
+            ranks.count_scores(scores[some], groups[some], weight[some], self.bounds, self.table, buffers)
 
     def weights(self, weight: np.ndarray) -> np.ndarray:
-        """The same as the table takes them, in whole numbers while there is room for their sum."""
+        """The weights in the dtype of the table: int32 while weights are whole numbers with a small enough sum."""
         if self.table.dtype == np.int32:
             self._counted += weight.sum()
             if self._counted < MOST and ((whole := weight.astype(np.int32)) == weight).all():
@@ -61,11 +61,11 @@ class Histogram:
 
     @property
     def bounds(self) -> tuple[np.ndarray, ...]:
-        """As the kernels have them, which make bins wider."""
+        """The arguments by which kernels widen the bins, in place."""
         return self.low, self.high, self.shift
 
-    def room(self, m: int, width: int) -> tuple[np.ndarray, ...]:
-        """What `kernels.ranks` needs to count rows of scores (m, width)."""
+    def buffers(self, m: int, width: int) -> tuple[np.ndarray, ...]:
+        """The scratch arrays of `kernels.ranks` for rows of scores (m, width)."""
         n_columns, *of_column = self.table.shape
         keys, grid = np.empty((2, n_columns), np.int64), np.empty((2, m, n_columns // m), np.int64)
         bins = np.empty(MODELS_AT_ONCE, np.int64)
@@ -77,39 +77,39 @@ class Histogram:
         dtype = self.table.dtype if whole else np.dtype(np.float64)
         total = self.with_table(self.table.astype(dtype))
         total._counted = counted if dtype == np.int32 else np.inf
-        total._take(other.low, other.high)
+        total._cover(other.low, other.high)
         table = other.table.astype(dtype, copy=False)
         ranks.merge(table, other.first, other.shift, total.first, total.shift, total.table)
         return total
 
     def of_columns(self, columns: slice) -> "Histogram":
-        """That of some columns alone."""
+        """The histogram of some columns."""
         one = self.with_table(self.table[columns])
         one.low, one.high, one.shift = one.low[columns], one.high[columns], one.shift[columns]
         return one
 
     def with_table(self, table: np.ndarray) -> "Histogram":
-        """Another one in the same bins."""
+        """A histogram with the same bins and another table."""
         one = Histogram.__new__(Histogram)
         one.n_bins, one.table, one._counted = self.n_bins, table, self._counted
         one.low, one.high, one.shift = self.low.copy(), self.high.copy(), self.shift.copy()
         return one
 
     def joined(self, tables: list[np.ndarray]) -> "Histogram":
-        """One column of all that `tables` (n_bins + 2, 2) count in the bins of the columns of this one."""
+        """One column that merges `tables` (n_bins + 2, 2), each counted in the bins of one column of this histogram."""
         one = Histogram(1, 2, self.n_bins)
         one.table = one.table.astype(np.float64)
-        one._take(self.low.min(keepdims=True), self.high.max(keepdims=True))
+        one._cover(self.low.min(keepdims=True), self.high.max(keepdims=True))
         for k, table in enumerate(tables):
             ranks.merge(table[None], self.first[[k]], self.shift[[k]], one.first, one.shift, one.table)
         return one
 
     def widen(self, low: np.ndarray, high: np.ndarray) -> None:
-        """Make room for scores from `low` to `high`."""
-        self._take(_keys(low), _keys(high))
+        """Widen the bins to cover scores from `low` to `high`."""
+        self._cover(_keys(low), _keys(high))
 
-    def _take(self, low: np.ndarray, high: np.ndarray) -> None:
-        """Make room for keys."""
+    def _cover(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Widen the bins to cover keys from `low` to `high`."""
         spare = np.empty(self.table.shape[1:], self.table.dtype)
         ranks.make_room(low, high, *self.bounds, spare, self.table)
 
@@ -117,7 +117,7 @@ class Histogram:
         return [self.low, self.high, self.shift, self.table.astype(np.float64)]
 
     def restore(self, state: list[np.ndarray]) -> None:
-        """Take over what `_to_state` gave, in place of nothing; refuse rows outside the bins that scores lie in."""
+        """Fill an empty histogram from the state of `_to_state`; refuse rows outside the bins of the scores."""
         *ends, table = state
         self.low, self.high, self.shift = (
             persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends
@@ -129,13 +129,13 @@ class Histogram:
         n_used = np.where(some, (self.high >> self.shift) - self.first + 1, 0)
         beyond = np.arange(self.n_bins) >= n_used[:, None]
         if not known or (n_used > self.n_bins).any() or self.table[:, 1:-1][beyond].any():
-            raise ValueError("the bins of a histogram should hold the scores, and no others rows")
+            raise ValueError("the bins of a histogram should hold the scores, and no other rows")
 
     def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
         """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
         shift = int(self.shift[column])
         bins = int(self.first[column]) + np.arange(self.n_bins + 1)
-        # beyond the keys of numbers there is no score: such a bin is empty, its edge is infinity
+        # there are no scores beyond the keys of numbers: such a bin is empty and its edge is infinity
         edges = _scores(np.clip(bins, -_LAST >> shift, _LAST >> shift) << shift)
         lower, upper = (np.concatenate([[-np.inf], some, [np.inf]]) for some in (edges[:-1], edges[1:]))
         thresholds = -upper if negate else lower
@@ -147,7 +147,7 @@ class Histogram:
 
 
 def _keys(scores: Any) -> Any:
-    """The key of each score, as in the kernel."""
+    """The key of each score, as in `kernels.ranks.key`."""
     scores = np.asarray(scores, np.float64)
     keys = (1.0 + np.abs(scores)).view(np.int64) - ranks.KEY_OF_ONE
     return np.where(scores < 0.0, -keys, keys)
@@ -157,24 +157,24 @@ _LAST = int(_keys(np.inf))
 
 
 def _scores(keys: np.ndarray) -> np.ndarray:
-    """The score that a key stands for."""
+    """The score of each key."""
     return np.sign(keys) * ((np.abs(keys) + ranks.KEY_OF_ONE).view(np.float64) - 1.0)
 
 
 class Ranking:
     """Scores of rows, column k for class k (K = 2: one column, for class 1), with labels and weights.
 
-    Up to `exact_rows` rows they are kept as they are, beyond that in a `Histogram`: which of the two depends on how
-    many rows there are in all, and on nothing else.
+    Up to `exact_rows` rows, scores are kept as they are; beyond that, in a `Histogram`. Only the total number of rows
+    decides which.
 
     Parameters
     ----------
     multilabel : bool
         Labels are an indicator (n, K) of uint8, not class numbers (n,).
     n_models : int
-        So many models rank the same rows, each with columns of its own.
+        Number of models that rank the same rows, each with its own columns.
     pairs : bool
-        Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
+        Keep a histogram for each pair of classes, so that `levels` can compare two classes.
     """
 
     def __init__(
@@ -209,14 +209,14 @@ class Ranking:
         """Add rows: scores (n, columns, models or more) float64 without NaN, labels in range, positive weights (n,)."""
         histogram = self.counting(len(weight))
         self.n_rows += len(weight)
-        if histogram is None:  # copies: the caller may fill the same buffers again
+        if histogram is None:  # copies, since the caller may reuse its buffers
             by_model = scores[:, :, : self._n_models].swapaxes(1, 2).reshape(len(weight), self._n_columns)
             self._blocks.append((by_model.copy(), labels.copy(), weight.copy()))
         else:
             self._fill(histogram, scores, self._groups(labels), weight)
 
     def counting(self, n_rows: int) -> Histogram | None:
-        """The histogram that so many more rows are to be counted in; None while they are kept one by one."""
+        """The histogram that the next n_rows are counted in; None while rows are kept one by one."""
         return None if self.is_exact and self.n_rows + n_rows <= self.exact_rows else self._spill()
 
     def __add__(self, other: "Ranking") -> "Ranking":
@@ -225,7 +225,7 @@ class Ranking:
         total._blocks = self._blocks + other._blocks
         histograms = [part._histogram for part in (self, other) if part._histogram is not None]
         if len(histograms) == 1:
-            histograms.append(self._empty())  # a copy, which takes more rows
+            histograms.append(self._empty())  # so that the sum is a copy, which may take more rows
         total._histogram = reduce(add, histograms) if histograms else None
         if histograms or total.n_rows > self.exact_rows:
             total._spill()
@@ -262,7 +262,7 @@ class Ranking:
         return self.of_models(model, model + 1)
 
     def of_models(self, first: int, stop: int) -> "Ranking":
-        """Those of models that follow each other."""
+        """The ranking of neighbouring models."""
         columns = slice(first * len(self._classes), stop * len(self._classes))
         some = Ranking.__new__(Ranking)
         some.__dict__.update(self.__dict__, _n_models=stop - first)
@@ -275,12 +275,12 @@ class Ranking:
         return {"n_rows": self.n_rows, "blocks": list(map(list, self._blocks)), "histogram": kept}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what `_to_state` gave, in place of nothing."""
+        """Fill an empty ranking from the state that `_to_state` returned."""
         self.n_rows = arguments.whole_number("n_rows", state["n_rows"])
         self._blocks = [self._checked(*block) for block in state["blocks"]]
         if state["histogram"] is not None:
             shape = self._shape[0], self.n_bins + 2, self._shape[1]
-            persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before another one is made
+            persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before allocating
             self._histogram = self._empty()
             self._histogram.restore(state["histogram"])
 
@@ -306,23 +306,23 @@ class Ranking:
         return (labels[:, None] == self._classes).view(np.uint8)
 
     def auc(self, class_: int) -> float:
-        """That of `levels`; bins say it without their thresholds."""
+        """`auc` of `levels`; a histogram gives it without computing thresholds."""
         return self.levels(class_).auc() if self._histogram is None else float(self._areas(class_)[0])
 
     def auc_error(self, class_: int) -> float:
-        """That of `levels`, likewise."""
+        """`auc_error` of `levels`, likewise."""
         return self.levels(class_).auc_error() if self._histogram is None else float(self._areas(class_)[1])
 
     def _areas(self, class_: int) -> np.ndarray:
         assert self._histogram is not None
-        column = 0 if self._binary else class_  # turned round, two classes have the same pairs
+        column = 0 if self._binary else class_  # two classes have the same pairs in either direction
         if self._pairs:
             return areas(*self._binned(column, class_, None))
         ranks.areas(self._histogram.table[column : column + 1], found := np.empty((2, 1)))
         return found[:, 0]
 
     def areas(self) -> np.ndarray:
-        """Of one label: `auc` and `auc_error` of each model, (2, models)."""
+        """`auc` and `auc_error` of each model for a single label, (2, models)."""
         if self._histogram is None:
             each = [self.of_model(model).levels(0) for model in range(self._n_models)]
             return np.array([[one.auc() for one in each], [one.auc_error() for one in each]])
@@ -331,9 +331,9 @@ class Ranking:
         return found
 
     def levels(self, class_: int, versus: int | None = None) -> Levels:
-        """One class against all others, or against one (`pairs`), by the scores of the class.
+        """One class against all others, or against one other (`pairs`), by the scores of the class.
 
-        Of two classes the first is ranked by minus the score.
+        The first of two classes is ranked by minus the score.
         """
         negate = self._binary and class_ == 0
         column = 0 if self._binary else class_
@@ -341,8 +341,8 @@ class Ranking:
             own, rest = self._binned(column, class_, versus)
             return self._histogram.levels(column, own, rest, negate)
         if not self._blocks:
-            nothing = np.zeros(0)
-            return Levels(nothing, nothing, nothing, np.zeros(0, bool))
+            empty = np.zeros(0)
+            return Levels(empty, empty, empty, np.zeros(0, bool))
         scores = np.concatenate([scores[:, column] for scores, _, _ in self._blocks])
         labels = np.concatenate([labels[:, column] if labels.ndim == 2 else labels for _, labels, _ in self._blocks])
         weight = np.concatenate([weight for _, _, weight in self._blocks])
@@ -352,7 +352,7 @@ class Ranking:
         return exact_levels(-scores if negate else scores, weight * own, weight * rest)
 
     def all_levels(self) -> Levels:
-        """Every class against all others, each by its own scores, in one order of all scores (micro-average)."""
+        """Every class against all others by its own scores, in one ranking of all scores (micro-average)."""
         if self._binary or not self.n_rows:
             return self.levels(1)
         if self._histogram is not None:

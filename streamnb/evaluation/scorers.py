@@ -1,4 +1,4 @@
-"""Metrics by name."""
+"""The registry of metrics by name."""
 
 import inspect
 import numbers
@@ -19,18 +19,18 @@ from streamnb.evaluation.tallied import ranking
 
 @dataclass(frozen=True)
 class Scorer:
-    """A value of an `Evaluation`, the greater the better.
+    """A score computed from an `Evaluation`; greater is better.
 
     Attributes
     ----------
     name : str
-    needs : what the evaluation has to keep; with "reference" it is a `ReferenceEvaluation`
-    value : function of an Evaluation, a number
-    per_class : function of an Evaluation, (K,), or None where it makes no sense
-    error : function of an Evaluation, a bound on the error of the value, or None where that is exact
-    of_grid : function of a GridEvaluation or a ReferenceEvaluation, the values (G,), those of each class (G, K) and
-        bounds on errors (G,) or None, of all its models at once, where there is one
-    others : scorers whose values are to stand beside this one's; `needs` are those of all
+    needs : what the evaluation must keep; with "reference" it is a `ReferenceEvaluation`
+    value : function of an Evaluation that returns a number
+    per_class : function of an Evaluation that returns (K,), or None where the score has no value for a class
+    error : function of an Evaluation that returns an error bound of the value, or None where the value is exact
+    of_grid : function of a GridEvaluation or a ReferenceEvaluation that returns, for all models at once, values (G,),
+        values of each class (G, K) and error bounds (G,) or None; None where there is no such shortcut
+    others : scorers reported along with this one; `needs` covers all of them
     """
 
     name: str
@@ -48,11 +48,11 @@ class Scorer:
 
     @property
     def by_name(self) -> bool:
-        """Whether it is one of `SCORERS`, not a function of the user's."""
+        """Whether this is one of `SCORERS` rather than a user's function."""
         return self.name in SCORERS and SCORERS[self.name].value is self.value
 
     def of(self, evaluation: Evaluation) -> float:
-        """The value, a finite number; NaN where no row has any weight, whatever the metric makes of nothing."""
+        """The value, a finite number; NaN where no row has positive weight."""
         value = self.value(evaluation) if evaluation.weight > 0.0 else np.nan
         if not isinstance(value, numbers.Real):
             raise TypeError(
@@ -63,13 +63,14 @@ class Scorer:
         return float(value)
 
 
-def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
+def _value(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
+    """The value of a metric method, negated where lower is better."""
     return sign * getattr(evaluation, method)(**options)
 
 
 def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
-    """The value of each class, NaN of those without rows, (K,)."""
-    values = _ask(evaluation, method, average=None)
+    """The value of each class, NaN for classes without rows, (K,)."""
+    values = _value(evaluation, method, average=None)
     return values if method in RANKED else np.where(evaluation.class_weight > 0.0, values, np.nan)
 
 
@@ -82,7 +83,7 @@ def _error(evaluation: Evaluation, method: str, average: str | None = None) -> f
 
 
 def _accuracy_and_area(evaluation: Evaluation) -> float:
-    """The mean of both: few models have the best decisions and the best ranking."""
+    """The mean of both, as few models are best at decisions and at ranking."""
     return 0.5 * (evaluation.accuracy() + evaluation.roc_auc())
 
 
@@ -91,7 +92,7 @@ def _half_error(evaluation: Evaluation) -> float:
 
 
 def _areas(judged: Any) -> np.ndarray:
-    """Of each class against the reference, (K,)."""
+    """ROC AUC of each class against the reference, (K,)."""
     return judged.roc_auc(average=None)
 
 
@@ -103,7 +104,7 @@ def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **
     sign = -1.0 if name.startswith("neg_") else 1.0
     by_class = None if per_class is None else partial(_of_classes, method=per_class)
     error = partial(_error, method=method, average=options.get("average")) if method in RANKED else None
-    return Scorer(name, frozenset(needs.split()), partial(_ask, method=method, sign=sign, **options), by_class, error)
+    return Scorer(name, frozenset(needs.split()), partial(_value, method=method, sign=sign, **options), by_class, error)
 
 
 RANKED = "roc_auc", "roc_auc_margin", "average_precision"
@@ -136,7 +137,7 @@ def _scorers() -> dict[str, Scorer]:
         scorers.append(_scorer(name, "hits", method, method))
         for average in ("micro", "macro", "weighted"):
             scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
-        if name != "specificity":  # whose mean over rows is not kept
+        if name != "specificity":  # its mean over rows is not kept
             scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
     scorers.append(
         Scorer("accuracy_and_roc_auc", frozenset({"hits", "ranking"}), _accuracy_and_area, error=_half_error)
@@ -151,10 +152,10 @@ SCORERS = _scorers()
 
 
 def as_scorer(scoring: Any) -> Scorer:
-    """The scorer of a name, of a function of an `Evaluation` (greater is better), or itself; the first of a list.
+    """The scorer of a name or of a function of an `Evaluation` (greater is better); for a list, one for all of them.
 
-    A function gets evaluations that keep the confusion matrix, rankings, probabilities and, multi-label, what compares
-    sets; a `Scorer` of one's own says what it needs.
+    A function gets evaluations that keep the confusion matrix, rankings, probabilities and, for multi-label rows, label
+    sets; a custom `Scorer` is returned as it is and declares what it needs.
 
     Raises
     ------
@@ -179,46 +180,46 @@ def as_scorer(scoring: Any) -> Scorer:
 
 
 def _first(scorers: list[Scorer]) -> Scorer:
-    """The first, with the others beside it."""
+    """The first scorer, which carries the others."""
     names = [scorer.name for scorer in scorers]
     if not names:
         raise ValueError("scoring=[] is empty; give at least one name, of which the first chooses")
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(f"scoring={names} has {twice[0]!r} twice; each should be there once")
-    apart = [scorer.name for scorer in scorers if "reference" in scorer.needs]
-    if apart and len(names) > 1:
-        raise ValueError(f"scoring={names}: {apart[0]!r} judges other rows than the others; it should stand alone")
+    alone = [scorer.name for scorer in scorers if "reference" in scorer.needs]
+    if alone and len(names) > 1:
+        raise ValueError(f"scoring={names}: {alone[0]!r} judges other rows than the others; it should stand alone")
     needs = frozenset().union(*(scorer.needs for scorer in scorers))
     return replace(scorers[0], needs=needs, others=tuple(scorers[1:]))
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
-    """Whether it can be called with one argument; True where it does not tell."""
+    """Whether a function can be called with one argument; True where its signature is unknown."""
     try:
         inspect.signature(function).bind(None)
     except TypeError:
         return False
-    except ValueError:  # of some written in C
+    except ValueError:  # some functions written in C have no signature
         return True
     return True
 
 
 def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
-    """Refuse a score that has no meaning for such rows, before they are read again."""
+    """Refuse a score that is not defined for such rows, before they are read again."""
     for one in scorer.each:
         if not one.by_name:
-            continue  # a function of the user's, which may expect rows
+            continue  # a user's function, which may expect rows
         try:
             one.value(empty)
         except ValueError as error:
-            means = [name for name in SCORERS if name.startswith(f"{one.name}_") and _judges(SCORERS[name], empty)]
+            means = [name for name in SCORERS if name.startswith(f"{one.name}_") and _defined(SCORERS[name], empty)]
             why = f"it is of one of two classes; take {' or '.join(map(repr, means))}" if means else error
             raise ValueError(f"scoring={one.name!r} is not for these rows: {why}") from error
 
 
-def _judges(scorer: Scorer, empty: Evaluation) -> bool:
-    """Whether it has a meaning for such rows."""
+def _defined(scorer: Scorer, empty: Evaluation) -> bool:
+    """Whether the score is defined for such rows."""
     try:
         scorer.value(empty)
     except ValueError:

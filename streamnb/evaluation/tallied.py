@@ -1,4 +1,4 @@
-"""What is kept of judged rows, whatever is asked of it later: tallies of fixed size that merge."""
+"""Fixed-size tallies of judged rows that merge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GIVEN_AS = {
     "pairs": "scores= or proba= (for at most 20 classes)",
     "probabilities": "proba=",
     "reliability": "proba=",
-}  # what snb.evaluate keeps it of
+}  # the argument of snb.evaluate that provides each need
 
 
 NEEDS = ("hits", "confusion", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel")
@@ -32,7 +32,7 @@ _DECISIONS = frozenset({"hits", "confusion", "multilabel"})
 
 
 class Tallied:
-    """Rows judged by one model, as `Evaluation` describes them."""
+    """Tallies of rows judged by one model; `Evaluation` adds the metrics."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Tallied:
 
     @property
     def weight(self) -> float:
-        """Weight of the rows."""
+        """Total weight of the rows."""
         return self._tallies["total"].weight
 
     @property
@@ -94,19 +94,19 @@ class Tallied:
         margin: Any = None,
         log_proba: Any = None,
     ) -> None:
-        """Add a block of rows; what no need asks for is not looked at.
+        """Add a block of rows; arguments that no need requires are ignored.
 
         Parameters
         ----------
         codes : (n,) int
-            Class numbers, -1 for a label that no class has. Multi-label: an indicator (n, K), dense or CSR.
+            Class numbers, -1 for an unknown label. Multi-label: an indicator (n, K), dense or CSR.
         weight : (n,), optional
-            1 each unless given.
+            1 each by default.
         predicted : as codes, without -1
             For "hits", "confusion", "multilabel".
         ranking : (n,) or (n, K)
-            For "ranking": the higher, the more likely the class; (n,) or (n, 1) for class 1 of two, of (n, 2) the
-            second column counts. Infinities are scores like others.
+            For "ranking": the higher, the more likely the class. For two classes (n,) or (n, 1), the score of class 1,
+            or (n, 2), of which the second column is used. Infinities are valid scores.
         margin : as ranking
             For "margin": raw scores of the classes.
         log_proba : (n, K)
@@ -115,11 +115,11 @@ class Tallied:
         Raises
         ------
         ValueError, TypeError
-            Something needed is missing, or of another length or width; numbers of no class; NaN; negative weights.
-            Nothing was added then.
+            A required argument is missing or has a wrong length or width; class numbers out of range; NaN; negative
+            weights. Nothing is added in these cases.
         """
-        said = {"predicted": predicted, "ranking": ranking, "margin": margin, "log_proba": log_proba}
-        rows = self._checked(codes, weight, said)
+        outputs = {"predicted": predicted, "ranking": ranking, "margin": margin, "log_proba": log_proba}
+        rows = self._checked(codes, weight, outputs)
         self.n_rows += len(rows.weight)
         self._tallies["total"].add([], rows.weight)
         if "decisions" in self._tallies:
@@ -141,7 +141,7 @@ class Tallied:
             ranks.ranking_loss(known.ranking, labels, loss)
             self._tallies["ranking_loss"].add([loss], known.weight)
 
-    def _checked(self, codes: Any, weight: Any, said: dict[str, Any]) -> Rows:
+    def _checked(self, codes: Any, weight: Any, outputs: dict[str, Any]) -> Rows:
         K = self.n_classes
         if self.multilabel:
             labels: Any = label_checks.check_indicator(codes, K, "codes")
@@ -152,28 +152,29 @@ class Tallied:
         row_checks.check_lengths(n_rows, len(weight), "weight", "codes")
         rows: dict[str, Any] = {}
         if "decisions" in self._tallies:
-            predicted = self._given("predicted", said, _DECISIONS)
+            predicted = self._given("predicted", outputs, _DECISIONS)
             check = label_checks.check_indicator if self.multilabel else label_checks.check_class_numbers
             rows["predicted"] = check(predicted, K, "predicted")
             row_checks.check_lengths(n_rows, rows["predicted"].shape[0], "predicted", "codes")
         for name in ("ranking", "margin"):
             if name in self._tallies:
-                rows[name] = self._check_ranking(self._given(name, said, {name}), n_rows)
+                rows[name] = self._check_ranking(self._given(name, outputs, {name}), n_rows)
         if "losses" in self._tallies:
-            log_proba = self._given("log_proba", said, {"probabilities"})
+            log_proba = self._given("log_proba", outputs, {"probabilities"})
             rows["log_proba"] = row_checks.check_log_proba(log_proba, n_rows, K)
         return Rows(labels, weight, **rows)
 
-    def _given(self, name: str, said: dict[str, Any], needs: Iterable[str]) -> Any:
-        if said[name] is None:
-            asked = ", ".join(repr(need) for need in NEEDS if need in needs and need in self.needs)
+    def _given(self, name: str, outputs: dict[str, Any], needs: Iterable[str]) -> Any:
+        """An output that some of the needs require; refuse None."""
+        if outputs[name] is None:
+            required = ", ".join(repr(need) for need in NEEDS if need in needs and need in self.needs)
             raise ValueError(
-                f"{name} is missing; this evaluation needs {asked}: give {name}, or leave that out of needs"
+                f"{name} is missing; this evaluation needs {required}: give {name}, or leave that out of needs"
             )
-        return said[name]
+        return outputs[name]
 
     def _check_ranking(self, ranking: Any, n_rows: int) -> np.ndarray:
-        ranking = copy(ranking)  # which nobody changes any more: bins are laid out for these scores
+        ranking = copy(ranking)  # so that the caller cannot change scores after their bins are laid out
         if self.n_classes != 2 or self.multilabel:
             return row_checks.check_scores(ranking, n_rows, self.n_classes)
         ranking = np.asarray(ranking)
@@ -196,19 +197,19 @@ class Tallied:
         return self.with_tallies(self.n_rows + other.n_rows, tallies)
 
     def ranking_of(self, n_models: int) -> Ranking:
-        """An empty ranking of some models such as this one keeps of its own."""
+        """An empty ranking of several models with the settings of this evaluation."""
         K, needs, multilabel, exact_rows, n_bins = self._form
         pairs = "pairs" in needs and K > 2 and not multilabel
         return Ranking(K, multilabel=multilabel, pairs=pairs, exact_rows=exact_rows, n_bins=n_bins, n_models=n_models)
 
     def with_tallies(self, n_rows: int, tallies: dict[str, Any]) -> Self:
-        """The same with rows that were judged elsewhere."""
+        """A copy with tallies of other rows."""
         judged = type(self).__new__(type(self))
         judged.__dict__.update(self.__dict__, n_rows=n_rows, _tallies=tallies)
         return judged
 
     def save(self, path: Any) -> None:
-        """Write to one file; `snb.load` reads it, and what it gives takes more rows."""
+        """Write to one file; `snb.load` reads it, and the loaded evaluation takes more rows."""
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
@@ -221,7 +222,7 @@ class Tallied:
         classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
         if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
             raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")
-        if "confusion" in needs and not multilabel:  # before a table is made that is larger than the file
+        if "confusion" in needs and not multilabel:  # checked before a table larger than the file is allocated
             persistence.array("table", state["tallies"]["decisions"][3], ["f8"], (len(classes),) * 2)
         options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
         restored = cls(len(classes), needs, **options, classes=classes)
@@ -232,38 +233,38 @@ class Tallied:
         return restored
 
 
-# ---- what was kept ---------------------------------------------------------------------------------------------------
+# ---- tallies ---------------------------------------------------------------------------------------------------------
 
 
 def decisions(judged: Tallied, need: str = "hits") -> Decisions:
-    """What was decided."""
+    """The tally of decisions."""
     return kept(judged, "decisions", need)
 
 
 def ranking(judged: Tallied, need: str = "ranking") -> Ranking:
-    """How rows were ranked: by log-odds, or where these are not known by raw scores."""
+    """The ranking of rows by log-odds, or by raw scores where log-odds are not known."""
     by_margin = "ranking" not in judged._tallies and "margin" in judged._tallies
     return kept(judged, "margin" if by_margin else "ranking", need)
 
 
 def ranking_by_margin(judged: Tallied) -> Ranking:
-    """How rows were ranked by raw scores, which have the order of log-odds where a class has a score of its own."""
-    of_its_own = judged.multilabel or judged.n_classes == 2
-    return kept(judged, "ranking" if of_its_own and "margin" not in judged._tallies else "margin", "margin")
+    """The ranking of rows by raw scores, which equals that by log-odds for two classes and for labels."""
+    same_order = judged.multilabel or judged.n_classes == 2
+    return kept(judged, "ranking" if same_order and "margin" not in judged._tallies else "margin", "margin")
 
 
 def raw_scores(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
-    """What rows are ranked by for `ranking_by_margin`; where nothing is set against other classes, by the margin."""
+    """The scores of `ranking_by_margin`: class scores, or margins for multi-label rows."""
     return scheme.ranking(margins) if scheme.multilabel else scheme.class_scores(margins)
 
 
 def losses(judged: Tallied) -> RowMeans:
-    """Means of what probabilities lost."""
+    """Mean losses of the probabilities."""
     return kept(judged, "losses", "probabilities")
 
 
 def kept(judged: Tallied, tally: str, need: str) -> Any:
-    """A tally that answers what `need` stands for."""
+    """A tally; refuse with a message if it was not kept for `need`."""
     if tally not in judged._tallies or (need in ("confusion", "pairs") and need not in judged.needs):
         held = ", ".join(map(repr, sorted(judged.needs))) or "nothing"
         raise ValueError(
@@ -274,22 +275,22 @@ def kept(judged: Tallied, tally: str, need: str) -> Any:
 
 
 def has(judged: Tallied, tally: str) -> bool:
-    """Whether there is such a tally."""
+    """Whether the tally was kept."""
     return tally in judged._tallies
 
 
 def check_multilabel(judged: Tallied, what: str) -> None:
-    """Refuse what is for sets of labels only."""
+    """Refuse metrics of label sets for single labels."""
     if not judged.multilabel:
         raise ValueError(f"{what} is for multi-label rows; these have one label each (multilabel=False)")
 
 
 def check_single(judged: Tallied, what: str) -> None:
-    """Refuse what is for one label a row only."""
+    """Refuse metrics of single labels for multi-label rows."""
     if judged.multilabel:
         raise ValueError(f"{what} is for rows of one label each; these are multi-label")
 
 
 def is_binary(judged: Tallied) -> bool:
-    """True for two classes, of which the second is judged."""
+    """True for two classes, where metrics are of the second."""
     return judged.n_classes == 2 and not judged.multilabel

@@ -1,4 +1,4 @@
-"""What is counted of rows that were judged: decisions, sets of labels, losses."""
+"""Counts of judged rows: decisions, label sets, losses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ BINS = 15  # of probabilities, as in Guo et al. 2017
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Checked rows with what a model says of them.
+    """Checked rows with the outputs of a model.
 
-    Single label: `labels` and `predicted` are class numbers (n,), -1 in `labels` for a label that no class has.
+    Single label: `labels` and `predicted` are class numbers (n,), -1 in `labels` for an unknown label.
     Multi-label: both are indicators, canonical CSR (n, K) of uint8.
     """
 
@@ -30,7 +30,7 @@ class Rows:
     margin: np.ndarray | None = None
 
     def known(self) -> "Rows":
-        """The rows that have a class, and a weight."""
+        """The rows with a known label and positive weight."""
         kept = self.weight > 0.0
         if not sp.issparse(self.labels):
             kept &= self.labels >= 0
@@ -45,11 +45,11 @@ class Decisions:
     Attributes
     ----------
     hit, true, predicted : (K,)
-        Weight of the rows of each class that were predicted right, of all its rows, and of those predicted to be it.
+        Weight of the correctly predicted rows of each class, of all its rows, and of all rows predicted as it.
     table : (K, K) or None
         Weight by true (rows) and predicted class.
     means : RowMeans
-        `right`, the weight of rows predicted right; rows of a label that no class has are wrong.
+        `right`, the weight of correctly predicted rows; rows with an unknown label count as wrong.
     """
 
     names: Sequence[str] = ("right",)
@@ -61,7 +61,7 @@ class Decisions:
 
     @classmethod
     def of(cls, hit: Any, true: Any, predicted: Any, table: Any, means: RowMeans) -> "Decisions":
-        """Those already counted."""
+        """An object with the given counts."""
         decisions = cls.__new__(cls)
         decisions.hit, decisions.true, decisions.predicted = hit, true, predicted
         decisions.table, decisions.means = table, means
@@ -98,7 +98,7 @@ class Decisions:
         return [self.hit, self.true, self.predicted, self.table, self.means._to_state()]
 
     def restore(self, state: list[Any]) -> None:
-        """Take over what `_to_state` gave, in place of nothing."""
+        """Fill an empty object from the state that `_to_state` returned."""
         *counts, table, means = state
         self.hit, self.true, self.predicted = (persistence.array("counts", c, ["f8"], self.hit.shape) for c in counts)
         if (table is None) != (self.table is None):
@@ -110,7 +110,7 @@ class Decisions:
 class SetDecisions(Decisions):
     """Predicted sets of labels against true ones; the means are over rows, `right` for equal sets.
 
-    A ratio without denominator counts 0, as in scikit-learn, but for Jaccard: two empty sets agree and count 1.
+    A ratio with denominator 0 counts as 0, as in scikit-learn, except for Jaccard: two empty sets agree and count as 1.
     """
 
     names = ("right", "hamming", "jaccard", "precision", "recall", "f_score")
@@ -145,7 +145,7 @@ RELIABILITY = tuple(f"{name} {number}" for number in range(BINS) for name in ("w
 
 
 def losses_of(rows: Rows) -> list[np.ndarray]:
-    """The `LOSSES` of known rows with `log_proba`."""
+    """The `LOSSES` of each row, from `log_proba`; all rows have known labels."""
     assert rows.log_proba is not None
     proba = np.exp(rows.log_proba)
     low, high = np.log(_SURE), np.log1p(-_SURE)
@@ -161,9 +161,9 @@ def losses_of(rows: Rows) -> list[np.ndarray]:
 
 
 def reliability_of(rows: Rows) -> list[np.ndarray]:
-    """How sure a model was of known rows and how often it was right, by bins of equal width of the probability it gave.
+    """Weight, probability and correctness of each row in bins of equal width of the predicted probability.
 
-    Of the likeliest class of each row; multi-label, of every label, of which a row is the mean.
+    Of the likeliest class of each row; multi-label: of every label, averaged over the labels of a row.
     """
     assert rows.log_proba is not None
     if sp.issparse(rows.labels):

@@ -1,1 +1,1 @@
-"""Loops over plain arrays, nothing else: no checks (the boundary made its input true) and no allocation."""
+"""Compiled loops over plain arrays. They neither check nor allocate: their input was validated at the boundary."""

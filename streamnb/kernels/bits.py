@@ -1,4 +1,4 @@
-"""Presence as bits: 64 rows of a column in one word, so that rows which have two columns are counted word by word."""
+"""Presence as bits, 64 rows of a column in one word, so that co-occurrences are counted word by word."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ WORD = 64  # rows
 
 
 def _summed(word):
-    # the number of bits that are 1: sums of two, four and eight, then of all bytes; one instruction where there is one
+    # population count: sums of two, four and eight bits, then of all bytes; a single instruction where available
     word = word - ((word >> _ONE) & _PAIRS)
     word = (word & _FOURS) + ((word >> _TWO) & _FOURS)
     word = (word + (word >> _FOUR)) & _EIGHTS
@@ -19,7 +19,7 @@ def _summed(word):
 
 
 def _counted(word):
-    return int(word).bit_count()  # of interpreted kernels, whose products would overflow
+    return int(word).bit_count()  # for interpreted kernels, where products would overflow
 
 
 n_ones = _counted if flags.DISABLE_JIT else brick(_summed)
@@ -39,7 +39,7 @@ def pack(values, rows, threshold, words):
 
 @kernel
 def count_pairs(bits, out):
-    # out[(i, j)] += rows that have the columns i <= j, bits (n_features, n_words); cells as in products
+    # out[(i, j)] += number of rows with both columns i <= j; bits are (n_features, n_words), cells as in products
     at = 0
     for i in range(bits.shape[0]):
         for j in range(i, bits.shape[0]):

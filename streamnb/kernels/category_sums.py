@@ -1,4 +1,4 @@
-"""Values of columns of categories, numbers as they are or as a table of hashes numbers them; their weights by group."""
+"""Looks up the values of categorical columns, directly or in a hash table, and sums their weights by group."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.exact import two_sum
 from streamnb.kernels.lanes import prefetch
 
-BATCH = 128  # values that are looked for together: memory of all is asked for before the first is looked at
-AHEAD = 16  # rows that are asked for before they are read
+BATCH = 128  # values looked up together: all are prefetched before the first lookup
+AHEAD = 16  # rows prefetched before they are read
 NAN = np.uint64(0x7FF8000000000000)
-INFINITY_TWICE = np.uint64(0xFFE0000000000000)  # bits of infinity without the sign; NaN have more
+INFINITY_TWICE = np.uint64(0xFFE0000000000000)  # bits of infinity without the sign; those of NaN are larger
 ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 ONE, HALF, MOST = np.uint64(1), np.uint64(32), np.uint64(29)
 
 
 @brick
 def plain_bits(bits):
-    """Return the bits of a float64, those of one zero for both and of one NaN for all."""
+    """Return the bits of a float64, the same for both zeros and for all NaN."""
     twice = bits << ONE
     if twice == np.uint64(0):
         return np.uint64(0)
@@ -25,7 +25,7 @@ def plain_bits(bits):
 
 @brick
 def home_of(bits, shift):
-    """Return where the search for a value begins in a table of 2^(64 - shift) places."""
+    """Return where the search for a value begins in a table of 2^(64 - shift) slots."""
     mixed = (bits ^ (bits >> HALF)) * ODD[0]
     mixed = (mixed ^ (mixed >> MOST)) * ODD[1]
     return np.int64(mixed >> shift)
@@ -33,14 +33,14 @@ def home_of(bits, shift):
 
 @kernel
 def count_numbers(values, codes, weight, first, sums, seen):
-    """Add weight[i] to sums[values[i], codes[i]] from row `first` on; return the first row whose value has no place.
+    """Add weight[i] to sums[values[i], codes[i]] from row `first` on; return the first row whose value is out of range.
 
-    Places are for whole numbers from 0 on; `seen` is 1 for those that occur. Of no weight each row counts 1.
+    The table is for whole numbers from 0; `seen` is set to 1 for those that occur. Without weights each row counts 1.
     """
     for i in range(first, len(values)):
         if i + AHEAD < len(values) and 0.0 <= values[i + AHEAD] < len(sums):
             prefetch(sums, np.int64(values[i + AHEAD]), codes[i + AHEAD])
-        x = values[i]  # once: others may change it meanwhile
+        x = values[i]  # read once: other threads may change it
         if not 0.0 <= x < len(sums):
             return i
         k = np.int64(x)
@@ -53,10 +53,10 @@ def count_numbers(values, codes, weight, first, sums, seen):
 
 @kernel
 def count_values(bits, codes, weight, table, shift, n_values, values, sums, homes):
-    """Add weight[i] to sums[number of value i, codes[i]]; return how many values there are then.
+    """Add weight[i] to sums[number of value i, codes[i]]; return the new number of values.
 
-    `table` (2^(64 - shift), 2) has the bits of each value that came before and its number + 1, 0 in places that are
-    empty; `values` the bits by number. Both have room for as many more as rows come. Of no weight each row counts 1.
+    `table` (2^(64 - shift), 2) has the bits of each earlier value and its number + 1, 0 in empty slots; `values` has
+    the bits by number. Both have space for one more value for each row. Without weights each row counts 1.
     """
     mask = len(table) - 1
     for first in range(0, len(bits), BATCH):
@@ -82,7 +82,7 @@ def count_values(bits, codes, weight, table, shift, n_values, values, sums, home
 
 @kernel
 def place_values(values, table, shift, homes):
-    # table[.. a place of its own, ..] = (values[i], i + 1), of an empty table
+    # insert (values[i], i + 1) into an empty table
     mask = len(table) - 1
     for first in range(0, len(values), BATCH):
         n = min(BATCH, len(values) - first)
@@ -110,7 +110,7 @@ def lay_out(sums, order, groups, out, start):
 
 @kernel
 def merge_values(a, b, at_a, at_b, out):
-    """Return how many values either of two sorted lists has, NaN last, and fill them in; where those of each are."""
+    """Merge two sorted lists, NaN last, and fill in the positions of each; return the number of distinct values."""
     i, j, n = 0, 0, 0
     while i < len(a) or j < len(b):
         from_a = j == len(b) or (i < len(a) and (a[i] <= b[j] or b[j] != b[j]))
@@ -128,7 +128,7 @@ def merge_values(a, b, at_a, at_b, out):
 
 @kernel
 def add_columns(part, columns, out):
-    """Add part[k, j] to out[k, columns[j]]; return whether no digit was lost."""
+    """Add part[k, j] to out[k, columns[j]]; return whether the sums are exact."""
     lost = 0.0
     for k in range(part.shape[0]):
         for j in range(len(columns)):

@@ -1,6 +1,6 @@
-"""Sums of the cells of a sparse table, each a key and parts (hi, lo); keys are sorted, and none comes twice.
+"""Sums of the cells of a sparse table: sorted, unique keys with (hi, lo) sums.
 
-Low parts are (n_parts, n_cells): none, one or three. Those of results should be 0 before.
+Low parts are (n_parts, n_cells): none, one or three. Those of results should be 0 on entry.
 """
 
 from streamnb.kernels.class_sums import weighted_moment
@@ -20,7 +20,7 @@ NOTHING = 0.0, 0.0, 0.0, 0.0
 
 @kernel
 def sum_cells(values, weight, starts, moment, threshold, hi, lo):
-    # (hi, lo)[c] = sum of weight * moment(value) from starts[c] to starts[c + 1]; how many low parts are in use
+    # (hi, lo)[c] = sum of weight * moment(value) from starts[c] to starts[c + 1]; returns how many low parts are used
     used = 0
     for c in range(len(hi)):
         s, rest = 0.0, 0.0
@@ -44,7 +44,7 @@ def sum_cells(values, weight, starts, moment, threshold, hi, lo):
 
 @kernel
 def count_union(a_keys, b_keys):
-    """Return how many keys either table has."""
+    """Return the number of keys in either table."""
     i, j, n = 0, 0, 0
     while i < len(a_keys) and j < len(b_keys):
         a, b = a_keys[i], b_keys[j]
@@ -56,12 +56,12 @@ def count_union(a_keys, b_keys):
 
 @kernel
 def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, residue, keys, hi, lo):
-    # (keys, hi, lo) = a + sign * b, cell by cell, renormalised; how many low parts are in use
+    # (keys, hi, lo) = a + sign * b, cell by cell, renormalised; returns the number of low parts in use
     used, shallow = 0, max(len(a_lo), len(b_lo)) <= 1
     i, j, c = 0, 0, 0
     a_low, b_low = len(a_lo) > 0, len(b_lo) > 0
     while i < len(a_keys) and j < len(b_keys):
-        # which side comes first is a toss-up: values of both are read, and none chosen by a jump
+        # which side comes first is unpredictable: both are read, and one is chosen without a branch
         a_key, b_key = a_keys[i], b_keys[j]
         from_a, from_b = a_key <= b_key, b_key <= a_key
         a, b = a_hi[i], b_hi[j]
@@ -93,7 +93,7 @@ def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, residue, keys, hi,
 
 @kernel
 def scale_cells(a_hi, a_lo, factors, hi, lo):
-    # (hi, lo)[c] = factors[c] * a[c], renormalised; how many low parts are in use, and whether any digit was lost
+    # (hi, lo)[c] = factors[c] * a[c], renormalised; returns how many low parts are used, and whether digits were lost
     used, lost = 0, False
     for c in range(len(hi)):
         of_cell, lost_of_cell = scale_cell(a_hi, a_lo, c, factors[c], is_power_of_two(factors[c]), hi, lo)

@@ -1,9 +1,9 @@
-"""Group sums of a moment of the feature: CSR and dense, plain (integers, exact) and in parts (hi, lo).
+"""Sums of a function of each feature by group: CSR or dense, plain for integers, (hi, lo) pairs otherwise.
 
-The low parts are (n_parts, n_groups, n_features): of one, what it has no room for is lost; of three nothing is.
+Low parts are (n_parts, n_groups, n_features): with one part, digits beyond it are lost; with three, none are.
 
 An entry e puts row rows[e] into group codes[e] with weight[e]; a row may have several entries, or none.
-Values become float64 by np.float64: numba's float() leaves float32 what it is.
+Values are converted by np.float64, since numba's float() leaves float32 unchanged.
 """
 
 import math
@@ -14,11 +14,11 @@ from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.exact import add_low, spill, two_product, two_sum
 from streamnb.kernels.lanes import prefetch
 
-# Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
+# Moments as numbered in kernels. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
 # stay sparse; LOG and INVERSE have no value there, nor below zero.
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = 0, 1, 2, 3, 4, 5, 6, 7
 LOOK_AHEAD = 256  # sums
-NEAR = 3 << 20  # bytes of a table that the cache keeps, unasked for, though rows and checks of them pass through it
+NEAR = 3 << 20  # bytes of a table that stays in the cache without prefetching, while rows pass through it
 
 
 @kernel
@@ -35,13 +35,13 @@ def moment_of(x, moment, threshold):
 
 @brick
 def counted(x, moment, threshold):
-    """NONZERO or ABOVE of one value, as an integer: on the way through float64 it would take half as long again."""
+    """NONZERO or ABOVE of one value, as an integer: through float64 it would take half as long again."""
     return np.int64(x != 0) if moment == NONZERO else np.int64(x > threshold) - np.int64(threshold < 0.0)
 
 
 @brick
 def term(w, x, moment, threshold, number):
-    """w * moment(x) as a `number`; the compiler asks before a loop which of these it is: of three, not of four."""
+    """w * moment(x) as a `number`; the compiler hoists this choice out of loops with three alternatives, not four."""
     if w == 1.0 and moment == SUM:
         return number(x)
     if w == 1.0 and moment >= NONZERO:
@@ -51,7 +51,7 @@ def term(w, x, moment, threshold, number):
 
 @kernel
 def function_of(x, moment):
-    """LOG, INVERSE or LOG1M of one value: never exact, so they are summed in pairs alone; NaN where undefined."""
+    """LOG, INVERSE or LOG1M of one value: never exact, so always summed in pairs; NaN where undefined."""
     if moment == LOG:
         return math.log(x) if x > 0.0 else math.nan
     if moment == INVERSE:
@@ -61,7 +61,7 @@ def function_of(x, moment):
 
 @kernel
 def weighted_plain(w, x, moment, threshold):
-    """Return w * moment(x) and what rounding took from it, moments up to ABOVE."""
+    """Return w * moment(x) and its rounding error, for moments up to ABOVE."""
     if moment == SUM_SQ:
         square, square_error = two_product(x, x)
         p, e = two_product(w, square)
@@ -71,7 +71,7 @@ def weighted_plain(w, x, moment, threshold):
 
 @kernel
 def weighted_moment(w, x, moment, threshold):
-    """The same for every moment."""
+    """The same, for all moments."""
     if moment <= ABOVE:
         return weighted_plain(w, x, moment, threshold)
     if moment == DEVIATION:  # |x - threshold| - |threshold|
@@ -86,7 +86,7 @@ def weighted_moment(w, x, moment, threshold):
 
 @kernel
 def plain_moment(x, moment, threshold, single):
-    """Return what a row of weight 1 adds, moments up to ABOVE; squares of float32 (`single`) are exact in float64."""
+    """Return the term of a row of weight 1, moments up to ABOVE; squares of float32 (`single`) are exact in float64."""
     if moment == SUM_SQ and not single:
         return two_product(x, x)
     return moment_of(x, moment, threshold), 0.0
@@ -94,7 +94,7 @@ def plain_moment(x, moment, threshold, single):
 
 @kernel
 def distance(n_entries, n_sums):
-    """How many entries to look ahead, so that some LOOK_AHEAD sums are on their way to the cache."""
+    """How many entries to prefetch ahead, so that about LOOK_AHEAD sums are on their way to the cache."""
     return 1 + LOOK_AHEAD * n_entries // max(n_sums, 1)
 
 
@@ -103,8 +103,7 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
     start, number = indptr[0], hi.dtype.type
     for e in range(len(codes)):
-        # an unsigned index spares the question whether it counts from the end; a row of hi as an array of its own would
-        # have to be counted in and out
+        # an unsigned index spares the check for negative ones; a row of hi as an array would be reference-counted
         k, w = np.uint64(codes[e]), weight[e]
         for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
             hi[k, np.uint64(indices[p])] += term(w, data[p], moment, threshold, number)
@@ -112,7 +111,7 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
 
 @kernel
 def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
-    # the same for a table that is larger than NEAR; asks for the sums of a later row meanwhile
+    # the same for a table larger than NEAR; prefetches the sums of later rows
     start, number = indptr[0], hi.dtype.type
     ahead = distance(len(codes), len(data))
     for e in range(len(codes)):
@@ -148,7 +147,7 @@ def count_csr(indices, indptr, rows, codes, weight, hi):
 
 @kernel
 def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold, hi, lo):
-    # the same, error-free: what rounding takes from hi goes to lo; True if more than the first low part took any
+    # the same, error-free: rounding errors of hi go to lo; True if more than the first low part is in use
     start, spilled, low = indptr[0], False, lo[0]
     ahead = distance(len(codes), 4 * len(data))
     for e in range(len(codes)):
@@ -169,7 +168,7 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold,
             else:
                 v, err = weighted_moment(w, np.float64(data[p]), moment, threshold)
             hi[k, j], r = two_sum(hi[k, j], v)
-            if err != 0.0:  # often the first low part has room for both
+            if err != 0.0:  # often the first low part can hold both
                 r, err = two_sum(r, err)
             low[k, j], lost = two_sum(low[k, j], r)
             if abs(lost) > 0.0 or abs(err) > 0.0:  # neither is NaN
@@ -188,12 +187,12 @@ def add_dense(values, rows, codes, weight, moment, threshold, hi):
 
 @kernel
 def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
-    # the same, error-free: what rounding takes from hi goes to lo, and what rounding takes from that to later parts, if
-    # there are any; loops without branches take vectors. True if more than the first low part took any
+    # the same, error-free: rounding errors of hi go to lo, and errors of lo to later parts, if there are any. Loops
+    # without branches are vectorised. True if more than the first low part is in use
     n_features, squared, spilled = values.shape[1], moment == SUM_SQ, False
     lost = np.zeros((2, n_features))
     for e in range(len(codes)):
-        i, k, w, more = rows[e], codes[e], weight[e], 0  # numbers of values are counted in vectors
+        i, k, w, more = rows[e], codes[e], weight[e], 0  # counts are vectorised
         if w == 1.0 and (moment == SUM or (squared and values.itemsize <= 4)):  # squares of float32 are exact
             for j in range(n_features):
                 x = np.float64(values[i, j])

@@ -1,21 +1,21 @@
-"""Letters of successive heartbeats, and how often each word of them occurs in a window or a record."""
+"""Turns intervals between heartbeats into letters and counts their n-grams by window or record."""
 
 from streamnb.kernels.compiler import brick, kernel
 
-# The letters A to F as 0 to 5, by which of R, T and R / T is not less than before: 4, 2 and 1, added up. Where R and T
-# part, the ratio goes with R, also where products are rounded to a tie.
+# The letters A to F as 0 to 5, by which of R, T and R / T do not decrease: the sum of 4, 2 and 1. Where R and T differ,
+# the ratio moves with R, also where products are rounded to a tie.
 LETTERS = 5, 1, 3, 3, 2, 2, 4, 0
 
 
 @brick
 def letter(r, t, next_r, next_t):
-    """The letter from a beat to the next; the ratios are compared without a division."""
+    """The letter for a beat and the next; ratios are compared without division."""
     return LETTERS[4 * (next_r >= r) + 2 * (next_t >= t) + (next_r * t >= r * next_t)]
 
 
 @brick
 def moved(counts, words, n_words, columns, values, at):
-    """Move the counts of these words to where `at` says, which leaves none; return where they end."""
+    """Move the counts of these words to the output from `at` on and reset them; return the end."""
     for k in range(n_words):
         columns[at + k] = words[k]
         values[at + k] = counts[words[k]]
@@ -27,11 +27,11 @@ def moved(counts, words, n_words, columns, values, at):
 def count_words(R, T, begins, order, stride, length, state, counts, words, columns, values, sizes):
     """Count the words of each row: of a window of `length` letters, or of a whole record if `length` is 0.
 
-    Return how many rows have ended. Their words are in `columns`, each once and in the order in which they came first,
-    how often they came in `values`, and how many they are in `sizes`. Beat 0 is the last one of the call before;
-    begins[i] says that beat i is the first of a record, where a window that has begun is left out. What the open row
-    holds stays in `counts`, with its words in `words`, and in `state`: the letters at its end as a number, how many
-    letters it has, how many are missing to the next word, and how many words it has.
+    Return the number of finished rows. Their distinct words are in `columns`, in order of first occurrence, with counts
+    in `values`, and the number of words of each row in `sizes`. Beat 0 is the last one of the previous call; begins[i]
+    marks beat i as the first of a record, where an unfinished window is dropped. The open row stays in `counts`, with
+    its words in `words`, and in `state`: its last letters as a number, its number of letters, the letters missing until
+    the next word, and its number of words.
     """
     word, n_letters, missing, n_words = state[0], state[1], state[2], state[3]
     shift = len(counts) // 6

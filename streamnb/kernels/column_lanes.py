@@ -1,4 +1,4 @@
-"""The values of one column, each with its row, times vectors of numbers: what loops over columns are made of."""
+"""Products of one column's values with rows of numbers, the inner loops of column-wise kernels."""
 
 from functools import partial
 from typing import Any
@@ -12,14 +12,14 @@ from streamnb.kernels.lanes import LANES, item_at, lanes_at, spread
 
 
 def _vectors(context: Any, builder: Any, column: Any, n: int) -> tuple[list, Any]:
-    """Where vectors begin that are n columns together, and how one is found in an array."""
+    """The offsets of the vectors that cover n columns, and a function to locate one in an array."""
     size = min(n, LANES)
     firsts = [builder.add(column, column.type(begin)) for begin in range(0, n, size)]
     return firsts, partial(lanes_at, context, builder, lanes=size)
 
 
 def _entry(context: Any, builder: Any, kinds: Any, values: Any, rows: Any, p: Any, n: int) -> tuple[Any, Any]:
-    """values[p], as a vector, and rows[p]."""
+    """values[p], broadcast to a vector, and rows[p]."""
     x = builder.load(item_at(context, builder, kinds[0], values, [p]))
     i = builder.load(item_at(context, builder, kinds[1], rows, [p]))
     return spread(builder, x, min(n, LANES)), context.cast(builder, i, kinds[1].dtype, types.intp)
@@ -39,7 +39,7 @@ def _add_down(
 ) -> Any:
     """out[rows[p], column + l] += values[p] * table[j, column + l], p from first to stop, l < n.
 
-    All are float64 but rows; n, 2, 4 or a multiple of LANES, is a number in the code of the kernel.
+    All are float64 but rows; n, 2, 4 or a multiple of LANES, is a compile-time constant.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -61,7 +61,7 @@ def _add_down(
 def _add_down_one_by_one(
     out: Any, column: Any, values: Any, rows: Any, first: Any, stop: Any, table: Any, j: Any, n: Any
 ) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     some = slice(column, column + n)
     for p in range(first, stop):
         out[rows[p], some] += values[p] * table[j, some]
@@ -73,7 +73,7 @@ def _sum_down(
 ) -> Any:  # fmt: skip
     """out[j, column + l] += (values[p] * table[rows[p], column + l] + grid) - grid, p from first to stop, l < n.
 
-    As `_add_down`; the sums stay in registers.
+    Arguments as for `_add_down`; sums stay in registers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -100,7 +100,7 @@ def _sum_down(
 def _sum_down_one_by_one(
     out: Any, j: Any, column: Any, values: Any, rows: Any, first: Any, stop: Any, table: Any, grid: Any, n: Any
 ) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     some = slice(column, column + n)
     for p in range(first, stop):
         out[j, some] += (values[p] * table[rows[p], some] + grid) - grid

@@ -1,8 +1,8 @@
-"""Sparse rows by columns: what is far away, the weights of a feature, is then asked for once for all of its values.
+"""Sparse rows stored by column, so that a feature's weights are loaded once for all of its values.
 
-Rows of 100 values out of 10^5 features touch weights that no cache holds; turned into columns, only the scores of some
-thousand rows are touched in any order, and these stay close. A row still meets its features in ascending order, so
-that its score comes out the same to the last bit.
+Rows of 100 values out of 10^5 features read weights that do not fit into the cache. By column, only the scores of some
+thousand rows are accessed out of order, and these stay in the cache. A row still meets its features in ascending order,
+so that its score is the same to the last bit.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from streamnb.kernels.lanes import LANES, prefetch
 
 LOOK_AHEAD = 8  # values
 WIDE = 2 * LANES  # columns of a table at a time
-at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
 def turn(data, indices, indptr, chosen, ends, values, rows):
-    # values of some rows, and which of these they are of, column by column; column j ends at ends[j] and begins where
-    # that before it ends
+    # values of the chosen rows and their row numbers, column by column; column j ends at ends[j] and begins where the
+    # previous one ends
     start, last = indptr[0], indptr[-1] - indptr[0] - 1
     ends[:] = 0
     for i in chosen:

@@ -1,4 +1,4 @@
-"""The door to numba: every flag of the kernels, and where they are kept once compiled."""
+"""The only door to numba: compiler flags and the on-disk cache of compiled kernels."""
 
 import hashlib
 import os
@@ -19,34 +19,33 @@ from numba.misc.appdirs import user_cache_dir
 
 from streamnb.core.replacing import replacing
 
-flags: Any = config  # which numba fills while it is imported
+flags: Any = config  # filled by numba on import
 _USERS = Path(user_cache_dir())
-_DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: other paths count as not given
+_DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: relative paths are ignored
 FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
 
 
 def kernel(func: Callable) -> Any:
-    """Compile on first call: nopython, GIL released, serial; kept on disk where that is possible."""
+    """Compile on first call: nopython, GIL released, serial; cached on disk where possible."""
     if flags.DISABLE_JIT:
         return func
-    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True)(func)  # C never calls it
-    if func.__closure__ is None and FOLDER.is_absolute():  # a user without a home has none
+    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True)(func)  # never called from C
+    if func.__closure__ is None and FOLDER.is_absolute():  # relative for a user without a home
         compiled._cache = _DiskCache(func)
     return compiled
 
 
 def brick(func: Callable) -> Any:
-    """Compile into the kernels that call it: for what is called once a row, where a call takes as long as 20 sums."""
+    """Inline into the kernels that call it: for functions called once a row, where a call costs as much as 20 sums."""
     return func if flags.DISABLE_JIT else njit(nogil=True, forceinline=True, no_cfunc_wrapper=True)(func)
 
 
 class _DiskCache(NullCache):
-    """The compiled forms of a kernel, each in a file whose name tells all that it depends on.
+    """Compiled versions of a kernel, each in a file whose name is a digest of all that it depends on.
 
-    A file appears whole or not at all, and any two writers of one name write the same: processes that compile at the
-    same moment do not disturb each other. (numba's own cache numbers its files and lists them in an index: of two
-    writers one leaves a list that leads to the other's machine code.) Where nothing can be read or written, the
-    kernel is compiled in each process.
+    Files are written atomically, and two writers of one name write the same content, so that concurrent processes do
+    not interfere. (numba's own cache numbers its files in an index: with two writers, the index of one may point to the
+    machine code of the other.) Where the folder cannot be read or written, each process compiles the kernel.
     """
 
     def __init__(self, func: Callable):
@@ -88,7 +87,7 @@ def _digest(content: bytes) -> bytes:
 
 @cache
 def _sources(file: Path) -> bytes:
-    """Kernels call each other: a digest of the file and of those of kernels that it imports from, and so on."""
+    """A digest of a kernel file and of all kernel files that it imports, directly or not."""
     read: dict[Path, bytes] = {}
     left = [file]
     while left:

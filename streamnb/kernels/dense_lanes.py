@@ -1,4 +1,4 @@
-"""Sums of x and of x^2 over dense rows, of neighbouring columns at once: what `dense_sums` is made of."""
+"""Vectorised sums of x and x^2 over neighbouring columns of dense rows, the inner loops of `dense_sums`."""
 
 from functools import partial
 from typing import Any
@@ -11,13 +11,13 @@ from numba.extending import intrinsic
 from streamnb.kernels.compiler import flags
 from streamnb.kernels.lanes import LANES, ask_for, item_at, lanes_at, spread
 
-AHEAD = 4 * LANES  # columns further on, two lines of the cache, are asked for before they are added
+AHEAD = 4 * LANES  # columns to prefetch ahead, two cache lines
 _FLOATS, _INTEGERS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(int32_t, LANES)
-_SUM, _SQUARES = 0, 4  # rows of sums: of x, what rounding took from it, and so on, and the same of x^2
+_SUM, _SQUARES = 0, 4  # rows of sums: of x, its rounding errors, and so on, then the same for x^2
 
 
 def _taken(builder: Any, skip: Any) -> Any:
-    """The lanes from `skip` on."""
+    """A mask of the lanes from `skip` on."""
     numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
     return builder.icmp_signed(">=", numbers, spread(builder, skip))
 
@@ -34,7 +34,7 @@ def _any(builder: Any, lanes: Any) -> Any:
 
 
 def _grow(builder: Any, x: Any, total: Any) -> Any:
-    """Add x to a larger sum; return what was lost of it, which nobody computes where it is not used."""
+    """Add x to a larger sum; return the rounding error, which costs nothing where it is not used."""
     before = builder.load(total)
     after = builder.fadd(before, x)
     builder.store(after, total)
@@ -42,7 +42,7 @@ def _grow(builder: Any, x: Any, total: Any) -> Any:
 
 
 def _grow_by_square(builder: Any, x: Any, total: Any) -> Any:
-    """The same of x^2."""
+    """The same for x^2."""
     before = builder.load(total)
     after = _plus_product(builder, x, x, before)
     builder.store(after, total)
@@ -63,9 +63,9 @@ def _sum_both_lanes(
 ) -> Any:
     """Add x = values[rows[p], column + l] and x^2, p from first to stop, skip <= l < LANES, as `_add_both_lanes` does.
 
-    Sums stay in registers, and nobody looks at what is lost: of x nothing, or once where it is `deep` (0 or 1, in the
-    code), and of x^2 once more. A lane that meets a value, but 0, which is no larger than least[deep, column + l] would
-    lose more: return True then, and leave `sums` as they were.
+    Sums stay in registers, with a fixed number of rounding errors: none for x, or one if `deep` (0 or 1, a compile-time
+    constant), and one more for x^2. A nonzero value of at most least[deep, column + l] would need more: then return
+    True and leave `sums` unchanged.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -86,7 +86,7 @@ def _sum_both_lanes(
             ask_for(builder, item_at(context, builder, kinds[0], values, further))
             stored = builder.load(place(kinds[0], values, [row, column]), align=4)
             size = builder.and_(builder.bitcast(stored, _INTEGERS), magnitude)  # in the order of absolute values
-            size = builder.add(size, ones)  # one less: zeros come last
+            size = builder.add(size, ones)  # minus one, so that zeros come last
             builder.store(builder.call(smaller, [builder.load(lowest), size]), lowest)
             x = builder.fpext(stored, _FLOATS)
             lost, lost_of_square = _grow(builder, x, totals[0]), _grow_by_square(builder, x, totals[1 + depth])
@@ -109,7 +109,7 @@ def _sum_both_lanes(
 def _sum_both_one_by_one(
     values: Any, rows: Any, first: Any, stop: Any, column: Any, skip: Any, least: Any, sums: Any, deep: Any
 ) -> bool:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     lanes = slice(column + skip, column + LANES)
     x = values[rows[first:stop], lanes]
     if ((x != 0.0) & (np.abs(x) <= least[deep, lanes])).any():
@@ -122,9 +122,9 @@ def _sum_both_one_by_one(
 def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, skip: Any, sums: Any) -> Any:
     """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
 
-    `values` are float32, so that x^2 is exact in float64. Rows 0 to 7 of `sums`, float64, are the sums of x, what
-    rounding took, what it took from that, and again, and the same of x^2. The larger of two numbers tells what was
-    lost of the smaller (FastTwoSum, Dekker 1971). As `dense_sums` begins them, x^2 loses twice only where x loses.
+    `values` are float32, so that x^2 is exact in float64. Rows 0 to 7 of `sums`, float64, are the sums of x, their
+    rounding errors, the errors of these, and so on, and the same for x^2. Adding to the larger number gives the error
+    exactly (FastTwoSum, Dekker 1971). As `dense_sums` starts the sums, x^2 has a second error only where x has one.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -134,7 +134,7 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
         x = builder.select(_taken(builder, skip), builder.fpext(stored, _FLOATS), zeros)
 
         def add(term: Any, part: int, larger: bool = True) -> Any:
-            """Add a term, or x^2 (None), to a sum, which is larger or may not be; return what was lost."""
+            """Add a term, or x^2 (None), to a sum, which may be known to be larger; return the rounding error."""
             into = place(signature.args[4], sums, [column.type(part), column])
             before = builder.load(into, align=8)
             after = _plus_product(builder, x, x, before) if term is None else builder.fadd(before, term)
@@ -154,7 +154,7 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
 
 
 def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     lanes = slice(column + skip, column + LANES)
     x = values[row, lanes].astype("f8")
     for first, term in ((_SUM, x), (_SQUARES, x * x)):

@@ -1,4 +1,4 @@
-"""Sums and sums of squares of dense float32 rows of weight 1, in parts, from one reading of each value."""
+"""Sums and sums of squares of unweighted dense float32 rows in one pass over the values."""
 
 import math
 
@@ -8,18 +8,18 @@ from streamnb.kernels.exact import spill, two_sum
 from streamnb.kernels.lanes import LANES, prefetch
 from streamnb.kernels.row_values import raise_tops
 
-FEWEST, MANY = 32, 256  # rows of a group, on the average, that are worth sums of their own, and that share them
+FEWEST, MANY = 32, 256  # average rows of a group that justify separate sums, and that share them
 CLOSE = 64  # rows of a group whose values are in the cache together
-PARTS = 8  # of these: sums, their low parts in three, sums of squares, their low parts in three
+PARTS = 8  # sums with three low parts, and sums of squares with three low parts
 
 
 @kernel
 def add_both(values, codes, tops, tile, top, least, depth, rows, ends, sums, hi, lo, hi_sq, lo_sq):
-    # (hi, lo)[codes[i], j] += x[i, j] and (hi_sq, lo_sq)[codes[i], j] += x[i, j]^2, error-free; True, of either, where
-    # more than the first low part took any
+    # (hi, lo)[codes[i], j] += x[i, j] and (hi_sq, lo_sq)[codes[i], j] += x[i, j]^2, error-free; returns for each
+    # whether more than the first low part is in use
     # In rows t * tile to (t + 1) * tile no value of feature j is larger than tops[t, j]. `top` (n_features,), `least`
     # (2, n_features), `depth` (one for LANES features), `rows` (n_rows,), `ends` (n_groups,) and `sums` (PARTS,
-    # n_features or more) hold anything.
+    # n_features or more) are scratch arrays.
     n_groups, spilled, spilled_sq = len(ends), False, False
     together = 1 + MANY * n_groups // tile
     for t in range(0, len(tops), together):
@@ -46,7 +46,7 @@ def add_both(values, codes, tops, tile, top, least, depth, rows, ends, sums, hi,
 
 @kernel
 def by_group(codes, first, ends, rows):
-    # rows[ends[k - 1] : ends[k]] = the rows of group k, ascending, the first of all being `first`
+    # rows[ends[k - 1] : ends[k]] = the rows of group k, ascending; row numbers start at `first`
     ends[:] = 0
     for i in range(len(codes)):
         ends[codes[i]] += 1
@@ -70,14 +70,14 @@ def each_once(rows, weight):
 
 @kernel
 def round_up(top):
-    # raise each top to a power of two above it
+    # round each top up to a power of two above it
     for j in range(len(top)):
         top[j] = math.ldexp(1.0, math.frexp(top[j])[1])
 
 
 @kernel
 def power_from(n_rows):
-    """Return the power of two from `n_rows` on."""
+    """Return the smallest power of two that is at least `n_rows`."""
     n = 1.0
     while n < n_rows:
         n *= 2.0
@@ -86,18 +86,18 @@ def power_from(n_rows):
 
 @kernel
 def height(size, n_rows, squared):
-    """Where a sum of terms up to `size`, or its square, begins, both powers of two as `n_rows`.
+    """The start of a sum of terms up to `size`, or up to its square; `size` and `n_rows` are powers of two.
 
-    Whatever their signs, it stays between two powers of two, from 2 n s to 4 n s: it is rounded to multiples of one
-    unit, u = 2^-51 n s. Where x is such a multiple, x^2 is one of u^2, and so is what its own sum leaves of it; which
-    is what the sum of that is rounded to.
+    Whatever the signs, the sum stays between 2 n s and 4 n s, so it is rounded to multiples of one unit, u = 2^-51 n s.
+    Where x is a multiple of u, x^2 is a multiple of u^2, and so are the rounding errors of its sum, whose own sum is
+    rounded to that unit.
     """
     return 3.0 * n_rows * (size * size if squared else size)
 
 
 @kernel
 def rest_height(size, n_rows, squared):
-    """The same of what rounding takes from them, half a unit each."""
+    """The same for the sum of rounding errors, half a unit each."""
     return n_rows * 2.0**-52 * height(size, n_rows, squared)
 
 
@@ -117,14 +117,14 @@ def losing(top, n_rows, least):
     for j in range(len(top)):
         unit = 2.0**-51 * n_rows * top[j]
         for d in range(2):
-            least[d, j] = 2.0**23 * unit if unit > 2.0**-149 else 0.0  # of which every float32 is a multiple
+            least[d, j] = 2.0**23 * unit if unit > 2.0**-149 else 0.0  # every float32 is a multiple of the unit
             unit *= 2.0**-27 * n_rows
 
 
 @kernel
 def add_rows(values, rows, start, end, least, depth, sums):
-    # add rows[start:end] to the sums of their group, a few at a time; depth[s] says how often x loses in columns
-    # s * LANES to (s + 1) * LANES: never or once in this group, or who knows (2), and then each row is added by itself
+    # add rows[start:end] to the sums of their group, a few at a time; depth[s] is the number of rounding errors of x in
+    # columns s * LANES to (s + 1) * LANES: 0 or 1 in this group, or unknown (2), when each row is added by itself
     n_features = values.shape[1]
     for s in range(len(depth)):
         depth[s] -= depth[s] % 2
@@ -134,7 +134,7 @@ def add_rows(values, rows, start, end, least, depth, sums):
             prefetch(values, rows[p], 0)
             prefetch(values, rows[p], 2 * LANES)
         for s in range(len(depth)):
-            column = min(s * LANES, n_features - LANES)  # the last may have been added in part
+            column = min(s * LANES, n_features - LANES)  # the last vector may overlap the one before
             skip = s * LANES - column
             if depth[s] == 0:
                 depth[s] += sum_both_lanes(values, rows, first, stop, column, skip, least, sums, 0)
@@ -151,8 +151,8 @@ def add_rows(values, rows, start, end, least, depth, sums):
 
 @kernel
 def end(top, n_rows, squared, sums, k, hi, lo):
-    # (hi, lo)[k] += what the sums have grown by, exact for less than half of them (Sterbenz), and what was lost; True
-    # if more than the first low part took any. `sums` hold anything afterwards
+    # (hi, lo)[k] += the growth of the sums, exact by Sterbenz's lemma, and their errors; True if more than the first
+    # low part is in use. Overwrites `sums`
     high, low, more = hi[k], lo[0, k], 0
     for j in range(len(top)):
         high[j], e = two_sum(high[j], sums[0, j] - height(top[j], n_rows, squared))

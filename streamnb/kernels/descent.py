@@ -1,7 +1,7 @@
-"""Losses of rows, their slopes in the scores, and sums of both that come out the same in any order.
+"""Losses of rows, their gradients in the scores, and sums of both that do not depend on the order of rows.
 
-A number below 2^e is rounded on a grid by adding 3 * 2^e and taking it away again: what is left are whole multiples of
-2^(e - 51), and these add up without rounding as long as the sum is below 2^(e + 2). A weight of 0 leaves a row out.
+A number below 2^e is rounded to a grid by adding 3 * 2^e and subtracting it again. The results are multiples of
+2^(e - 51), which add up without rounding as long as the sum is below 2^(e + 2). A weight of 0 leaves a row out.
 """
 
 import math
@@ -11,7 +11,7 @@ from streamnb.kernels.compiler import kernel
 
 @kernel
 def below_largest(scores, codes, below, own):
-    # below[i, k] = scores[i, k] - max_l scores[i, l], and own[i, 0] that of the row's own class
+    # below[i, k] = scores[i, k] - max_l scores[i, l], and own[i, 0] the same for the class of the row
     for i in range(scores.shape[0]):
         top = scores[i, 0]
         for k in range(scores.shape[1]):
@@ -23,7 +23,8 @@ def below_largest(scores, codes, below, own):
 
 @kernel
 def softmax_rows(residual, codes, losses):
-    # of exp(s_ik) and s_ik of the row's own class: residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of that
+    # from exp(s_ik), and s_ik of the class of the row: residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of
+    # that class
     for i in range(residual.shape[0]):
         total = 0.0
         for k in range(residual.shape[1]):
@@ -48,7 +49,7 @@ def logistic_rows(scores, own, residual, losses):
 
 @kernel
 def squared_hinge_rows(scores, own, residual, losses):
-    # losses[i, r] = max(0, 1 - s)^2, s the score on the side of own (0 or 1), and residual its slope in the score
+    # losses[i, r] = max(0, 1 - s)^2, s the score on the side of own (0 or 1), and residual its derivative in the score
     for i in range(scores.shape[0]):
         for r in range(scores.shape[1]):
             short = max(1.0 - (scores[i, r] if own[i, r] else -scores[i, r]), 0.0)
@@ -58,13 +59,13 @@ def squared_hinge_rows(scores, own, residual, losses):
 
 @kernel
 def add_losses(losses, weight, top, total, largest):
-    # total[g] += sum_i weight[i] * losses[i, g], none of which grows beyond 2 * top (a power of two): sums that stop
-    # there come out the same in any order, too; largest[g] is the largest loss of a row
+    # total[g] += sum_i weight[i] * losses[i, g], capped at 2 * top (a power of two): capped sums do not depend on the
+    # order either; largest[g] is the largest loss of a row
     grid = 3.0 * top
     for i in range(losses.shape[0]):
         if weight[i] > 0.0:
             for g in range(losses.shape[1]):
-                loss = losses[i, g] if losses[i, g] < math.inf else math.inf  # NaN, too
+                loss = losses[i, g] if losses[i, g] < math.inf else math.inf  # also for NaN
                 largest[g] = max(largest[g], loss)
                 term = min(weight[i] * loss, top)
                 total[g] = min(total[g] + ((term + grid) - grid), 2.0 * top)
@@ -72,7 +73,7 @@ def add_losses(losses, weight, top, total, largest):
 
 @kernel
 def weigh(residual, weight):
-    # residual[i, r] *= weight[i], and 0 where that is 0
+    # residual[i, r] *= weight[i], and 0 where the weight is 0
     for i in range(residual.shape[0]):
         for r in range(residual.shape[1]):
             residual[i, r] = weight[i] * residual[i, r] if weight[i] > 0.0 else 0.0
@@ -93,7 +94,7 @@ def add_products_csr(data, indices, indptr, residual, grid, total):
 
 @kernel
 def add_products_dense(values, residual, grid, total):
-    # the same of dense rows
+    # the same for dense rows
     for i in range(residual.shape[0]):
         if has_any(residual[i]):
             for j in range(values.shape[1]):
@@ -104,7 +105,7 @@ def add_products_dense(values, residual, grid, total):
 
 @kernel
 def add_intercepts(residual, grid, total):
-    # total[r] += sum_i residual[i, r]: the same of a feature that is 1 in every row
+    # total[r] += sum_i residual[i, r]: the same for a feature that is 1 in every row
     for i in range(residual.shape[0]):
         for r in range(residual.shape[1]):
             total[r] += (residual[i, r] + grid) - grid

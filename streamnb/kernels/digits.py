@@ -1,4 +1,4 @@
-"""Bytes of text for loops that read millions of numbers and words: one at a time, up to eight digits, 32 letters."""
+"""Fast parsing of bytes: up to eight digits, or 32 letters, at a time."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from streamnb.kernels.compiler import brick, flags
 
 _WORD, _LETTER = ir.IntType(64), ir.IntType(8)
 LOW32 = 0xFFFFFFFF
-STRIDE, COPIED = 32, 16  # bytes that are looked at, and copied, at once
+STRIDE, COPIED = 32, 16  # bytes examined, and copied, at once
 
 
 def _place(typing_context: Any, text: Any) -> Any:
-    """Where the text lies, which kernels give each other in its place: references to an array would be counted."""
+    """The address of a text, which kernels pass on instead of the array to avoid reference counting."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(context.make_array(signature.args[0])(context, builder, arguments[0]).data, _WORD)
@@ -24,7 +24,7 @@ def _place(typing_context: Any, text: Any) -> Any:
 
 
 def _letter(typing_context: Any, text: Any, p: Any) -> Any:
-    """text[p] as a number; `text` is a place, and p not negative."""
+    """text[p] as a number; `text` is an address, and p is not negative."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = builder.load(builder.inttoptr(builder.add(*arguments), _LETTER.as_pointer()))
@@ -34,12 +34,12 @@ def _letter(typing_context: Any, text: Any, p: Any) -> Any:
 
 
 def _plain_letter(text: Any, p: int) -> int:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     return int(text[p])
 
 
 def _find(typing_context: Any, text: Any, begin: Any, stop: Any, byte: Any) -> Any:
-    """Where the byte comes first in text[begin:stop], or `stop`; by memchr of the C library."""
+    """The first position of a byte in text[begin:stop], or `stop`; uses memchr of the C library."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         text, begin, stop, byte = arguments
@@ -57,27 +57,27 @@ def _find(typing_context: Any, text: Any, begin: Any, stop: Any, byte: Any) -> A
 
 
 def _plain_find(text: Any, begin: int, stop: int, byte: int) -> int:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     found = text[begin:stop].tobytes().find(byte)
     return stop if found < 0 else begin + found
 
 
 def _digits(typing_context: Any, text: Any, p: Any) -> Any:
-    """How many digits begin at text[p], 8 at most, and the number that they write; 8 bytes from p on can be read.
+    """The number of digits from text[p] on, at most 8, and their value; 8 bytes from p on must be readable.
 
-    The eight bytes are one word, whose lowest byte is the first letter (all machines that numba knows are
-    little-endian). Digits are shifted to its upper end and added up in pairs, fours and eights (Lemire 2018).
+    The eight bytes are one word, whose lowest byte is the first letter (all platforms of numba are little-endian).
+    Digits are shifted to its upper end and added up in pairs, fours and eights (Lemire 2018).
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         eight = builder.load(builder.inttoptr(builder.add(*arguments), _WORD.as_pointer()), align=1)
         above, below = builder.add(eight, _WORD(0x4646464646464646)), builder.sub(eight, _WORD(0x3030303030303030))
-        others = builder.and_(builder.or_(above, below), _WORD(0x8080808080808080))  # the lowest mark is right
+        others = builder.and_(builder.or_(above, below), _WORD(0x8080808080808080))  # only the lowest mark is reliable
         shape = ir.FunctionType(_WORD, [_WORD, ir.IntType(1)])
         count = builder.module.declare_intrinsic("llvm.cttz", [_WORD], shape)
         n = builder.lshr(builder.call(count, [others, ir.IntType(1)(0)]), _WORD(3))
         bits, word = builder.shl(n, _WORD(3)), builder.xor(eight, _WORD(0x3030303030303030))
-        half = builder.lshr(builder.sub(_WORD(64), bits), _WORD(1))  # twice, for no word is shifted by 64 at once
+        half = builder.lshr(builder.sub(_WORD(64), bits), _WORD(1))  # shifted twice, since a shift by 64 is undefined
         word = builder.shl(builder.shl(word, half), half)
         for factor, width, mask in (
             (10, 8, 0x00FF00FF00FF00FF),
@@ -92,7 +92,7 @@ def _digits(typing_context: Any, text: Any, p: Any) -> Any:
 
 
 def _digits_one_by_one(text: Any, p: int) -> tuple[int, int]:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     n, number = 0, 0
     while n < 8 and 48 <= text[p + n] <= 57:
         number = 10 * number + int(text[p + n]) - 48
@@ -101,19 +101,19 @@ def _digits_one_by_one(text: Any, p: int) -> tuple[int, int]:
 
 
 def _bytes_at(builder: Any, text: Any, p: Any, n: int) -> Any:
-    """Where n bytes lie, as a vector."""
+    """A pointer to n bytes as a vector."""
     return builder.inttoptr(builder.add(text, p), ir.VectorType(_LETTER, n).as_pointer())
 
 
 def _between(builder: Any, x: Any, first: int, last: int) -> Any:
-    """Which bytes of a vector are letters from `first` to `last`."""
+    """A mask of the bytes of a vector from `first` to `last`."""
     count = x.type.count
     begin, width = (ir.Constant(x.type, [number] * count) for number in (first, last - first))
     return builder.icmp_unsigned("<=", builder.sub(x, begin), width)
 
 
 def _word_bits(typing_context: Any, text: Any, p: Any) -> Any:
-    """Bits of text[p + j], j < STRIDE: whether it is a letter of words in ASCII, and whether it is not ASCII."""
+    """Bit masks over text[p + j], j < STRIDE: ASCII letters of words, and bytes that are not ASCII."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x = builder.load(_bytes_at(builder, arguments[0], arguments[1], STRIDE), align=1)
@@ -127,14 +127,14 @@ def _word_bits(typing_context: Any, text: Any, p: Any) -> Any:
 
 
 def _plain_word_bits(text: Any, p: int) -> tuple[int, int]:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     letters = text[p : p + STRIDE].tobytes()
     inside = (letters[j : j + 1].isalnum() or letters[j] == 95 for j in range(STRIDE))
     return sum(bit << j for j, bit in enumerate(inside)), sum((c >> 7) << j for j, c in enumerate(letters))
 
 
 def _copy_letters(typing_context: Any, text: Any, p: Any, line: Any, at: Any, lower: Any) -> Any:
-    """line[at : at + COPIED] = text[p : p + COPIED], with `lower` added to what is A to Z; both are places."""
+    """line[at : at + COPIED] = text[p : p + COPIED], with `lower` added to A to Z; both are addresses."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         text, p, line, at, lower = arguments
@@ -151,29 +151,29 @@ def _copy_letters(typing_context: Any, text: Any, p: Any, line: Any, at: Any, lo
 
 
 def _plain_copy_letters(text: Any, p: int, line: Any, at: int, lower: int) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     x = text[p : p + COPIED]
     line[at : at + COPIED] = x + ((x >= 65) & (x <= 90)).astype(x.dtype) * x.dtype.type(lower)
 
 
 @brick
 def lowest_bit(word):
-    """Where the lowest bit of a number stands, which is not 0: as the exponent of 2 that a float64 of it alone has."""
+    """The position of the lowest set bit of a nonzero number, as the exponent of that bit as a float64."""
     return (np.float64(word & -word).view(np.int64) >> 52) - 1023
 
 
 @brick
 def rotated(number, n):
-    """The low 32 bits of a number, n places higher; those that leave at the upper end come in at the lower one."""
+    """The low 32 bits of a number, rotated left by n."""
     low = number & LOW32
     return (low << n | low >> (32 - n)) & LOW32
 
 
 @brick
 def four_bytes(line, at):
-    """The bytes line[at : at + 4] as a number, the first one lowest.
+    """The bytes line[at : at + 4] as a little-endian number.
 
-    LLVM reads all at once, as indices are unsigned: none may count from the end.
+    LLVM reads all at once, since unsigned indices cannot be negative.
     """
     number = 0
     for j in range(4):

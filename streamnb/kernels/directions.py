@@ -1,11 +1,11 @@
-"""Arithmetic of descent on tables of weights, each in one reading of what it takes."""
+"""Vector arithmetic on tables of weights for the optimisers, each operation in one pass."""
 
 from streamnb.kernels.compiler import kernel
 
 
 @kernel
 def scale_balanced(scale, gradient, out):
-    # out[j, r] = scale[j, r] * (gradient[j, r] - a), a such that every row of out adds up to 0
+    # out[j, r] = scale[j, r] * (gradient[j, r] - a), with a such that each row of out sums to 0
     for j in range(gradient.shape[0]):
         total, whole = 0.0, 0.0
         for r in range(gradient.shape[1]):
@@ -40,7 +40,7 @@ def of_rows(point, factors, means, out):
 
 @kernel
 def about_means(gradient, factors, means):
-    # the gradient in weights of such features, from that in weights of rows, in place
+    # in place, the gradient in weights of scaled, centred features from that in weights of rows
     last = len(gradient) - 1
     for j in range(last):
         for r in range(gradient.shape[1]):

@@ -1,24 +1,24 @@
-"""Logarithms and exponentials as plain arithmetic: loops over them become vectors, as loops that call a library do not.
+"""Logarithm and exponential in plain arithmetic, which the compiler can vectorise.
 
-Both are right to two units in the last place, and the same on every machine, as none of it is left to a library.
+Both are accurate to two units in the last place, and the same on every machine, as no library is involved.
 """
 
 import numpy as np
 
 from streamnb.kernels.compiler import brick
 
-LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the first with 32 zeros at its end
-LOWEST = int(np.float64(np.sqrt(0.5)).view(np.int64))  # the significand is taken from here to its double
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the high part ends with 32 zero bits
+LOWEST = int(np.float64(np.sqrt(0.5)).view(np.int64))  # significands are taken from here to twice that
 ABOVE = int(np.float64(1.0).view(np.int64)) - LOWEST
 FRACTION = (1 << 52) - 1
-WHOLE = 2.0**52  # whole numbers of less than 52 bits, put below its own bits, are the difference from it
+WHOLE = 2.0**52  # a whole number in its low bits is the difference from it
 WHOLE_BITS = int(np.float64(WHOLE).view(np.int64))
-ROUNDER = 1.5 * WHOLE  # added and taken away it rounds to a whole number
+ROUNDER = 1.5 * WHOLE  # adding and subtracting it rounds to a whole number
 
 
 @brick
 def logarithm(x):
-    """ln x of a normal x > 0, by fdlibm's e_log.c (Sun Microsystems 1993); anything else has no meaning."""
+    """ln x of a normal x > 0, by fdlibm's e_log.c (Sun Microsystems 1993); undefined otherwise."""
     bits = np.float64(x).view(np.int64) + ABOVE
     k = np.int64((bits >> 52) | WHOLE_BITS).view(np.float64) - (WHOLE + 1023.0)
     f = np.int64((bits & FRACTION) + LOWEST).view(np.float64) - 1.0
@@ -34,7 +34,7 @@ def logarithm(x):
 
 @brick
 def exp_less_one(x):
-    """e^x - 1 with all its digits, of -700 < x < 700: that of what x is more than k ln 2, by its series, times 2^k."""
+    """e^x - 1 to full precision for -700 < x < 700, by the series at x - k ln 2 and a factor 2^k."""
     rounded = np.float64(x * (1.0 / (LN2_HIGH + LN2_LOW)) + ROUNDER)
     k = rounded - ROUNDER
     r = (x - k * LN2_HIGH) - k * LN2_LOW

@@ -1,4 +1,4 @@
-"""Error-free float64 addition and multiplication (Dekker 1971, Knuth 1969), the bricks of sums in parts (hi, lo)."""
+"""Error-free float64 addition and multiplication (Dekker 1971, Knuth 1969), used by every (hi, lo) sum."""
 
 import math
 
@@ -7,14 +7,14 @@ import numpy as np
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.lanes import product_error
 
-RESIDUE, DEEP_RESIDUE = 2.0**-85, 2.0**-190  # of a sum, what may be left of pairs that were rounded, and of others
-TINY = 2.0**-960  # less has no error-free products, and soon no full digits
-SMALL = 2.0**-1000, 2.0**-960, 2.0**-850  # of less some part may be too small: without low parts, with one, with more
+RESIDUE, DEEP_RESIDUE = 2.0**-85, 2.0**-190  # relative rounding residue of pairs, and of sums with more parts
+TINY = 2.0**-960  # smaller numbers have no error-free products, and soon lose digits
+SMALL = 2.0**-1000, 2.0**-960, 2.0**-850  # below, a part may underflow: without low parts, with one, with more
 
 
 @kernel
 def two_sum(a, b):
-    """Return the rounded a + b and the rounding error, both exact together."""
+    """Return the rounded a + b and its rounding error, whose sum is exact."""
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)
@@ -22,14 +22,14 @@ def two_sum(a, b):
 
 @kernel
 def two_product(a, b):
-    """Return the rounded a * b and the rounding error, both exact together."""
+    """Return the rounded a * b and its rounding error, whose sum is exact."""
     p = a * b
     return p, product_error(a, b, p)
 
 
 @kernel
 def add_low(lo, k, j, r, error):
-    """Add r + error to the low parts of a cell, lo (n_parts, n_classes, n_columns); True if later parts took any."""
+    """Add r + error to the low parts of a cell, lo (n_parts, n_classes, n_columns); True if later parts are in use."""
     r, error = two_sum(r, error)
     lo[0, k, j], lost = two_sum(lo[0, k, j], r)
     return spill(lo, k, j, lost, error) if abs(lost) > 0.0 or abs(error) > 0.0 else False  # neither is NaN
@@ -37,7 +37,7 @@ def add_low(lo, k, j, r, error):
 
 @kernel
 def spill(lo, k, j, lost, error):
-    """Add what the first low part has no room for to the others, if there are any."""
+    """Add the digits beyond the first low part to the others, if there are any."""
     if lo.shape[0] == 1:
         return False
     lo[1, k, j], r = two_sum(lo[1, k, j], lost)
@@ -49,7 +49,7 @@ def spill(lo, k, j, lost, error):
 
 @kernel
 def add_shallow(a, a_lo, b, b_lo, sign):
-    """Return a + sign * b as a pair, renormalised, and whether a pair has room for all of it."""
+    """Return a + sign * b as a pair, renormalised, and whether the pair is exact."""
     s, e = two_sum(a, sign * b)
     t, f = two_sum(a_lo, sign * b_lo)
     t, g = two_sum(t, e)
@@ -61,7 +61,7 @@ def add_shallow(a, a_lo, b, b_lo, sign):
 def add_deep(a, b, sign, residue):
     """Return a + sign * b of four parts each, renormalised: the first is the rounded sum.
 
-    Only what is below 2^-212 of the largest part may be lost; a sum of no more than `residue` of a is 0.
+    Only digits below 2^-212 of the largest part may be lost; a sum of at most `residue` times a becomes 0.
     """
     s, e = two_sum(a[0], sign * b[0])
     t, f = two_sum(a[1], sign * b[1])
@@ -70,7 +70,7 @@ def add_deep(a, b, sign, residue):
     u, f = two_sum(u, f)
     u, e = two_sum(u, e)
     v = a[3] + sign * b[3] + (g + (e + f))
-    for _ in range(3):  # each time the rounded sum of all comes first, and what rounding took from it stays behind
+    for _ in range(3):  # each time the rounded sum of all comes first, followed by its errors
         u, v = two_sum(u, v)
         t, u = two_sum(t, u)
         s, t = two_sum(s, t)
@@ -78,7 +78,7 @@ def add_deep(a, b, sign, residue):
         return s, 0.0, 0.0, 0.0
     if abs(s) <= residue * abs(a[0]):
         return 0.0, 0.0, 0.0, 0.0
-    if u != 0.0:  # where t is half a unit, the rest says to which side all of it is rounded
+    if u != 0.0:  # where t is half a unit, the remainder decides the direction of rounding
         nearest = s + (t + math.copysign(2.0**-52 * abs(t), u))
         if nearest != s:
             s, t = nearest, t - (nearest - s)
@@ -103,7 +103,7 @@ def parts_of(hi, lo, at):
 
 @kernel
 def keep_parts(parts, hi, lo, c):
-    """Put a cell into (hi, lo), as many low parts as there is room for; return how many are in use."""
+    """Store a cell in (hi, lo), with as many low parts as there are; return how many are in use."""
     s, t, u, v = parts
     hi[c], lo[0, c] = s, t
     if lo.shape[0] == 1 or (u == 0.0 and v == 0.0):
@@ -116,8 +116,8 @@ def keep_parts(parts, hi, lo, c):
 def add_rows(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
     """Put a + sign * b, renormalised, into (hi, lo); return how many low parts are in use.
 
-    The low parts are (0, 1 or 3, n). Of three nothing is lost; of one, digits below 2^-106 of the sum. The second and
-    third part of `lo` should be 0 before. Sums of no more than `residue` of a are 0.
+    Low parts are (0, 1 or 3, n). With three, nothing is lost; with one, digits below 2^-106 of the sum. The second and
+    third part of `lo` should be 0 on entry. Sums of at most `residue` times a become 0.
     """
     none = np.zeros(0 if len(a_lo) and len(b_lo) else len(hi))
     if max(len(a_lo), len(b_lo)) <= 1:
@@ -133,7 +133,7 @@ def add_rows(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
 
 @kernel
 def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
-    # (hi, lo) = a + sign * b, renormalised; True if a pair has room for every sum
+    # (hi, lo) = a + sign * b, renormalised; True if all pairs are exact
     lost = 0
     for j in range(len(hi)):
         hi[j], lo[j], whole = add_shallow(a_hi[j], a_lo[j], b_hi[j], b_lo[j], sign)
@@ -143,7 +143,7 @@ def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
 
 @kernel
 def settled(a_hi, residue, hi, lo):
-    # leave no residue of what was rounded; True if any low part is left
+    # set rounding residues to 0; True if any low part is left
     left = 0
     for j in range(len(hi)):
         if abs(hi[j]) <= residue * abs(a_hi[j]):
@@ -156,19 +156,19 @@ def settled(a_hi, residue, hi, lo):
 def scale_pair(a_hi, a_lo, factor):
     """Return factor * a as a pair, renormalised.
 
-    What fades away is 0 in the end: it would stay among the denormal numbers for ever, and these are slow.
+    Very small results become 0, since decaying sums would otherwise stay denormal, which is slow.
     """
     p, e = two_product(factor, a_hi)
     e += factor * a_lo
-    hi = 0.0 if abs(p) < TINY else p + e  # NaN stays
+    hi = 0.0 if abs(p) < TINY else p + e  # NaN is kept
     return hi, e - (hi - p) if abs(e) >= TINY else 0.0
 
 
 @kernel
 def scale_cell(a_hi, a_lo, at, factor, exactly, hi, lo):
-    """Put factor * a[at] into (hi, lo)[at]; return how many low parts are in use, and whether any digit was lost.
+    """Store factor * a[at] in (hi, lo)[at]; return the number of low parts in use, and whether digits were lost.
 
-    By a power of two (`exactly`) all parts are scaled; by other numbers a pair is left of them.
+    A power of two (`exactly`) scales all parts; with other factors a pair remains.
     """
     n_low = len(a_lo)
     scaled = factor * a_hi[at]
@@ -187,7 +187,7 @@ def scale_cell(a_hi, a_lo, at, factor, exactly, hi, lo):
 
 @kernel
 def scale_rows(a_hi, a_lo, factor, hi, lo):
-    # (hi, lo) = factor * a, renormalised; how many low parts are in use, and whether any digit was lost
+    # (hi, lo) = factor * a, renormalised; returns the number of low parts in use, and whether digits were lost
     used, lost, exactly = 0, False, is_power_of_two(factor)
     for j in range(len(hi)):
         of_cell, lost_of_cell = scale_cell(a_hi, a_lo, j, factor, exactly, hi, lo)
@@ -202,7 +202,7 @@ def is_power_of_two(factor):
 
 @kernel
 def scatter_about_mean(sum_hi, sum_lo, square_hi, square_lo, weight_hi, weight_lo, out):
-    # out[j] = square[j] - sum[j]^2 / weight, in doubled precision, never below zero
+    # out[j] = square[j] - sum[j]^2 / weight, in doubled precision, never negative
     for j in range(len(out)):
         # the mean with its error: one Newton correction of the rounded quotient
         m = sum_hi[j] / weight_hi

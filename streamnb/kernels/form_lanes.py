@@ -1,6 +1,6 @@
-"""Quadratic forms of many rows at once, each in a lane of its own: what is rounded does not depend on the others.
+"""Quadratic forms of several rows at once, each in its own vector lane, so that rounding is the same in any batch.
 
-Rows stand in tiles (n, lanes) of TILE_BYTES a line, feature by feature, in C order.
+Rows are in tiles (n, lanes), in C order, with TILE_BYTES for each feature.
 """
 
 from functools import partial
@@ -15,11 +15,11 @@ from streamnb.kernels.compiler import flags
 from streamnb.kernels.lanes import item_at, lanes_at, spread
 
 TILE_BYTES = 128
-DIRECTIONS = 5  # at once: with half a tile as many sums as the processor has registers for
+DIRECTIONS = 5  # at once: with half a tile, as many sums as fit into registers
 
 
 def vector_of(context: Any, dtype: Any, n_bytes: int) -> Any:
-    """So many bytes of numbers of a kind as a vector."""
+    """The vector type of n_bytes of a dtype."""
     return ir.VectorType(context.get_value_type(dtype), n_bytes * 8 // dtype.bitwidth)
 
 
@@ -28,7 +28,7 @@ def zero_sum(builder: Any, vector: Any) -> Any:
 
 
 def plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
-    """total + x * y, rounded once or twice, as the processor likes."""
+    """total + x * y, rounded once or twice, depending on the processor."""
     kind = f"v{total.type.count}f{64 if isinstance(total.type.element, ir.DoubleType) else 32}"
     fused = get_or_insert_function(
         builder.module, ir.FunctionType(total.type, [total.type] * 3), f"llvm.fmuladd.{kind}"
@@ -39,7 +39,7 @@ def plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
 def _turn(typing_context: Any, side: Any, row: Any, tile: Any, column: Any, out: Any) -> Any:
     """out[row + r, column + l] = sum over i of side[row + r, i] * tile[i, column + l], r < DIRECTIONS.
 
-    l goes over half a tile; the sums stay in registers.
+    l runs over half a tile; sums stay in registers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -63,7 +63,7 @@ def _turn(typing_context: Any, side: Any, row: Any, tile: Any, column: Any, out:
 
 
 def _turn_one_by_one(side: Any, row: Any, tile: Any, column: Any, out: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     rows, columns = slice(row, row + DIRECTIONS), slice(column, column + tile.shape[1] // 2)
     out[rows, columns] = side[rows] @ tile[:, columns]
 
@@ -93,7 +93,7 @@ def _square_lanes(typing_context: Any, z: Any, lower: Any, inverse: Any, p: Any,
 
 
 def _square_one_by_one(z: Any, lower: Any, inverse: Any, p: Any, out: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     y = np.zeros_like(z[0])
     out[p] = 0.0
     for of_row, factor, weight in zip(z, lower[p], inverse[p], strict=True):
@@ -106,8 +106,8 @@ def _rank_lanes(
 ) -> Any:
     """Class `number` scores s = offset - h, h = sums[p, l]; s may be off by x (b0 + b1 x + b2 h) + b3 h + b4.
 
-    `bounds` are the b, and x is sizes[t, l]. Rows of `best` from 4 p on are the most that a class may have, the number
-    of that class, the most of the others, and the least that the highest has.
+    `bounds` are the b, and x is sizes[t, l]. Rows of `best` from 4 p on are the highest possible score, its class, the
+    highest possible score of other classes, and the lowest possible score of the best class.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -137,7 +137,7 @@ def _rank_lanes(
 
 
 def _rank_one_by_one(sums: Any, p: Any, sizes: Any, t: Any, bounds: Any, offset: Any, number: Any, best: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     b, half, size = bounds, sums[p], sizes[t]
     most, highest, others, least = best[4 * p : 4 * p + 4]
     score, off = offset - half, size * (b[0] + b[1] * size + b[2] * half) + (b[4] + b[3] * half)

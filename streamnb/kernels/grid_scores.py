@@ -1,10 +1,10 @@
-"""Scores of rows by the models of a whole grid, most of whose weights are zero.
+"""Scores of rows under every model of a grid of mostly sparse weights.
 
-A row of scores holds R rows of weights, each with room for its points: a multiple of LANES. The weights of a feature
-lie in two parts. Those of the first points, which most features have, are a row of each table head[b], one for LANES
-points, or of one for all; spots[b, c] is the column of the scores that column c of it goes to. Of the others, LANES
-neighbouring points of one row of weights that are not all zero are a unit: feature j has units[t], for the scores from
-columns[t] on, with t from begins[j] to begins[j + 1].
+A row of scores holds R rows of weights, each with its points, padded to a multiple of LANES. The weights of a feature
+are stored in two parts. Those of the first points, which are nonzero for most features, are a row of each table
+head[b], with one table for LANES points or one for all; column c of it is added to column spots[b, c] of the scores.
+The others are in units of LANES neighbouring points of one row of weights, at least one of them nonzero: feature j has
+units[t], for the scores from columns[t] on, with t from begins[j] to begins[j + 1].
 """
 
 import numpy as np
@@ -15,17 +15,17 @@ from streamnb.kernels.ranks import count_scores
 from streamnb.kernels.scores import ROWS_AHEAD, add_table, ask_for
 
 LISTED = 512  # units that are listed before they are added
-ROOM = LISTED + 2 * LANES  # of such a list, for what is written beyond its end or looked at ahead
-UNITS_AHEAD = 2 * LANES  # of the list, that they may come from far memory in time
-ROWS_AT_ONCE = 16  # which are then still close for their units
-at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+ROOM = LISTED + 2 * LANES  # size of the list, with spare entries for writing and reading beyond its end
+UNITS_AHEAD = 2 * LANES  # units to prefetch ahead
+ROWS_AT_ONCE = 16  # few enough that the rows are still in the cache when their units are added
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
 def count_units(indices, indptr, where, latest, ends):
-    # ends[g] += units of weights in CSR whose last point is g; `where` (4, n_columns) tells of a column the point and
-    # the row of weights, where its unit goes to and its place there; latest (2, n_rows) is -1: of each row of weights
-    # the feature and the column that came last
+    # ends[g] += number of units of weights in CSR whose last point is g; `where` (4, n_columns) has, for each column,
+    # its point, its row of weights, the target of its unit and its position in the unit; latest (2, n_rows), -1 on
+    # entry, has the last feature and column of each row of weights
     for j in range(len(indptr) - 1):
         for p in range(indptr[j], indptr[j + 1]):
             c = indices[p]
@@ -38,8 +38,8 @@ def count_units(indices, indptr, where, latest, ends):
 
 @kernel
 def fill_units(data, indices, indptr, where, places, latest, first, head, begins, columns, units):
-    # the same weights of the features from `first` on: the first columns c in head[places[c, 0], :, places[c, 1]], the
-    # others as units; head and units are 0, latest is -1
+    # store the same weights of the features from `first` on: the first columns c in head[places[c, 0], :, places[c,
+    # 1]], the others as units; head and units are 0 and latest is -1 on entry
     t = 0
     for j in range(len(indptr) - 1):
         begins[j] = t
@@ -68,7 +68,8 @@ def add_listed(listed, factors, n_listed, columns, units, out, e):
 @kernel
 def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, listed, factors, out):
     # out[e - begin, columns[t] + l] += x[rows[e], j] * units[t, l] for the units t of each stored j, in the order of j,
-    # and e from begin to end. Units are listed before they are added: how many a feature has is not to be guessed.
+    # and e from begin to end. Units are listed before they are added, since branch prediction cannot guess their
+    # number.
     start = indptr[0]
     for e in range(begin, end):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
@@ -93,7 +94,7 @@ def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, l
 
 @kernel
 def add_csr(arrays, weights, spare, out):
-    # out[e] += scores of row rows[e] of the arrays; few rows at a time, so that they are still close when they are read
+    # out[e] += scores of row rows[e] of the arrays; few rows at a time, so that they are still in the cache when read
     # again
     head, spots, begins, columns, units = weights
     top, listed, factors = spare
@@ -107,7 +108,8 @@ def add_csr(arrays, weights, spare, out):
 
 @kernel
 def count_csr(arrays, weights, spare, intercepts, groups, weight, bounds, table, room, out):
-    # as `add_csr`, then `ranks.count_scores`: as many rows at a time as `out` has room for, whose scores stay close
+    # as `add_csr`, then `ranks.count_scores`: as many rows at a time as `out` can hold, so that scores stay in the
+    # cache
     data, indices, indptr, rows = arrays
     missing = False
     for begin in range(0, len(rows), len(out)):
@@ -123,7 +125,7 @@ def count_csr(arrays, weights, spare, intercepts, groups, weight, bounds, table,
 
 @kernel
 def compress(values, rows, data, indices, indptr):
-    # what of some rows is not 0, as CSR; there is room for all of it, and one number more
+    # the nonzero values of some rows as CSR; the output has space for all values and one more
     stored = 0
     for e in range(len(rows)):
         indptr[e] = stored
@@ -135,7 +137,7 @@ def compress(values, rows, data, indices, indptr):
 
 @kernel
 def pick(data, indices, indptr, rows, picked_data, picked_indices, picked_indptr):
-    # some rows one after the other
+    # copy some rows, contiguously
     start, stored = indptr[0], 0
     for e in range(len(rows)):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]

@@ -1,8 +1,8 @@
-"""Weights of rows by group, feature and bin, in tables (n_groups, n_features * n_bins).
+"""Weighted counts of rows by group, feature and bin, in tables (n_groups, n_features * n_bins).
 
-The bin of x, counted over all features, is floor(x * scale[j]) + shift[j]: scales are powers of two, so that nothing
-is rounded. Entries put rows into groups, as in `class_sums`, which counts what is sparse or weighs no whole number. A
-value that was changed after the bins were laid out, and has none, is counted in one that is there.
+The bin of x, counted over all features, is floor(x * scale[j]) + shift[j]; scales are powers of two, so that products
+are exact. Entries put rows into groups, as in `class_sums`, which counts sparse rows and fractional weights. A value
+that was changed after the bins were laid out is counted in some valid bin.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from streamnb.kernels.compiler import kernel
 
 @kernel
 def bins_of(x, scale, shift, n, places):
-    # the bins of a row among n in all, in vectors
+    # the bins of a row, out of n in total, vectorised
     for j in range(len(x)):
         place = np.floor(np.float64(x[j]) * scale[j]) + shift[j]
         places[j] = np.int32(place if 0.0 <= place < n else 0.0)

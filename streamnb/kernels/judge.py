@@ -1,11 +1,11 @@
-"""Decisions of many models on the same rows, and what they come to."""
+"""Decisions of many models on the same rows, and counts of how often they are right."""
 
 import numpy as np
 
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.exact import two_sum
 
-FEW = 4  # classes, each of which is looked for
+FEW = 4  # classes, up to which each is counted in a loop of its own
 
 
 @kernel
@@ -32,7 +32,7 @@ def top_class(scores, out):
 
 @kernel
 def below_top(scores, out):
-    # out[i, k] = scores[i, k] less the largest of row i, which is taken for 0 where it is infinite
+    # out[i, k] = scores[i, k] minus the largest score of row i, or minus 0 where that is infinite
     for i in range(scores.shape[0]):
         top = scores[i, 0]
         for k in range(1, scores.shape[1]):
@@ -45,8 +45,8 @@ def below_top(scores, out):
 
 @kernel
 def others(mass, top):
-    # each number of row i becomes the sum of the others, top[i] the column of the largest, from which the sum of all
-    # would cancel and which is 1
+    # replace each number of row i by the sum of the others; top[i] is the column of the largest, which is 1 and would
+    # cancel if it were subtracted from the sum of all
     for i in range(mass.shape[0]):
         mass[i, top[i]] = 0.0
         beside = 0.0
@@ -69,9 +69,9 @@ def row_sums(values, out):
 
 @kernel
 def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, right_lo):
-    # decided[i, g] for g < len(hit): hit[g, k] and predicted[g, k] += weight[i] for the class k that is right, and that
-    # was decided; table[g, true, decided] too where there is one; right_hi and right_lo are the sum of the weights that
-    # are right for each g, and last of all weights; hit lies class by class
+    # from decided[i, g], g < len(hit): hit[g, k] += weight[i] for correct decisions of class k, predicted[g, k] +=
+    # weight[i] for all decisions of class k, and table[g, true, decided] if there is a table; right_hi and right_lo are
+    # the sums of correct weights for each g and, last, of all weights; hit is stored class by class
     for i in range(decided.shape[0]):
         k, w = labels[i], weight[i]
         right_hi[-1], error = two_sum(right_hi[-1], w)
@@ -81,7 +81,7 @@ def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, ri
             predicted[g, found] += w
             if len(table):
                 table[g, k, found] += w
-        for g in range(len(hit)):  # by itself, without branches, it takes vectors
+        for g in range(len(hit)):  # a separate loop without branches is vectorised
             right = w if decided[i, g] == k else 0.0
             hit[g, k] += right
             right_hi[g], error = two_sum(right_hi[g], right)
@@ -90,14 +90,14 @@ def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, ri
 
 @kernel
 def count_rows(labels, decided, hit, predicted):
-    # the same of rows that count once each, in whole numbers: hit[k, g] and predicted[k, g]
+    # the same for unweighted rows, in whole numbers: hit[k, g] and predicted[k, g]
     few = len(predicted) <= FEW
     for i in range(len(labels)):
         k, of_row = np.int32(labels[i]), decided[i]
         hits = hit[labels[i]]
         for g in range(len(hits)):
             hits[g] += np.int32(of_row[g] == k)
-        for c in range(len(predicted) if few else 0):  # without jumps, so that it takes vectors
+        for c in range(len(predicted) if few else 0):  # without branches, so that it is vectorised
             of_class = predicted[c]
             for g in range(len(hits)):
                 of_class[g] += np.int32(of_row[g] == np.int32(c))

@@ -1,4 +1,4 @@
-"""What LLVM must be told: vectors of numbers at once, memory asked for ahead, fused products."""
+"""LLVM intrinsics: vectors, prefetching, fused multiply-add."""
 
 from functools import partial
 from typing import Any
@@ -10,15 +10,15 @@ from numba.extending import intrinsic
 
 from streamnb.kernels.compiler import flags
 
-LANES = 8  # numbers of 8 bytes in a vector of the processor, or in a few
+LANES = 8  # numbers of 8 bytes in one vector register, or in a few
 SINGLES = 16  # numbers of 4 bytes
-AHEAD = 8  # values of a row, whose lines of a table are asked for
+AHEAD = 8  # values of a row to prefetch ahead
 
 
 def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
-    """Ask for table[row, column], in C order, to be in the cache soon; any index will do, and 1-D is one row.
+    """Prefetch table[row, column], in C order; any index is safe, and a 1-D table is one row.
 
-    What may be written is taken away from other processors on the way, what is read only is not.
+    A writable table is prefetched for writing, which takes the cache line from other processors.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -31,7 +31,7 @@ def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
 
 
 def ask_for(builder: Any, item: Any, to_write: bool = False) -> None:
-    """Ask for the line of the cache where an item lies."""
+    """Prefetch the cache line of an item."""
     keep_close, data = int32_t(3), int32_t(1)
     shape = ir.FunctionType(ir.VoidType(), [item.type, int32_t, int32_t, int32_t])
     ask = builder.module.declare_intrinsic("llvm.prefetch", [item.type], shape)
@@ -39,7 +39,7 @@ def ask_for(builder: Any, item: Any, to_write: bool = False) -> None:
 
 
 def _no_prefetch(table: Any, row: Any, column: Any) -> None:
-    """Interpreted kernels do without."""
+    """Interpreted kernels do not prefetch."""
 
 
 def _product_error(typing_context: Any, a: Any, b: Any, p: Any) -> Any:
@@ -71,18 +71,18 @@ def item_at(context: Any, builder: Any, kind: Any, array: Any, place: list) -> A
 
 
 def number_at(context: Any, builder: Any, kind: Any, array: Any, p: Any, wanted: Any) -> Any:
-    """Load array[p], as a number of the wanted kind."""
+    """Load array[p] and convert it to a dtype."""
     return context.cast(builder, builder.load(item_at(context, builder, kind, array, [p])), kind.dtype, wanted)
 
 
 def lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list, lanes: int = LANES) -> Any:
-    """Where so many neighbours of an array in C order begin."""
+    """A pointer to a vector of neighbouring items of an array in C order."""
     item = item_at(context, builder, kind, array, place)
     return builder.bitcast(item, ir.VectorType(item.type.pointee, lanes).as_pointer())
 
 
 def spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
-    """So many times the value."""
+    """A vector with the value in every lane."""
     first = builder.insert_element(ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, int32_t(0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, lanes), [0] * lanes))
 
@@ -90,7 +90,7 @@ def spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
 def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
     """out[row, column + l] += x * table[j, l], l < LANES, all at once.
 
-    Both are 2-D float64 in C order and have LANES columns from there on.
+    Both are 2-D float64 in C order, with at least LANES columns from the first one on.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -105,8 +105,8 @@ def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, tab
 
 
 def _add_one_by_one(out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> None:
-    """The same of interpreted kernels."""
-    first = int(column)  # a number of two bytes might overflow
+    """The same for interpreted kernels."""
+    first = int(column)  # a two-byte integer might overflow
     out[row, first : first + LANES] += x * table[j, :LANES]
 
 
@@ -124,8 +124,8 @@ def _sum_lanes(
 ) -> Any:
     """out[0, c + l] = sum of data[p] * table[indices[p], c + l], p from first to stop, l < LANES, of n numbers c.
 
-    These are column, column + LANES, .., and in place of the n-th `last`, which may be less. As `_add_lanes`; the sums
-    stay in registers. n is a number in the code of the kernel.
+    These are column, column + LANES, .., and `last` as the n-th, which may overlap. Arguments as for `_add_lanes`; sums
+    stay in registers, and n is a compile-time constant.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -152,7 +152,7 @@ def _sum_lanes(
 def _sum_one_by_one(
     out: Any, column: Any, last: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
 ) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     for begin in [*range(column, column + (n - 1) * LANES, LANES), last]:
         columns = slice(begin, begin + LANES)
         out[0, columns] = 0.0
@@ -161,7 +161,7 @@ def _sum_one_by_one(
 
 
 def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:
-    """out[begin + l] = value + step * l, l < LANES, all at once; step is 0, or 1 of whole numbers, in the code."""
+    """out[begin + l] = value + step * l, l < LANES, all at once; step is a compile-time 0, or 1 for integers."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, begin, value, _ = arguments
@@ -175,7 +175,7 @@ def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any
 
 
 def _fill_one_by_one(out: Any, begin: Any, value: Any, step: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     for lane in range(LANES):
         out[begin + lane] = value + step * lane
 
@@ -190,7 +190,7 @@ def _absolute(builder: Any, x: Any) -> Any:
 
 
 def _plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
-    """total + x * y of SINGLES lanes, rounded once or twice, as the processor likes."""
+    """total + x * y of SINGLES lanes, rounded once or twice, depending on the processor."""
     shape, name = ir.FunctionType(_SINGLE, [_SINGLE] * 3), f"llvm.fmuladd.v{SINGLES}f32"
     return builder.call(get_or_insert_function(builder.module, shape, name), [x, y, total])
 
@@ -200,8 +200,8 @@ def _screen_lanes(
 ) -> Any:
     """As `_sum_lanes` in float32: out[0, ..] are the sums, out[1, ..] those of absolute values; l < SINGLES.
 
-    A sum waits for the one before it, so there are two of each, which take turns; more registers there are not. Nor is
-    it quicker to sum more columns at a time: their lines of the table come sooner in several rounds, and asked for.
+    Each sum is split into two alternating ones to hide latency, as many as fit into registers. Summing more columns at
+    a time is not faster: several rounds with prefetching load the lines of the table sooner.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -239,7 +239,7 @@ def _screen_lanes(
 
 
 def _screen_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     columns = slice(column, column + SINGLES)
     out[:, columns] = 0.0
     for p in range(first, stop):
@@ -266,7 +266,7 @@ def _screen_unit(typing_context: Any, out: Any, column: Any, x: Any, table: Any,
 
 
 def _screen_unit_one_by_one(out: Any, column: Any, x: Any, table: Any, j: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     first, product = int(column), x * table[j, :SINGLES]
     out[0, first : first + SINGLES] += product
     out[1, first : first + SINGLES] += np.abs(product)
@@ -277,8 +277,9 @@ def _screen_top(
 ) -> Any:
     """out[row, point + l] = the first k where s = start[k, point + l] + sums[0, c + l] is largest, l < SINGLES.
 
-    c is places[k] + column, and sums[1, c + l] the sum of absolute values. Return whether some s is closer to the
-    largest than rounding may bring it: each is off by share * sums[1, c + l] + 2^-22 * abs(start) or less.
+    c is places[k] + column, and sums[1, c + l] the sum of absolute values. Return whether some s is so close to the
+    largest that rounding may have changed their order: each is off by at most share * sums[1, c + l] + 2^-22 *
+    abs(start).
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -327,7 +328,7 @@ def _screen_top(
 def _screen_top_one_by_one(
     sums: Any, places: Any, column: Any, start: Any, point: Any, share: Any, out: Any, row: Any
 ) -> bool:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     lanes = np.arange(SINGLES)
     total, size = sums[:, places[:, None] + column + lanes]
     begin = start[:, point + lanes]

@@ -1,4 +1,4 @@
-"""Rows of LANES matrices at once: the innermost loops of `tridiagonal`. All are float64 in C order, lanes last."""
+"""Row operations on LANES matrices at once, float64 in C order with lanes last: the inner loops of `tridiagonal`."""
 
 from functools import partial
 from typing import Any
@@ -41,7 +41,7 @@ def _fold_lanes(typing_context: Any, a: Any, i: Any, first: Any, v: Any, w: Any,
 
 
 def _fold_one_by_one(a: Any, i: Any, first: Any, v: Any, w: Any, new: Any, p: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     some = slice(first, i)
     a[i, some] -= v[i] * w[some] + w[i] * v[some]
     p[i] = (a[i, some] * new[some]).sum(axis=0)
@@ -75,7 +75,7 @@ def _mirror_lanes(typing_context: Any, q: Any, a: Any, c: Any, h: Any) -> Any:
 
 
 def _mirror_one_by_one(q: Any, a: Any, c: Any, h: Any) -> None:
-    """The same of interpreted kernels."""
+    """The same for interpreted kernels."""
     v = a[c, c + 1 :]
     q[c + 1 :] -= h[c] * (q[c + 1 :] * v).sum(axis=0) * v
 

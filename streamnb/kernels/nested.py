@@ -1,8 +1,8 @@
-"""Scores of rows by nested models: each has the features of the one before it with the same weights, and some more.
+"""Scores under nested models, each of which adds features to the one before it.
 
-A row's score changes only at the models where features that it has come in. So rows are taken by columns, in the order
-in which features come in, and leave a list of steps, model by model: from that model on, row rows[t] has scores[t].
-A step changes the histogram of a model in two places.
+The score of a row changes only at models that add one of its features. So rows are processed by column, in the order in
+which features enter, and produce a list of steps, model by model: from that model on, row rows[t] has scores[t].
+A step changes two bins of a histogram.
 """
 
 import numpy as np
@@ -10,19 +10,19 @@ import numpy as np
 from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.ranks import bin_of
 
-at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @brick
 def n_stored(columns, j):
-    """How many rows have feature j."""
+    """The number of rows that have feature j."""
     stops = columns[2]
     return stops[j] - (stops[j - 1] if j > 0 else 0)
 
 
 @brick
 def add_feature(columns, j, w, first_row, score):
-    # score[first_row + i] += x * w for the rows i of some that have x of feature j, by columns as in `columns.turn`
+    # score[first_row + i] += x * w for the rows i with value x of feature j, by columns as in `columns.turn`
     values, rows, stops = columns
     for p in range(stops[j - 1] if j > 0 else 0, stops[j]):
         score[at(rows[at(p)]) + at(first_row)] += values[at(p)] * w
@@ -30,7 +30,7 @@ def add_feature(columns, j, w, first_row, score):
 
 @brick
 def add_and_list(columns, j, w, first_row, score, rows, scores, t):
-    """`add_feature` of the one feature that a model has more than the one before it, and `list_rows` of it at once."""
+    """`add_feature` and `list_rows` in one loop, for a model that adds a single feature."""
     values, of_rows, stops = columns
     begin = stops[j - 1] if j > 0 else 0
     for p in range(begin, stops[j]):
@@ -42,7 +42,7 @@ def add_and_list(columns, j, w, first_row, score, rows, scores, t):
 
 @brick
 def list_rows(columns, j, g, first_row, score, latest, rows, scores, t):
-    """List the rows that have feature j with their scores from place t on, those once that have others of model g."""
+    """List the rows that have feature j, with their scores, from position t on; each row only once for model g."""
     _, of_rows, stops = columns
     for p in range(stops[j - 1] if j > 0 else 0, stops[j]):
         i = at(of_rows[at(p)]) + at(first_row)
@@ -54,17 +54,16 @@ def list_rows(columns, j, g, first_row, score, latest, rows, scores, t):
 
 @brick
 def find_bins(scores, begin, end, shift, first, n_bins, bins):
-    # those of some scores, from place 0 on: many at once, which they are not where they are counted
+    # the bins of scores[begin:end], stored from 0 on: a separate loop is vectorised, unlike counting
     for t in range(begin, end):
         bins[at(t - begin)] = bin_of(scores[at(t)], shift, first, n_bins)
 
 
 @kernel
 def walk(some, others, n_some, order, n_in, weights, score, latest, ends, rows, scores):
-    # Rows come by columns: `some`, of which there are n_some, and others, whose numbers follow. Model g has the
-    # features order[:n_in[g]], of weights[j]. Its steps end at ends[g]; those of model 0 are all rows, as are those of
-    # one whose features come that often, for then it is the shortest. score and latest of each row are 0 before; both
-    # are spoilt.
+    # Rows are given by columns: n_some rows `some`, then others, numbered after them. Model g has the features
+    # order[:n_in[g]] with weights[j]. Its steps end at ends[g]; model 0 has a step for every row, as has a model whose
+    # new features occur so often that this is shorter. score and latest are 0 on entry, and overwritten.
     t = begin = 0
     for g in range(len(n_in)):
         if g > 0 and n_in[g] == begin + 1:
@@ -90,14 +89,14 @@ def walk(some, others, n_some, order, n_in, weights, score, latest, ends, rows, 
 
 @kernel
 def count(ends, rows, scores, groups, weight, shift, first, bins, close, table):
-    # as `ranks.fill` for weights that are whole numbers and two groups, by the one grid of bins of all models:
-    # table[g, bin, group] gains what lies there by model g. `close`, which is 0, has room for the groups of the bins in
-    # use and of the outermost two: what lies there by the model whose steps go by stays in the nearest cache. `bins`
-    # (2, n) has room for where the rows lie there, and for the bins of a model's steps.
+    # as `ranks.fill` for whole weights and two groups, with one grid of bins for all models: adds the counts of model g
+    # to table[g, bin, group]. `close`, 0 on entry, holds the counts of the current model in the bins in use and the
+    # outermost two, so that they stay in the L1 cache. `bins` (2, n) is scratch for the bins of the rows, and of the
+    # steps of a model.
     n_bins, n_rows, places, coming = table.shape[1], bins.shape[1], bins[0], bins[1]
     top, cells = len(close) // 2 - 1, table.reshape(len(table), -1)
     find_bins(scores, 0, n_rows, shift, first, n_bins, coming)
-    for row in range(n_rows):  # each once, in their order
+    for row in range(n_rows):  # each once, in order
         places[row] = 2 * min(coming[row], top) + groups[row]
         close[at(places[row])] += weight[row]
     begin = n_rows

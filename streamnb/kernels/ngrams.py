@@ -1,9 +1,9 @@
-"""Words and characters of UTF-8 texts, their n-grams, and how often each occurs in a row: CSR with sorted columns.
+"""Words, characters and n-grams of UTF-8 texts, counted by row: CSR with sorted columns.
 
-A text is brought into a line of units: words of two characters or more with a space behind each, or all characters with
-runs of spaces made one. An n-gram is then a stretch of the line, and so it is hashed where it stands.
+A text is normalised to a line of units: words of at least two characters, each followed by a space, or all characters
+with runs of spaces merged. An n-gram is then a contiguous part of the line and is hashed in place.
 
-`rules` says of each code point what it is in lower case (its CODE bits) and whether it is a letter of words or a space.
+`rules` has the lower case of each code point (its CODE bits), and whether it is a letter of words or a space.
 """
 
 import numpy as np
@@ -24,19 +24,19 @@ from streamnb.kernels.digits import (
 CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
 BLANK = 32
 WORDS, CHARACTERS = 0, 1
-SHORT = 2  # times four bytes that are mixed in any case and taken where they are there: most words have no more
-SPARE = 32  # bytes behind a line that are written or looked at, and do not count
-DIGIT = 11  # bits of a column that rows are sorted by at once, at most
+SHORT = 2  # groups of four bytes that are always mixed, and used where present: most words have no more
+SPARE = 32  # bytes after a line that may be written or read, and are ignored
+DIGIT = 11  # bits of a column in one pass of the radix sort, at most
 
 
 @kernel
 def find_hard(buffer, starts, stops, rules, out):
-    # out[i]: whether text i is no valid UTF-8, or has a character whose lower case one rule cannot tell
+    # out[i]: whether text i is invalid UTF-8, or has a character whose lower case is not a single code point
     for i in range(len(starts)):
         out[i] = False
         at = int(starts[i])
         while at < stops[i] and not out[i]:
-            if at + 4 <= stops[i] and four_bytes(buffer, at) & 0x80808080 == 0:  # ASCII, of which nothing is hard
+            if at + 4 <= stops[i] and four_bytes(buffer, at) & 0x80808080 == 0:  # ASCII needs no special treatment
                 at += 4
                 continue
             lead = int(buffer[at])
@@ -58,9 +58,9 @@ def count_ngrams(
     buffer, starts, stops, rules, ranges, seeds, known, n_columns, signed, line, units, hashes, keys, sorted_keys,
     places, indptr, indices, data,
 ):  # fmt: skip
-    # CSR of how often each n-gram of `ranges` (words, characters) occurs: indptr[0] = 0, columns rise in each row
+    # counts of the n-grams of `ranges` (words, characters) as CSR: indptr[0] = 0, columns ascend in each row
     for i in range(len(starts)):
-        n_keys = np.int64(0)  # for a plain 0, what takes it would be compiled once more
+        n_keys = np.int64(0)  # a literal 0 would have its callees compiled again
         for kind in range(2):
             shortest, longest = ranges[kind, 0], ranges[kind, 1]
             if longest > 0:
@@ -75,7 +75,7 @@ def count_ngrams(
 
 @kernel
 def collect_ngrams(buffer, starts, stops, rules, kind, shortest, longest, line, units, slots, begins, ends, hits):
-    # the distinct n-grams of texts, line[begins[k] : ends[k]] and how often they occur; how many they are
+    # the distinct n-grams of texts, line[begins[k] : ends[k]], and their counts; returns their number
     n_found, at = 0, 0
     mask = len(slots) - 1
     for i in range(len(starts)):
@@ -105,7 +105,7 @@ def hash_each(buffer, starts, stops, seed, out):
 
 @kernel
 def place_each(hashes, slots):
-    # an open table of the numbers of different tokens by their hashes; its length is a power of two
+    # an open-addressing table from hashes to numbers of distinct tokens; its length is a power of two
     mask = len(slots) - 1
     for i in range(len(hashes)):
         slot = hashes[i] & mask
@@ -116,7 +116,8 @@ def place_each(hashes, slots):
 
 @kernel
 def count_lines(buffer, quoted, smallest, inside):
-    # lines with a byte of at least `smallest`, where the last one ends, and whether a quotation is open behind it all
+    # returns the number of lines with a byte of at least `smallest`, the end of the last, and whether a quotation is
+    # open at the end
     n, end, blank = 0, 0, smallest > 0
     for i in range(len(buffer)):
         byte = int(buffer[i])
@@ -145,7 +146,7 @@ def code_at(buffer, at, size):
 
 @brick
 def put(line, at, code):
-    # write a code point, and return where the next one goes
+    # write a code point in UTF-8; return the position after it
     if code < 0x80:
         line[at] = code
         return at + 1
@@ -159,7 +160,7 @@ def put(line, at, code):
 
 @brick
 def rule_at(buffer, at, rules):
-    # the rule of the character that begins there, and how many bytes it has
+    # the rule of the character at that position, and its size in bytes
     code = int(buffer[at])
     if code < 0x80:
         return int(rules[code]), 1
@@ -170,7 +171,7 @@ def rule_at(buffer, at, rules):
 
 @kernel
 def units_of(kind, buffer, start, stop, rules, line, units):
-    # a text as a line of units, from units[0, k] to units[1, k]; returns how many they are
+    # normalise a text to a line of units, from units[0, k] to units[1, k]; returns their number
     if kind == CHARACTERS:
         return characters_of(buffer, start, stop, rules, line, units)
     n = words_of(buffer, start, stop, (rules[65] & CODE) - 65, line, units)
@@ -197,7 +198,7 @@ def units_of(kind, buffer, start, stop, rules, line, units):
 
 @kernel
 def words_of(buffer, start, stop, lower, line, units):
-    # units of a text in ASCII with others behind it, -1 of another; `lower` is added to what is A to Z
+    # units of an ASCII text, followed by readable bytes; -1 if it is not ASCII; `lower` is added to A to Z
     n_edges = edges_of(buffer, start, stop, units)
     text, copied, n, at = place(buffer), place(line), 0, 0
     for k in range(0, n_edges, 2):
@@ -212,7 +213,7 @@ def words_of(buffer, start, stop, lower, line, units):
 
 @brick
 def edges_of(buffer, start, stop, units):
-    # where stretches of letters of words begin and end, by turns; how many such places there are, -1 as above
+    # the alternating begins and ends of runs of letters of words; returns their number, -1 as above
     if stop + STRIDE > len(buffer):
         return -1
     text, n, before = place(buffer), 0, 0
@@ -243,7 +244,7 @@ def characters_of(buffer, start, stop, rules, line, units):
         units[0, n] = at
         if rule & SPACE and i < stop:
             following, size = rule_at(buffer, i, rules)
-            if following & SPACE:  # a run of them is one blank
+            if following & SPACE:  # a run of spaces is one blank
                 while following & SPACE:
                     i += size
                     if i >= stop:
@@ -261,19 +262,19 @@ def characters_of(buffer, start, stop, rules, line, units):
 
 @brick
 def mixed(k):
-    # of this and what follows the low 32 bits count
+    # only the low 32 bits of this and later values count
     return rotated(k * 0xCC9E2D51, 15) * 0x1B873593
 
 
 @brick
 def with_four(h, line, at):
-    # the state of the hash after four bytes more
+    # the state of the hash after four more bytes
     return rotated(h ^ mixed(four_bytes(line, at)), 13) * 5 + 0xE6546B64
 
 
 @brick
 def finished(h, line, at, end, length):
-    # the hash, of the state and the last three bytes or less; those behind them are masked, and 0 mixes to 0
+    # the hash from the state and up to three last bytes; later bytes are masked, and 0 mixes to 0
     h ^= mixed(four_bytes(line, at) & ((1 << (int(end - at) << 3)) - 1))
     h = (h ^ int(length)) & LOW32
     h = ((h ^ h >> 16) * 0x85EBCA6B) & LOW32
@@ -283,7 +284,7 @@ def finished(h, line, at, end, length):
 
 @brick
 def with_fours(h, line, at, end):
-    # the state after all that is there in fours, and where that ends; what is not taken spares a wrong guess
+    # the state after all groups of four bytes, and their end; mixing unused groups avoids a branch misprediction
     n = (end - at) >> 2
     for k in range(SHORT):
         more = with_four(h, line, at + 4 * k)
@@ -311,7 +312,7 @@ def same(line, begin, end, other, first, last):
 
 @kernel
 def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
-    # those of all n-grams, by the unit they begin with, and there by length: they share their first bytes
+    # the hashes of all n-grams, by first unit, then by length, since these share their first bytes
     k = 0
     for first in range(n_units):
         h, begin = int(seed), units[0, first]
@@ -330,7 +331,7 @@ def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
 
 @kernel
 def hashed_keys(hashes, n, n_columns, keys, at):
-    # a key is a column and the sign of a hash; the column is the low bits of its size, and n_columns a power of two
+    # a key has a column and the sign of a hash; the column is the low bits of its magnitude, n_columns a power of two
     for k in range(n):
         h = hashes[k]
         negative = h >> 31
@@ -340,7 +341,7 @@ def hashed_keys(hashes, n, n_columns, keys, at):
 
 @kernel
 def known_keys(line, units, n_units, shortest, longest, hashes, known, keys, at):
-    # for each n-gram that is token k of those known, k as the column: `slots` of their numbers, and where each stands
+    # k as the column of each n-gram that is token k of the vocabulary `known`: a hash table and the position of tokens
     slots, tokens, bounds = known
     k = 0
     for first in range(n_units):
@@ -360,11 +361,11 @@ def known_keys(line, units, n_units, shortest, longest, hashes, known, keys, at)
 
 @kernel
 def count_keys(keys, sorted_keys, n, n_columns, places, signed, indices, data, at):
-    # the columns of keys in order, and how often each is there or the sum of its signs, from `at` on; where they end
+    # the sorted columns of keys, and the count or the sum of signs of each, from `at` on; returns their end
     n_bits = digit = 1
     while n_columns > 1 << n_bits:
         n_bits += 1
-    while digit < DIGIT and 1 << digit < 2 * n:  # as many places as keys, or so
+    while digit < DIGIT and 1 << digit < 2 * n:  # about as many buckets as keys
         digit += 1
     n_passes = -(-n_bits // digit)
     digit = -(-n_bits // n_passes)
@@ -383,7 +384,7 @@ def count_keys(keys, sorted_keys, n, n_columns, places, signed, indices, data, a
 @brick
 def sort_by_digit(keys, n, low, places, out):
     # one pass of a radix sort, by the bits from `low` on; len(places) is a power of two. An unsigned index spares the
-    # question whether it counts from the end
+    # check for negative ones
     mask, begin = len(places) - 1, 0
     places[:] = 0
     for k in range(n):

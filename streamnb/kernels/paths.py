@@ -1,8 +1,8 @@
-"""Which weights of a whole grid of L1 taus are not zero, and the means that they are the links of.
+"""Nonzero weights over a whole grid of L1 taus, and the means that they depend on.
 
-What is known of both sides is (R, n_features), or has one row or one column for all. `totals`, the sums of all pulls of
-a row at each tau, are (R, G): zero but for coupled families. Lists of weights go by feature, then by row, then by tau;
-those of feature j and row r are `lengths[j, r]`, of the first taus unless `points` tells which ones.
+Statistics of both sides are (R, n_features), or have one row or column for all. `totals`, the sums of all pulls of a
+row at each tau, are (R, G), zero except for coupled families. Lists of weights are sorted by feature, row, then tau;
+feature j and row r have `lengths[j, r]` of them, for the first taus unless `points` lists others.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.steps import index_of, n_below
 
-at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
 def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, ends):
-    # ends[j, r] = number of first taus, ascending, from which on no total up to bounds[r, g] leaves a weight; bounds do
-    # not rise with g
+    # ends[j, r] = number of first taus, ascending, beyond which no total up to bounds[r, g] leaves a nonzero weight;
+    # bounds do not increase with g
     index = index_of(taus)
     for j in range(ends.shape[0]):
         for r in range(ends.shape[1]):
@@ -31,8 +31,8 @@ def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, ends):
 
 @kernel
 def last_live(t_star, pooled, unit, taus, totals, lasts):
-    # lasts[j] = number of first taus, ascending, up to the last that leaves feature j a weight in this row, where that
-    # is more; returns the most that the row adds or shares
+    # lasts[j] = number of first taus up to the last with a nonzero weight of feature j in this row, if that is more;
+    # returns the largest number that the row adds or shares
     if len(taus) == 0:
         return 0
     index, reach, most = index_of(taus), np.abs(totals).max(), 0
@@ -49,7 +49,7 @@ def last_live(t_star, pooled, unit, taus, totals, lasts):
 
 @kernel
 def count_live(t_star, pooled, sd, scored, taus, totals, ends, rows, union):
-    # adds to rows[r, g] the weights that are not zero, to union[g] the features that have any
+    # add the number of nonzero weights to rows[r, g], and the number of features that have any to union[g]
     found = np.empty(len(taus), np.int64)
     for j in range(ends.shape[0]):
         found[:] = 0
@@ -67,7 +67,7 @@ def count_live(t_star, pooled, sd, scored, taus, totals, ends, rows, union):
 
 @kernel
 def pulled_means(first, stop, t_star, sd, scored, taus, lengths, plus, minus, fixed, positive, negative):
-    # the means of both sides under the pull, from means and shares without it; a fixed side is not pulled
+    # the means of both sides under the pull, from means and shares without it; a fixed side does not move
     p = 0
     for j in range(first, stop):
         for r in range(lengths.shape[1]):
@@ -84,8 +84,8 @@ def pulled_means(first, stop, t_star, sd, scored, taus, lengths, plus, minus, fi
 
 @kernel
 def moved_means(first, stop, t_star, pooled, sd, scored, taus, totals, lengths, sides):
-    # the same from sums and counts, which totals move, of the weights that are not zero: which ones, and the signs of
-    # t*. Lists, and what `lengths` says of them, grow shorter; arrays have room for one weight more
+    # the same from sums and counts, which depend on totals, for nonzero weights only: also their points, and the signs
+    # of t*. Lists and `lengths` shrink; arrays have space for one more weight
     plus, minus, fixed, points, sign, positive, negative = sides
     p = 0
     for j in range(first, stop):
@@ -103,14 +103,14 @@ def moved_means(first, stop, t_star, pooled, sd, scored, taus, totals, lengths, 
                 points[p], sign[p] = g, side
                 positive[p] = s_plus / n - pull * (1.0 / n)
                 negative[p] = s_minus if fixed else s_minus / m + pull * (1.0 / m)
-                p += abs(moved) / unit > taus[g]  # no branch: which ones are is a matter of luck
+                p += abs(moved) / unit > taus[g]  # without a branch, which would be unpredictable
             lengths[j, r] = p - start
 
 
 @kernel
 def find_places(lengths, p, points, coupled, begin, places):
-    # places[g] = where the weights at tau g of one feature, whose lists begin at p, are to begin, as far as it has any;
-    # its first one begins at `begin`. Returns their end
+    # places[g] = output position of the weights at tau g of one feature, whose lists begin at p, where it has any; the
+    # first is at `begin`. Returns their end
     stop = p + (lengths.sum() if coupled else 0)
     last = 0 if coupled else lengths.max()
     for q in range(p, stop):
@@ -130,13 +130,13 @@ def find_places(lengths, p, points, coupled, begin, places):
 
 @kernel
 def put_in_order(first, stop, lengths, coupled, points, t_star, sign, links, phi, indptr, places, csr, shifts):
-    # CSR of the weights, that of row r at tau g in column g * R + r: differences of links over phi, NaN and no shift
-    # where rounding leaves nothing of the sign of t*, or both sides are close. Links of a fixed side are those of the
-    # features, of the other one those of the weights; shifts may be left out. Returns how many are NaN
+    # CSR of the weights, row r at tau g in column g * R + r: differences of links over phi; NaN and no shift where
+    # rounding hides the sign of t*, or both sides are close. Links of a fixed side are given by feature, of the other
+    # by weight; shifts may be left out. Returns the number of NaN
     (indices, weights), (positive, negative, fixed, close) = csr, links
     n_rows, p, n_lost = lengths.shape[1], 0, 0
     for j in range(first, stop):
-        if n_rows == 1:  # whose weights are in order
+        if n_rows == 1:  # then weights are in order
             indptr[j + 1] = indptr[j] + lengths[j, 0]
         else:
             indptr[j + 1] = find_places(lengths[j], p, points, coupled, indptr[j], places)

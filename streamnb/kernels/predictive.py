@@ -1,6 +1,6 @@
-"""Predictive log probabilities of rows: parameters averaged over their posterior. Tables are feature-major.
+"""Predictive log probabilities of rows, averaged over the posterior. Tables are feature-major.
 
-A table with one row holds for all features.
+A table with one row applies to all features.
 """
 
 import math
@@ -10,19 +10,19 @@ import numpy as np
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.exact import two_sum
 
-FAR = 16.0  # from here on Stirling's series of five terms is exact to the last digits
+FAR = 16.0  # from here on, five terms of Stirling's series give full precision
 
 
 @kernel
 def _stirling_rest(z):
-    # ln Gamma(z) less (z - 1/2) ln z - z + ln(2 pi) / 2, for z >= FAR
+    # ln Gamma(z) minus (z - 1/2) ln z - z + ln(2 pi) / 2, for z >= FAR
     s = 1.0 / (z * z)
     return (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / z
 
 
 @kernel
 def log_rising(a, x):
-    # ln Gamma(a + x) - ln Gamma(a) for a > 0, x >= 0, without their cancellation where a is large
+    # ln Gamma(a + x) - ln Gamma(a) for a > 0, x >= 0, without cancellation for large a
     if x <= 16.0 and x == math.floor(x):
         total, product = 0.0, 1.0
         for i in range(int(x)):
@@ -47,7 +47,8 @@ def log_rising_table(a, x, out):
 
 @kernel
 def score_counts(data, indices, indptr, sizes, slopes, out):
-    # out[i, k] += sum over stored j of log_rising(sizes[j, k], x) + x slopes[j, k] - ln x!; features of size 0 are out
+    # out[i, k] += sum over stored j of log_rising(sizes[j, k], x) + x slopes[j, k] - ln x!; features of size 0 are left
+    # out
     start = indptr[0]
     for i in range(out.shape[0]):
         for p in range(indptr[i] - start, indptr[i + 1] - start):
@@ -83,8 +84,8 @@ def score_student_dense(values, means, inverse, powers, out):
 
 @kernel
 def score_student_csr(data, indices, indptr, means, inverse, powers, absent, hi, lo):
-    # the same from stored values: hi + lo is the score of a row of zeros before, of row i after. What a feature
-    # takes as a zero is put back without error, so that columns far from zero do not cancel.
+    # the same from stored values: hi + lo is the score of a row of zeros on entry, of row i on return. The term of a
+    # zero is removed without error, so that columns far from zero do not cancel.
     start = indptr[0]
     for i in range(hi.shape[0]):
         for p in range(indptr[i] - start, indptr[i + 1] - start):

@@ -1,4 +1,4 @@
-"""Sums of products of two features: of rows, the upper triangle (i <= j) row by row, n (n + 1) / 2 cells of a group.
+"""Sums of products of feature pairs: the packed upper triangle (i <= j), n (n + 1) / 2 cells for each group.
 
 The cell of (i, j) is i n - i (i + 1) / 2 + j.
 """
@@ -32,7 +32,7 @@ def add_csr(data, indices, indptr, rows, codes, weight, n_features, hi):
 
 @kernel
 def add_csr_pairs(data, indices, indptr, rows, codes, weight, n_features, hi, lo):
-    # the same in parts (hi, lo); True if more than the first low part took any
+    # the same in parts (hi, lo); True if more than the first low part is in use
     start, spilled = indptr[0], False
     for e in range(len(codes)):
         k, first, last = codes[e], indptr[rows[e]] - start, indptr[rows[e] + 1] - start
@@ -55,7 +55,7 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, n_features, hi, lo
 @kernel
 def add_groups(values, rows, weight, begins, ends, out):
     # out[g, (i, j)] += sum of weight[e] * x_i * x_j over the rows rows[e] of group g, e from begins[g] to ends[g]; four
-    # rows at once, as each cell is then loaded and stored once for these
+    # rows at once, so that each cell is loaded and stored once for all four
     n_features = values.shape[1]
     for g in range(len(begins)):
         cells, last = out[g], ends[g] - 1
@@ -73,7 +73,7 @@ def add_groups(values, rows, weight, begins, ends, out):
 
 @kernel
 def scatter_about_means(sum_hi, sum_lo, product_hi, product_lo, weight_hi, weight_lo, out):
-    # out[i, j] = product_ij - sum_i * sum_j / weight, in doubled precision: what products come to about the means
+    # out[i, j] = product_ij - sum_i * sum_j / weight, in doubled precision: sums of products about the means
     n_features, at = len(sum_hi), 0
     for i in range(n_features):
         m = sum_hi[i] / weight_hi  # the mean with its error: one Newton correction of the rounded quotient

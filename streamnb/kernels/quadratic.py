@@ -1,6 +1,6 @@
-"""Quadratic scores of rows: Gaussian features, each class with means and variances of its own.
+"""Quadratic scores of Gaussian features with means and variances of each class.
 
-`halves[j, k]` is 1 / (2 variance), `absent[j, k]` what a zero costs, mean^2 * halves; tables are feature-major.
+`halves[j, k]` is 1 / (2 variance), `absent[j, k]` the term of a zero, mean^2 * halves; tables are feature-major.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ def score_dense(values, means, halves, out):
 
 @kernel
 def score_csr(data, indices, indptr, means, halves, absent, hi, lo):
-    # the same from stored values: hi + lo is the score of a row of zeros before, of row i after. What a feature
-    # adds as a zero is taken out without error, so that columns far from zero do not cancel.
+    # the same from stored values: hi + lo is the score of a row of zeros on entry, of row i on return. The term of a
+    # zero is removed without error, so that columns far from zero do not cancel.
     start = indptr[0]
     for i in range(hi.shape[0]):
         for p in range(indptr[i] - start, indptr[i + 1] - start):

@@ -1,10 +1,11 @@
-"""Scores of rows by quadratic forms of many classes and points, and decisions by them.
+"""Scores and decisions by the quadratic forms of many classes and grid points.
 
-Of class k and point p a row x scores ``offsets[k, p] - sum over j of inverse[k, p, j] y_j^2`` with
-``y_j = (side[k] @ x)_j + lower[k, p, j] y_(j-1)``. Where `lower` is empty y is side[k] @ x, and points are padded to a
-multiple of DIRECTIONS; directions always are. Where `inverse` is, too, it scores offsets[k, p] - (side[k] @ x)_p.
+For class k and point p, the score of a row x is ``offsets[k, p] - sum over j of inverse[k, p, j] y_j^2`` with
+``y_j = (side[k] @ x)_j + lower[k, p, j] y_(j-1)``. Where `lower` is empty, y is side[k] @ x, and points are padded to
+a multiple of DIRECTIONS, as directions always are. Where `inverse` is empty too, the score is offsets[k, p] - (side[k]
+@ x)_p.
 
-Rows come in tiles (n_tiles, n, lanes), zeros behind the last. `room` is to work in: a tile of directions, and one of
+Rows are in tiles (n_tiles, n, lanes), the last padded with zeros. `room` is scratch: a tile of directions, and one of
 points.
 """
 
@@ -16,14 +17,14 @@ from streamnb.kernels.form_lanes import DIRECTIONS, rank_lanes, square_lanes, tu
 
 @kernel
 def growth(lower, inverse, of_ones, of_own):
-    # How errors grow on their way through the factors: of_ones[k, p] is the sum of what errors of 1 in each direction
-    # may come to, of_own[k, p] that of errors as large as the square root of D
+    # The growth of errors through the factors: of_ones[k, p] sums the possible effects of errors of 1 in each
+    # direction, of_own[k, p] those of errors of the size of the square root of D
     for k in range(lower.shape[0]):
         for p in range(lower.shape[1]):
             reached, own, of_ones[k, p], of_own[k, p] = 0.0, 0.0, 0.0, 0.0
             for j in range(lower.shape[2]):
                 weight = inverse[k, p, j]
-                if weight == 0.0:  # a direction that is none
+                if weight == 0.0:  # padding
                     continue
                 size = abs(lower[k, p, j])
                 reached, own = 1.0 + size * reached, 1.0 / weight + size * size * own
@@ -40,7 +41,7 @@ def turn_tile(side, tile, out):
 
 @brick
 def sums(side, lower, inverse, tile, z, out):
-    # out[p, lane] = what a row loses at point p, of one class
+    # out[p, lane] = the quadratic form of a row at point p, for one class
     if not len(inverse):
         turn_tile(side, tile, out)
         return
@@ -70,8 +71,8 @@ def score(tiles, side, lower, inverse, offsets, room, out):
 
 @kernel
 def decide(tiles, sizes, form, bounds, room, best, decided, certain):
-    # decided[i, p] = the class of the highest score of row i, and whether those of all p are certain: a score may be
-    # off as `rank_lanes` says by bounds[:, k, p], of rows as long as sizes[tile, lane]; `best` is room
+    # decided[i, p] = the class with the highest score of row i; certain[i] = whether all p are certain, with the error
+    # bounds of `rank_lanes`, bounds[:, k, p], and lengths of rows sizes[tile, lane]; `room` and `best` are scratch
     side, lower, inverse, offsets = form
     z, halves = room
     n_points, lanes = offsets.shape[1], tiles.shape[2]

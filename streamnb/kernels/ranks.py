@@ -1,8 +1,8 @@
-"""Weighted histograms of scores, and the order of labels within a row.
+"""Weighted histograms of scores, and the ranking loss of labels within a row.
 
-A score goes by its key, a whole number that grows with it: the bits of 1 + |x| with the sign of x, which is
-log2(1 + |x|) in units of 2^-52 with chords between the powers of two, and so much like asinh. Unlike asinh it is the
-same on every machine, cannot swap two scores, and costs a tenth.
+A score is represented by its key, an increasing whole number: the bits of 1 + |x| with the sign of x. This is
+log2(1 + |x|) in units of 2^-52, interpolated linearly between powers of two, and so close to asinh. Unlike asinh it is
+the same on every machine, never swaps two scores, and takes a tenth of the time.
 """
 
 import numpy as np
@@ -11,23 +11,24 @@ from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.lanes import prefetch
 
 KEY_OF_ONE = 0x3FF0000000000000  # the bits of 1.0
-SCORES_AHEAD = 16  # that are asked for: those of other rows lie far apart
-at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+SCORES_AHEAD = 16  # rows to prefetch ahead, since their scores are far apart
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
 def key(x):
-    """The whole number that stands for a score; never less for a larger score."""
+    """The key of a score, a whole number that does not decrease with the score."""
     k = np.float64(1.0 + abs(x)).view(np.int64) - KEY_OF_ONE
     return -k if x < 0.0 else k
 
 
 @kernel
 def extremes(scores, low, high):
-    # low[k], high[k] = least and largest finite score of column k, inf and -inf where there is none; whether any is NaN
+    # low[k], high[k] = smallest and largest finite score of column k, inf and -inf without any; returns whether any is
+    # NaN
     low[:], high[:] = np.inf, -np.inf
     fours, total = len(scores) - len(scores) % 4, 0.0
-    for i in range(0, fours, 4):  # several at once: what is kept of a column is looked at and written less often
+    for i in range(0, fours, 4):  # four at once, so that the extremes are loaded and stored less often
         for k in range(scores.shape[1]):
             a, b, c, d = scores[i, k], scores[i + 1, k], scores[i + 2, k], scores[i + 3, k]
             total += (abs(a) + abs(b)) + (abs(c) + abs(d))
@@ -42,7 +43,7 @@ def extremes(scores, low, high):
 
 @kernel
 def finite_extremes(scores, low, high):
-    # the same where some are infinite or NaN
+    # the same where some scores are infinite or NaN
     low[:], high[:], missing = np.inf, -np.inf, False
     for i in range(scores.shape[0]):
         for k in range(scores.shape[1]):
@@ -55,8 +56,8 @@ def finite_extremes(scores, low, high):
 
 @brick
 def bin_of(x, shift, first, n_bins):
-    """The bin of a score: b holds keys with key >> shift equal to first + b - 1, the outermost two the infinities."""
-    # key(x) >> shift without a jump at the sign, which nobody foresees: -k >> s is the complement of k - 1 >> s
+    """The bin of a score: bin b holds keys with key >> shift == first + b - 1, the outermost two hold infinities."""
+    # key(x) >> shift without an unpredictable branch on the sign: -k >> s is the complement of k - 1 >> s
     sign = np.float64(x).view(np.int64) >> 63
     size = np.float64(1.0 + abs(x)).view(np.int64) - KEY_OF_ONE
     within = (((size + sign) >> shift) ^ sign) - first + 1
@@ -65,9 +66,9 @@ def bin_of(x, shift, first, n_bins):
 
 @kernel
 def fill(scores, groups, weight, shift, first, bins, table):
-    # table[g, c, bin of scores[i, c, g], groups[i, c]] += weight[i] for model g; column c of it has the grid of bins
-    # shift[c, g], first[c, g]. As many neighbouring scores as `bins` has room for are counted at once: their part of
-    # the table is close while the rows go by.
+    # table[g, c, bin of scores[i, c, g], groups[i, c]] += weight[i] for model g; its column c has the grid of bins
+    # shift[c, g], first[c, g]. As many neighbouring scores as `bins` can hold are counted at once, so that their part
+    # of the table stays in the cache for all rows.
     n_models, n_columns, n_bins, n_groups = table.shape
     cells, of_model = table.reshape(-1), n_columns * n_bins * n_groups
     for c in range(n_columns):
@@ -88,9 +89,9 @@ def fill(scores, groups, weight, shift, first, bins, table):
 
 @kernel
 def areas(tables, found):
-    # found[:, c] = the area of column c and a bound on its error: its bins (n_bins, 2) hold the others and the own
-    # rows. The area is the probability that an own row stands above another, ties counted half, NaN unless there are
-    # both; what shares a bin other than the outermost, which hold one score each, may stand in any order.
+    # found[:, c] = area under the ROC curve of column c and its error bound; its bins (n_bins, 2) count the other rows
+    # and the rows of the class. The area is the probability that a row of the class scores higher, ties counted half,
+    # NaN without rows of both kinds. The order within a bin is unknown, except in the outermost, with one score each.
     last = tables.shape[1] - 1
     for c in range(len(tables)):
         pairs, tied, n_own, n_rest = 0.0, 0.0, 0.0, 0.0
@@ -107,14 +108,14 @@ def areas(tables, found):
 
 @kernel
 def move_bins(source, first, wider, new_first, target):
-    # the bins (n_bins, n_groups) of one column added to those of another grid, `wider` doublings wider, which is
-    # counted from new_first
+    # add the bins (n_bins, n_groups) of one column to those of another grid, 2^wider times as wide, counted from
+    # new_first
     n_groups, top = source.shape[1], len(source) - 1
     for g in range(n_groups):
         target[0, g] += source[0, g]
         target[top, g] += source[top, g]
     up = first - new_first
-    if wider == 0 and up >= 0:  # bins that stay as they are move all at once
+    if wider == 0 and up >= 0:  # equal bins are added at once
         for b in range(1, top - up):
             for g in range(n_groups):
                 target[b + up, g] += source[b, g]
@@ -128,15 +129,15 @@ def move_bins(source, first, wider, new_first, target):
 
 @kernel
 def merge(tables, first, shift, new_first, new_shift, into):
-    # the bins of each column of `tables` added to those of a grid that is as wide or wider
+    # add the bins of each column of `tables` to those of a grid that is at least as wide
     for k in range(len(tables)):
         move_bins(tables[k], first[k], new_shift[k] - shift[k], new_first[k], into[k])
 
 
 @kernel
 def make_room(least, most, low, high, shift, spare, table):
-    # The bins of each column k, 2^shift[k] keys wide, reach from the key low[k] to high[k]: now also from least[k] to
-    # most[k]. They become as wide as they must for that; `spare` has room for those of a column.
+    # Extend the bins of each column k, 2^shift[k] keys wide, from the keys low[k] to high[k] to cover least[k] to
+    # most[k] too, and widen them as far as needed; `spare` is scratch for one column.
     n_bins = table.shape[1] - 2
     for k in range(len(table)):
         if least[k] < low[k] or most[k] > high[k]:
@@ -153,9 +154,9 @@ def make_room(least, most, low, high, shift, spare, table):
 
 @kernel
 def count_scores(scores, groups, weight, bounds, table, room):
-    # Rows of scores (n, columns, models and room behind these) in the bins of `table`, wherever these have to reach,
-    # as `fill` says; whether a score is NaN. Column c of model g is the column g * n_columns + c of the table and of
-    # `bounds`: low, high and shift of `make_room`. `room` is to work in.
+    # Count rows of scores (n, columns, models or more) in the bins of `table` as `fill` does, after widening them as
+    # needed; returns whether a score is NaN. Column c of model g is column g * n_columns + c of the table and of
+    # `bounds`, the low, high and shift of `make_room`. `room` is scratch.
     low, high, shift = bounds
     ends, keys, grid, spare, bins = room
     n_columns, n_models = grid.shape[1], grid.shape[2]
@@ -175,7 +176,7 @@ def count_scores(scores, groups, weight, bounds, table, room):
 
 @kernel
 def ranking_loss(scores, on, out):
-    # out[i] = share of pairs (label on, label off) of row i whose scores stand in the wrong order or are equal
+    # out[i] = share of pairs (label on, label off) of row i with scores in the wrong order or equal
     n_labels = scores.shape[1]
     for i in range(scores.shape[0]):
         wrong = 0

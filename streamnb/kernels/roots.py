@@ -1,4 +1,4 @@
-"""The exact scalars of a multinomial class under L1."""
+"""Exact solutions of the scalar equations of a multinomial class under L1."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def flat_range(excess, share, unit, tau):
 
 @kernel
 def flat_root(low, high):
-    """A root well inside such a range, where rounding cannot make a feature count as clipped."""
+    """A root well inside that range, where rounding cannot make a feature appear clipped."""
     return 0.0 if low <= 0.0 <= high else 0.5 * (low + high)
 
 
@@ -29,8 +29,9 @@ def flat_root(low, high):
 def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, start):
     """The root T of sum_j share[j] T = sum_j (+-tau unit[j] - excess[j]) over the features that are clipped at T.
 
-    Of further features, which are clipped wherever the root may be, both sums are given. A Newton step solves the
-    segment it stands in exactly, so the root is found once the segment is; the bracket halves where steps would cycle.
+    For further features, which are clipped wherever the root may be, both sums are given. A Newton step solves the
+    current linear segment exactly, so it ends at the segment of the root; where steps would cycle, the bracket is
+    halved.
     """
     total = min(max(start, low), high)
     for _ in range(200):
@@ -38,7 +39,7 @@ def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, sta
         for j in range(len(excess)):
             moved = excess[j] + total * share[j]
             threshold = tau * unit[j]
-            clipped = abs(moved) > threshold  # no branch: which ones are is a matter of luck
+            clipped = abs(moved) > threshold  # without a branch, which would be unpredictable
             slope += share[j] if clipped else 0.0
             level += (threshold if moved > 0.0 else -threshold) - excess[j] if clipped else 0.0
         if slope * total < level:
@@ -97,7 +98,7 @@ def in_order(spans, n, n_taus):
 
 @kernel
 def sums_of(a, b, c):
-    """The sums of three arrays of one length, side by side."""
+    """The sums of three arrays of equal length, in one loop."""
     sum_a, sum_b, sum_c = 0.0, 0.0, 0.0
     for j in range(len(a)):
         sum_a, sum_b, sum_c = sum_a + a[j], sum_b + b[j], sum_c + c[j]
@@ -106,9 +107,9 @@ def sums_of(a, b, c):
 
 @kernel
 def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, flat, lows, highs):
-    """Roots T for ascending tau, right if all from low to high is no further than `reach` from the centre.
+    """Roots T for ascending tau, correct if low and high are within `reach` of the centre.
 
-    A feature is looked at only for those taus at which it may or may not be clipped.
+    A feature is evaluated only at those taus at which clipping is uncertain.
     """
     surplus, bound, width = sums_of_all
     found, spans, sums = np.empty(len(excess), np.intp), np.empty((2, len(excess)), np.intp), np.empty((3, len(taus)))
@@ -143,8 +144,8 @@ def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, 
 def total_pulls(excess, share, unit, taus, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
-    Excess sums to zero and share to one, but for features that are never clipped and are not given. The roots of the
-    segment at T = 0 tell where to look for the others. Returns at how many taus, the first ones, any is clipped.
+    Excess sums to zero and share to one, except for features that are never clipped, which are not given. The roots of
+    the segment at T = 0 bound the search for the others. Returns the number of first taus with any clipping.
     """
     totals[:] = 0.0
     sums = sums_of(excess, share, unit)

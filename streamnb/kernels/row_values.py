@@ -1,4 +1,4 @@
-"""What is looked at or done once for each row of a block: its values, its order, transforms and length."""
+"""Per-row work on a block: checking values and order, transforms, norms."""
 
 import math
 
@@ -15,12 +15,12 @@ SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 
 @kernel
 def survey(values, bits, magnitude, tile, wide, tops):
-    """Return how many of the flat `values` are below zero, and whether all are whole; fill `tops` (n_tiles, n_columns).
+    """Return how many of the flat `values` are negative, and whether all are whole; fill `tops` (n_tiles, n_columns).
 
-    tops[t, j] is the largest absolute value of column j in rows t * tile to (t + 1) * tile, as the integer of the same
-    bits: these are in the same order, infinity and NaN behind all others, and several are compared at once, for the
-    largest does not depend on the order. `bits` are all values as integers, `magnitude` masks the sign. `wide` is for
-    whole rows side by side, as they may be short.
+    tops[t, j] is the largest absolute value of column j in rows t * tile to (t + 1) * tile, as the integer with the
+    same bits. These have the same order, with infinity and NaN last, and integer comparisons are vectorised. `bits` are
+    all values as integers, and `magnitude` masks the sign. `wide` is scratch for several rows side by side, as rows may
+    be short.
     """
     negatives, whole = 0, True
     size, four = tile * tops.shape[1], 4 * len(wide)
@@ -35,7 +35,7 @@ def survey(values, bits, magnitude, tile, wide, tops):
                 for begin in range(first, stop, len(wide)):
                     end = min(begin + len(wide), stop)
                     negatives += look(values[begin:end], bits[begin:end], magnitude, wide)
-            whole = whole and are_whole(values[first:stop], bits)  # while they are close
+            whole = whole and are_whole(values[first:stop], bits)  # while they are in the cache
         tops[t] = 0
         for first in range(0, len(wide), tops.shape[1]):
             raise_tops(wide[first : first + tops.shape[1]], tops[t])
@@ -44,9 +44,9 @@ def survey(values, bits, magnitude, tile, wide, tops):
 
 @kernel
 def look(values, bits, magnitude, top):
-    """Raise top[p] to the absolute value of p; return how many are below zero.
+    """Raise top[p] to the absolute value of values[p]; return how many are negative.
 
-    They are counted in integers as wide as the values, as many of which are worked on at once.
+    The count has the width of the values, so that the loop is vectorised.
     """
     integer = bits.dtype.type
     negatives = integer(0)
@@ -58,7 +58,7 @@ def look(values, bits, magnitude, top):
 
 @kernel
 def look_at_four(values, bits, magnitude, top):
-    """The same of values that are four times as many as tops: each of these is read and written once for four."""
+    """The same for four times as many values as tops, so that each top is loaded and stored once for four values."""
     integer, n = bits.dtype.type, len(top)
     negatives = integer(0)
     for a in range(n):
@@ -72,14 +72,14 @@ def look_at_four(values, bits, magnitude, top):
 
 @kernel
 def raise_tops(other, top):
-    # top[j] = the larger of both
+    # top[j] = the larger of top[j] and other[j]
     for j in range(len(top)):
         top[j] = max(top[j], other[j])
 
 
 @kernel
 def are_whole(values, bits):
-    """Return whether all values of a flat array are whole numbers; `bits` are integers as wide, to count in."""
+    """Return whether all values of a flat array are whole numbers; `bits` are integers of equal width, for counting."""
     integer = bits.dtype.type
     broken = integer(0)
     for p in range(len(values)):
@@ -89,9 +89,9 @@ def are_whole(values, bits):
 
 @kernel
 def look_up(labels, lowest, highest, by_number, codes):
-    """Fill in the codes of labels, by_number[label - lowest]; return whether each has one, -1 being none.
+    """Fill in the codes of labels, by_number[label - lowest]; return whether each has one; -1 means none.
 
-    `highest` is that of the last code: found from the lowest it could pass the largest integer on the way.
+    `highest` is the label of the last code, given because computing it from `lowest` could overflow.
     """
     for i in range(len(labels)):
         if labels[i] < lowest or labels[i] > highest:
@@ -104,7 +104,7 @@ def look_up(labels, lowest, highest, by_number, codes):
 
 @kernel
 def scatter_bits(keys, out):
-    # out[i] = the number of 64 bits that splitmix64 makes of the state keys[i] (Steele, Lea and Flood 2014)
+    # out[i] = the output of splitmix64 for the state keys[i] (Steele, Lea and Flood 2014)
     for i in range(len(keys)):
         z = keys[i] + GOLDEN
         z = (z ^ (z >> SHIFTS[0])) * FACTORS[0]
@@ -114,7 +114,7 @@ def scatter_bits(keys, out):
 
 @kernel
 def rank_few(keys, out):
-    # out[i, a] = how many keys of row i come before keys[i, a]: smaller ones, and equal ones of smaller a
+    # out[i, a] = number of keys of row i before keys[i, a]: smaller ones, and equal ones with smaller a
     for i in range(keys.shape[0]):
         for a in range(keys.shape[1]):
             out[i, a] = 0
@@ -137,7 +137,7 @@ def check_indices(indices, indptr, n_features):
         falls += indices[p] <= indices[p - 1]
     for i in range(len(indptr) - 1):
         first = indptr[i] - start
-        if 0 < first < indptr[i + 1] - start:  # a row may begin below the end of the last
+        if 0 < first < indptr[i + 1] - start:  # a row may begin with a lower index than the previous row ended with
             falls -= indices[first] <= indices[first - 1]
     if lowest >= 0 and highest < n_features:
         return -1, falls == 0
@@ -150,7 +150,7 @@ def check_indices(indices, indptr, n_features):
 
 @kernel
 def transform_values(values, transform, out):
-    # out[p] = transform(values[p]); zero stays zero
+    # out[p] = transform(values[p]); zeros stay zero
     for p in range(len(values)):
         v = np.float64(values[p])
         if transform == BINARY:
@@ -163,7 +163,7 @@ def transform_values(values, transform, out):
 
 @kernel
 def normalize_rows(values, indptr, norm):
-    # values of row i are divided by the row's length; a row of zeros stays as it is
+    # divide the values of row i by its norm; rows of zeros stay unchanged
     start = indptr[0]
     for i in range(len(indptr) - 1):
         first, last = indptr[i] - start, indptr[i + 1] - start

@@ -1,4 +1,4 @@
-"""Linear scores of rows. Weights lie feature-major, so that the inner loop runs over neighbouring memory."""
+"""Linear scores of rows. Weights are feature-major, so that the inner loop reads neighbouring memory."""
 
 import numpy as np
 
@@ -6,16 +6,16 @@ from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.lanes import LANES, prefetch, sum_lanes
 
 FEW = 3  # columns; fewer are summed one by one
-TILE = 2 * LANES  # rows in full that are scored side by side
-TILED = 256  # of their columns at once, so that these stay in the nearest cache
-TILED_FROM = 8  # among so many values one that is not zero: below it takes less time to look at each
-ROWS_AHEAD = 4  # rows that lie apart do not come by themselves
-at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+TILE = 2 * LANES  # dense rows that are scored together
+TILED = 256  # columns of these at once, so that they stay in the L1 cache
+TILED_FROM = 8  # tiles are faster if at least one of so many values is nonzero
+ROWS_AHEAD = 4  # rows to prefetch ahead, since scattered rows are not prefetched by hardware
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @brick
 def ask_for(data, indices, first, stop):
-    # have what is stored from first to stop in the cache soon
+    # prefetch the stored values from first to stop
     for p in range(first, stop, 64 // data.itemsize):
         prefetch(indices, 0, p)
         prefetch(data, 0, p)
@@ -29,7 +29,7 @@ def sum_row(data, indices, first, stop, table, out):
     while last - column > 3 * LANES:
         sum_lanes(out, column, column + 3 * LANES, data, indices, first, stop, table, 4)
         column += 4 * LANES
-    if last - column > 2 * LANES:  # asked whether it is 4, 3, 2 or 1, LLVM makes loops that take half as long again
+    if last - column > 2 * LANES:  # with cases 4, 3, 2 and 1, LLVM's loops take half as long again
         sum_lanes(out, column, last, data, indices, first, stop, table, 4)
     elif last - column > LANES:
         sum_lanes(out, column, last, data, indices, first, stop, table, 3)
@@ -42,7 +42,7 @@ def sum_row(data, indices, first, stop, table, out):
 @kernel
 def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
     # out[e - begin, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the
-    # order of j; top (1, width) is room for a row of the table
+    # order of j; top (1, width) is scratch for a row of the table
     start, neighbours = indptr[0], True
     for c in range(len(spots)):
         neighbours &= spots[at(c)] == spots[0] + c
@@ -50,7 +50,7 @@ def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
         ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
         sum_row(data, indices, indptr[rows[e]] - start, indptr[rows[e] + 1] - start, table, top)
-        if neighbours:  # several at once
+        if neighbours:  # vectorised
             for c in range(len(spots)):
                 out[at(e - begin), at(spots[0]) + at(c)] += top[0, at(c)]
         else:
@@ -77,7 +77,7 @@ def score_csr(data, indices, indptr, weights, out):
 
 @kernel
 def score_dense(values, weights, out):
-    # out[i, r] += sum over j of x[i, j] * weights[j, r], j after j, those of x = 0 left out
+    # out[i, r] += sum over j of x[i, j] * weights[j, r], in the order of j, without x = 0
     n_rows, n_features = values.shape
     tiled = n_rows - n_rows % TILE if can_be_tiled(n_rows, weights) else 0
     step = min(n_features, TILED)
@@ -86,7 +86,7 @@ def score_dense(values, weights, out):
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
         for r in range(out.shape[1]):
-            columns[r, 0] = 1.0  # of what is there already, so that all is added in order
+            columns[r, 0] = 1.0  # starts from the present scores, so that all terms are added in order
             for j in range(first, stop):
                 columns[r, 1 + j - first] = weights[j, r]
         for begin in range(0, tiled, TILE):
@@ -99,12 +99,12 @@ def score_dense(values, weights, out):
                 sum_lanes(sums, 0, LANES, columns[r], numbers, 0, 1 + stop - first, turned, 2)
                 for i in range(TILE):
                     out[begin + i, r] = sums[0, i]
-    add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled apart
+    add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled separately
 
 
 @brick
 def can_be_tiled(n_rows, weights):
-    # are there rows enough to look at each weight once more, and are these finite, so that 0 of each is 0?
+    # whether there are enough rows to justify checking each weight, and all are finite, so that 0 times each is 0
     finite = n_rows >= 2 * TILE
     for j in range(weights.shape[0] if finite else 0):
         for r in range(weights.shape[1]):
@@ -114,7 +114,8 @@ def can_be_tiled(n_rows, weights):
 
 @brick
 def turn(values, begin, first, stop, out):
-    # out[1 + j - first, i] = x[begin + i, j] for j from first to stop and TILE rows; how many are not zero
+    # out[1 + j - first, i] = x[begin + i, j] for j from first to stop and TILE rows; returns the number of nonzero
+    # values
     stored = 0
     for i in range(TILE):
         row = values[begin + i]

@@ -1,9 +1,9 @@
-"""Decisions of the models of a grid in single precision, and which of them rounding leaves open.
+"""Decisions of a grid of models in single precision, and the rows where rounding leaves them open.
 
-The weights lie as those of `grid_scores`, in float32: SINGLES points are a table or a unit, a line of the cache. Beside
-each sum of products lies that of their absolute values. A sum of n products, both factors rounded, is off by less than
-(n + 2) u of it, to first order in u = 2^-24 (Higham 2002, section 3.1), whatever the order of additions; so that scores
-further apart than that are in the order in which float64 puts them.
+Weights are laid out as in `grid_scores`, in float32: SINGLES points, one cache line, are a table or a unit. Each sum of
+products comes with the sum of their absolute values. A sum of n products of rounded factors is off by less than
+(n + 2) u times the latter, to first order in u = 2^-24 (Higham 2002, section 3.1), whatever the order of additions. So
+scores that differ by more have the same order as in float64.
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ from streamnb.kernels.grid_scores import LISTED, UNITS_AHEAD, at
 from streamnb.kernels.lanes import LANES, SINGLES, fill_lanes, prefetch, screen_lanes, screen_top, screen_unit
 from streamnb.kernels.scores import ROWS_AHEAD, ask_for
 
-SMALLEST, LARGEST = 2.0**-50, 2.0**50  # of numbers that are not 0: no product underflows, and no sum overflows
-LONGEST = 1 << 22  # stored values of a row; of more the errors add up to a quarter
-STRETCH = 1 << 12  # values looked at before it is asked whether to go on
+SMALLEST, LARGEST = 2.0**-50, 2.0**50  # range of nonzero numbers in which no product underflows and no sum overflows
+LONGEST = 1 << 22  # stored values of a row; with more, errors may reach a quarter
+STRETCH = 1 << 12  # values checked before an early exit
 
 
 @kernel
@@ -34,7 +34,7 @@ def within_range(values):
 
 @brick
 def share(n):
-    """What part of the sum of absolute values a sum of n products may be off: twice the first order, for the others."""
+    """The error bound of a sum of n products, relative to the sum of absolute values: twice the first order."""
     return np.float32(2.0**-23 * (n + 4))
 
 
@@ -56,7 +56,7 @@ def add_listed(listed, factors, n_listed, columns, units, sums):
 
 @brick
 def screen_units(data, indices, first, stop, has, begins, columns, units, spare, sums):
-    # the same of the units of each stored j; which j have any is found out first, without jumps
+    # the same for the units of each stored j; the j that have any are found first, without branches
     listed, factors, found = spare
     for begin in range(first, stop, LISTED):
         n_found, n_listed = 0, 0
@@ -83,7 +83,7 @@ def screen_units(data, indices, first, stop, has, begins, columns, units, spare,
 
 @brick
 def bring(table):
-    """Return the sum of a number of each line: read in their order they come sooner than as rows ask for them."""
+    """Return the sum of one number of each cache line: reading in order loads a table faster than scattered rows do."""
     total = np.float32(0.0)
     for j in range(table.shape[0]):
         for c in range(0, table.shape[1], SINGLES):
@@ -93,14 +93,14 @@ def bring(table):
 
 @brick
 def wants_most(data, indptr, rows, n_features):
-    """Return whether so many values are stored in some rows of a block that most of the features may be among them."""
+    """Return whether some rows of a block store so many values that they may cover most features."""
     return len(rows) * len(data) >= (len(indptr) - 1) * n_features
 
 
 @kernel
 def screen_block(data, indices, indptr, rows, table, top, start, point, places, out, open_rows):
-    # the same as screen_csr, of the SINGLES points from `point` on, whose weights all lie in the table. One table after
-    # the other for all rows: it is the tables that the cache should hold.
+    # as screen_csr, for SINGLES points from `point` on, with all weights in the table. One table at a time for all
+    # rows, so that the table stays in the cache.
     first_row = indptr[0]
     if wants_most(data, indptr, rows, len(table)):
         top[0, 0] = bring(table)
@@ -114,10 +114,10 @@ def screen_block(data, indices, indptr, rows, table, top, start, point, places, 
 
 @kernel
 def screen_csr(arrays, weights, spare, n_whole, in_place, start, places, sums, out, open_rows):
-    # out[e, g] = the class k of the highest score of row rows[e] at point g, the first of several; open_rows[e] becomes
-    # True where rounding might have changed that. The score of class k is start[k] and what the row adds to it, in
-    # column places[1, k] of `sums`, and places[0, k] of SINGLES points alone, of which the head has a table each up to
-    # n_whole; `in_place` tells whether the columns of one table are those of `sums`.
+    # out[e, g] = the class k with the highest score of row rows[e] at point g, the first of several; open_rows[e]
+    # becomes True where rounding might have changed it. The score of class k is start[k] plus the sum for the row, in
+    # column places[1, k] of `sums`, or places[0, k] for SINGLES points alone, for which the head has one table each up
+    # to n_whole; `in_place` says whether the columns of a single table are those of `sums`.
     data, indices, indptr, rows = arrays
     head, spots, has, begins, columns, units = weights
     top, room = spare[0], spare[1:]

@@ -1,4 +1,4 @@
-"""Weights whose pull is t = start + tau w under a logarithmic link, and the sum T of all pulls of a multinomial class.
+"""Roots of t = start + tau w under a logarithmic link, and the sum T of the pulls of a multinomial class.
 
 A weight is the root of w = ln(m_+ - t r_+) - ln(m_- + t r_-); r_- = 0 on a side that is not pulled.
 """
@@ -9,18 +9,18 @@ from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.elementary import exp_less_one, logarithm
 
 MOST_STEPS = 400
-CHUNK = 512  # weights that are worked on at a time: what is kept of them stays in the cache
-STEPS = 4  # from a weight of 0 on, after which few weights are left to be found one by one
-NEAR = 1e-5  # of the weight, and of its way to where a mean would be 0, is the last step at most: its cube has no digit
-ANY = 1e200  # times the end of a step: as long as it may be
-FAR = 1e300  # odds beyond which, either way, no step is trusted
+CHUNK = 512  # weights at a time, whose intermediate results stay in the cache
+STEPS = 4  # vectorised steps from 0, after which few weights remain to be solved one by one
+NEAR = 1e-5  # relative size of a last step; the error after it, about its cube, is below rounding
+ANY = 1e200  # the same without a limit
+FAR = 1e300  # odds beyond which, or below the inverse, steps are not trusted
 
 
 @brick
 def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star):
     """The root between 0 and (t* - start) / tau.
 
-    Halley's method inside a shrinking bracket; what is left after a step is about its cube.
+    Halley's method inside a shrinking bracket; the error after a step is about its cube.
     """
     w, low, high = 0.0, 0.0, (t_star - start) / tau
     for _ in range(MOST_STEPS):
@@ -31,7 +31,7 @@ def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star):
                 return w
         t = start + tau * w
         plus, minus = m_plus - t * r_plus, m_minus + t * r_minus
-        if plus <= 0.0 or minus <= 0.0:  # rounded
+        if plus <= 0.0 or minus <= 0.0:  # only by rounding
             w, high = np.nan, w
             continue
         rest = w - np.log(plus / minus)
@@ -52,10 +52,10 @@ def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star):
 
 @brick
 def stepped(m_plus, r_plus, m_minus, r_minus, start, tau, far, w, near):
-    """Halley's step from w, but not beyond 0 or `far`; NaN where it was longer than `near` allows, or lost.
+    """Halley's step from w, but not beyond 0 or `far`; NaN if it is longer than `near` allows, or undefined.
 
-    That is a share of its end, and of the way to where a mean would be 0: near there steps are short however far the
-    root is.
+    `near` is relative to the end of the step, and to the distance at which a mean would be 0: close to that, steps are
+    short however far the root is.
     """
     t = start + tau * w
     plus, minus = m_plus - t * r_plus, m_minus + t * r_minus
@@ -75,7 +75,7 @@ def stepped(m_plus, r_plus, m_minus, r_minus, start, tau, far, w, near):
 
 @kernel
 def log_roots(m_plus, r_plus, m_minus, r_minus, start, tau, t_star, w):
-    # w[i] = root of the i-th weight, to its last digits; the steps of all are vectors of the processor
+    # w[i] = root of the i-th weight, to full precision; the steps of all weights are vectorised
     w[:] = 0.0
     for k in range(STEPS):
         near = NEAR if k == STEPS - 1 else ANY
@@ -89,14 +89,14 @@ def log_roots(m_plus, r_plus, m_minus, r_minus, start, tau, t_star, w):
 
 @brick
 def pulled_from(excess, share, threshold, total):
-    """t* at T, and where the pull of the weight begins, which is t* where there is none."""
+    """t* at T, and the start of the pull of the weight, which is t* where the weight is zero."""
     t_star = excess + total * share
     return t_star, min(threshold, t_star) if t_star > 0.0 else max(-threshold, t_star)
 
 
 @kernel
 def weights_at(plus, r_plus, minus, r_minus, of_minus, excess, share, threshold, tau, total, w, n_steps):
-    # w = the weights at T, from those at another T, or 0, on
+    # w = the weights at T, starting from those at another T, or from 0
     for k in range(n_steps):
         near = NEAR if k == n_steps - 1 else ANY
         for j in range(len(w)):
@@ -111,10 +111,10 @@ def weights_at(plus, r_plus, minus, r_minus, of_minus, excess, share, threshold,
 
 @kernel
 def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w, n_steps):
-    """How far all pulls together stop before t* at T, and the derivative by T; w are the weights there.
+    """The sum of t* - t over all weights at T, and its derivative in T; w are the weights there.
 
-    With L the counts less T and plus T, both sums are of t* - t = q L_+ L_- (e^w - 1) / (L_+ e^w + L_-), which has all
-    its digits where T - sum of t has none. On entry w are weights at another T, or 0.
+    With L the counts minus T and plus T, t* - t = q L_+ L_- (e^w - 1) / (L_+ e^w + L_-), which keeps its precision
+    where T minus the sum of t has none. On entry w are weights at another T, or 0.
     """
     l_plus, l_minus = n_plus - total, n_minus + pulled * total
     r_plus, of_minus = 1.0 / l_plus, 1.0 / l_minus
@@ -126,7 +126,7 @@ def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, to
         p, m, e, q, u, v = plus[some], minus[some], excess[some], share[some], threshold[some], w[some]
         weights_at(p, r_plus, m, r_minus, of_minus, e, q, u, tau, total, v, n_steps)
         for j in range(len(v)):
-            more = exp_less_one(min(abs(v[j]), 700.0))  # e^|w| - 1, with all digits of odds below 1, too
+            more = exp_less_one(min(abs(v[j]), 700.0))  # e^|w| - 1, also to full precision for odds below 1
             below = v[j] < 0.0
             ends = (1.0 + more) + heavier if below else 1.0 + heavier * (1.0 + more)
             left[j] = np.divide(-q[j] if below else q[j], ends) * more
@@ -144,10 +144,10 @@ def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, to
 
 @kernel
 def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total):
-    """The T at which the pulls t = +-threshold + tau w add up to it, from `total` on; 0 of `pulled` holds one side.
+    """The T that equals the sum of the pulls t = +-threshold + tau w, found from `total`; 0 in `pulled` fixes a side.
 
-    sum (t* - t) rises through its only root between the ends, where it vanishes too: Newton's method, and halves of
-    what is left of the bracket where a step leaves it.
+    sum (t* - t) increases through its only root between the ends, where it vanishes too: Newton's method, with
+    bisection where a step leaves the bracket.
     """
     w = np.zeros(len(excess))
     low, high = -n_minus if pulled > 0.0 else -np.inf, n_plus
@@ -158,7 +158,7 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
                 total, size = high - size, 2.0 * size
             else:
                 total = 0.5 * (low + high)
-        n_steps = max(STEPS - i, 2)  # T moves less and less
+        n_steps = max(STEPS - i, 2)  # the changes of T become small
         gap, slope = gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w, n_steps)
         if gap == 0.0:
             return total

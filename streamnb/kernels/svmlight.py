@@ -1,7 +1,7 @@
-"""Lines of svmlight text become labels and CSR arrays.
+"""Parses svmlight text into labels and CSR arrays.
 
-`text` ends with a newline and has 8 bytes of any kind behind it. Numbers are rounded as Python rounds them, or left to
-Python where that would take more digits than there are here.
+`text` ends with a newline, followed by 8 readable bytes. Numbers are rounded as Python rounds them, or left to Python
+where that would take more precision than two float64.
 """
 
 from fractions import Fraction
@@ -13,14 +13,14 @@ from streamnb.kernels.digits import digits, find, letter, place
 from streamnb.kernels.exact import two_product
 
 NEWLINE, HASH, PLUS, COMMA, MINUS, POINT, COLON, Q = b"\n#+,-.:q"
-RIGHT, NO_FEATURE, FALLS, TOO_HIGH = range(4)  # what is wrong with a line
-FARTHEST = 280  # exponent of 10 for which products are still free of errors
+RIGHT, NO_FEATURE, FALLS, TOO_HIGH = range(4)  # the state of a line: valid, or what is wrong with it
+FARTHEST = 280  # largest exponent of 10 with error-free products
 _POWERS = [Fraction(10) ** e for e in range(-FARTHEST, FARTHEST + 1)]
-POWER = np.array([float(power) for power in _POWERS])  # with what rounding took from them in POWER_LOW
+POWER = np.array([float(power) for power in _POWERS])  # rounding errors are in POWER_LOW
 POWER_LOW = np.array([float(power - Fraction(float(power))) for power in _POWERS])
-FEW = 10**15  # digits that float64 holds; up to 2^53 some numbers of 16 digits would go another way than most
+FEW = 10**15  # numbers that float64 holds; with 2^53, some numbers of 16 digits would take another path than most
 WHOLE = np.array([10**n for n in range(9)])
-ROOM = np.array([(2**63 - 1) // 10**n - 1 for n in range(9)])  # numbers that n more digits fit behind, in 63 bits
+ROOM = np.array([(2**63 - 1) // 10**n - 1 for n in range(9)])  # largest numbers before n more digits in 63 bits
 
 
 @brick
@@ -40,7 +40,7 @@ def past_blanks(text, p):
 
 @brick
 def past_token(text, p, also):
-    """Where the token ends, with a blank, a comment, or the byte `also`."""
+    """The end of the token: a blank, a comment, or the byte `also`."""
     c = letter(text, p)
     while not ends(c) and c != also:
         p += 1
@@ -57,9 +57,9 @@ def past_line(text, p):
 
 @brick
 def more_digits(text, p, m):
-    """Digits from p on, put behind those of m: the number, where they end, and whether it fits into 63 bits.
+    """Append the digits from p on to m: the number, the end of the digits, and whether the number fits into 63 bits.
 
-    Where a word is full the processor goes on before it has counted the digits, for the step is 8 in any case.
+    After a full word the step is always 8, so that the processor need not wait for the count of digits.
     """
     n, number = digits(text, p)
     fits = True
@@ -76,7 +76,7 @@ def more_digits(text, p, m):
 def rounded(m, e):
     """Return m * 10^e rounded to the nearest float64, and whether that is certain; 0 <= m < 2^63.
 
-    Where m and the power of ten are float64, one operation rounds once (Clinger 1990).
+    Where m and the power of ten are exact in float64, one operation rounds once (Clinger 1990).
     """
     if m <= FEW and -22 <= e <= 22:
         return m / POWER[FARTHEST - e] if e < 0 else m * POWER[FARTHEST + e], True
@@ -87,7 +87,7 @@ def rounded(m, e):
 def rounded_pairs(m, e):
     """The same, where m and the power of ten are pairs of float64.
 
-    Their product is off by less than 2^-102 of it: certain unless it lies so close to the middle of two numbers.
+    The relative error of their product is below 2^-102: certain unless that close to the midpoint of two float64.
     """
     if e < -FARTHEST or e > FARTHEST:
         return 0.0, False
@@ -102,7 +102,7 @@ def rounded_pairs(m, e):
 
 @brick
 def decimal(text, p):
-    """The number that begins at p, where it ends, and whether it is one, and certain."""
+    """The number that begins at p, its end, and whether it is valid and certain."""
     c = letter(text, p)
     sign = -1.0 if c == MINUS else 1.0
     if c in (MINUS, PLUS):
@@ -110,7 +110,7 @@ def decimal(text, p):
         c = letter(text, p)
     m, k, right = c - 48, 0, 48 <= c <= 57
     after = letter(text, p + 1)
-    if right and ends(after):  # most often a number has one digit, or one before the point
+    if right and ends(after):  # most numbers have one digit, or one before the point
         return sign * m, p + 1, True
     if right and after == POINT:
         p += 1
@@ -134,7 +134,7 @@ def decimal(text, p):
 
 @brick
 def read_labels(text, p, several, labels, n_labels, odd, n_odd):
-    """Read one label, or any number of them between commas; return where they end, how many there are, and odd ones."""
+    """Read one label, or any number of them between commas; return their end, their number, and that of odd ones."""
     begin = p
     first = n_labels
     while True:
@@ -156,11 +156,11 @@ def read_labels(text, p, several, labels, n_labels, odd, n_odd):
 
 @kernel
 def read_lines(text, size, several, base, n_features, labels, label_ends, indptr, indices, values, odd):
-    """Read the lines of text[:size] into labels and CSR arrays; those without anything but a comment are no rows.
+    """Read the lines of text[:size] into labels and CSR arrays; blank and comment lines are skipped.
 
-    Indices begin with `base`. odd[i] is a number that is left to Python: its place in `values`, or -1 less its place
-    in `labels`, and where it begins. Return how many rows, and odd numbers, there are; and if a line is wrong, how,
-    and where.
+    Indices begin with `base`. odd[i] is a number that is left to Python: its position in `values`, or -1 minus its
+    position in `labels`, and where it begins. Return the numbers of rows and of odd numbers, and, if a line is wrong,
+    how and where.
     """
     text, p, row, at, n_labels, n_odd = place(text), 0, 0, 0, 0, 0
     indptr[0] = label_ends[0] = 0
@@ -208,9 +208,9 @@ def read_lines(text, size, several, base, n_features, labels, label_ends, indptr
 
 @kernel
 def survey_lines(text, size):
-    """Return how many rows text[:size] has, and the lowest and the highest index that they begin and end with.
+    """Return the number of rows in text[:size], their lowest first index and their highest last index.
 
-    Of lines without comments, -1 rows where there are any; wrong lines are left to `read_lines`.
+    Only for text without comments, otherwise -1 rows; wrong lines are left to `read_lines`.
     """
     text, p, row, lowest, highest = place(text), 0, 0, np.int64(2) ** 62, np.int64(-1)
     if find(text, 0, size, HASH) < size:
@@ -236,7 +236,7 @@ def survey_lines(text, size):
 
 @brick
 def index_before(text, p, begin):
-    """The number whose last digit stands before p, -1 if there is none."""
+    """The number whose last digit is before p, -1 if there is none."""
     q = p
     while q > begin and 48 <= letter(text, q - 1) <= 57:
         q -= 1

@@ -1,8 +1,8 @@
-"""Symmetric matrices made tridiagonal by Householder's reflections, LANES of them at once, and their factors.
+"""Householder tridiagonalisation and factorisation of LANES symmetric matrices at once.
 
-Reflections leave H A H with H = 1 - h v v', column after column (Golub and Van Loan 2013, section 8.3.1). What one
-takes from the rest of the matrix is taken while the product with the next v is summed: each number is read once a
-column.
+Reflections replace A by H A H with H = 1 - h v v', column by column (Golub and Van Loan 2013, section 8.3.1). The
+update of one reflection is applied while the product with the next v is summed, so that each number is read once for
+each column.
 """
 
 import numpy as np
@@ -14,7 +14,8 @@ from streamnb.kernels.matrix_lanes import fold_lanes, mirror_lanes
 
 @kernel
 def turn(matrices, scales, room, axes, diagonals, beside):
-    # axes[k] @ matrices[k] @ axes[k].T = T_k / scales[k], scales being powers of two; `room` is a, q, work and h
+    # axes[k] @ matrices[k] @ axes[k].T = T_k / scales[k], scales are powers of two; `room` are the scratch arrays a, q,
+    # work and h
     a, q, work, h = room
     n = axes.shape[1]
     for first in range(0, len(axes), LANES):
@@ -43,9 +44,9 @@ def turn(matrices, scales, room, axes, diagonals, beside):
 
 @brick
 def reflect(a, v, w, new, p, h):
-    # a[i, j] with j <= i become T and the v of column c stand in a[c, c + 1:]; h are 1 / (v'v / 2)
+    # a[i, j] with j <= i becomes T; the v of column c is stored in a[c, c + 1:], with h = 1 / (v'v / 2)
     n = a.shape[0]
-    v[:], w[:] = 0.0, 0.0  # what is still to be taken from a: v w' + w v'
+    v[:], w[:] = 0.0, 0.0  # the pending update of a: v w' + w v'
     for c in range(n):
         for i in range(c, n):
             for lane in range(LANES):

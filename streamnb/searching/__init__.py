@@ -1,1 +1,1 @@
-"""Searches for a model: candidates of all kinds on the same folds, and the best one fitted."""
+"""Searches for a model: judges candidates of all kinds on the same folds and fits the best one."""

@@ -1,4 +1,4 @@
-"""The axes of a search: lists of candidates are checked and combined into settings."""
+"""Checks the candidates on each axis of a search and combines them into settings."""
 
 import numbers
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ DEFAULTS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Naive Bayes in one setting: a family and a penalty, whose grid is judged, and how rows are prepared."""
+    """A setting of naive Bayes: a family, a penalty whose whole grid is judged, and the preparation of rows."""
 
     family: Family
     penalty: Penalty | None
@@ -44,7 +44,7 @@ class Setting:
     words: dict[str, str]
 
     def on(self, names: Any, kinds: Any) -> "Setting":
-        """The same for columns of these names and kinds, as far as they have any; refused where it cannot be."""
+        """The setting for columns of these names and kinds, if there are any; refused where it does not fit them."""
         family = self.family.named(names, kinds)
         for member in family.members:
             Smoothing.of(member, self.smoothing, "posterior_mean")
@@ -52,35 +52,37 @@ class Setting:
 
     @property
     def rows(self) -> RowOptions:
-        """What is done to rows."""
+        """The preparation of rows."""
         return RowOptions(self.transform, self.normalize, 0.0, self.family.centre)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments of `solve` beside family and penalty."""
+        """The arguments of `solve` other than family and penalty."""
         return {"scheme": self.scheme, "smoothing": self.smoothing, "idf": self.idf}
 
     @property
     def name(self) -> str:
-        """It in words, without what is as usual."""
+        """The setting as text, without defaults."""
         usual = {"scheme": "joint", "smoothing": "1.0", "transform": "none", "normalize": "none", "idf": "False"}
         usual["encoding"] = "none"
-        said = [self.words["family"], *([] if self.penalty is None else [self.words["penalty"]])]
+        parts = [self.words["family"], *([] if self.penalty is None else [self.words["penalty"]])]
         named = (f"{name}={value}" for name, value in self.words.items() if name in usual and usual[name] != value)
-        return ", ".join([*said, *named])
+        return ", ".join([*parts, *named])
 
 
 def settings_of(
     given: dict[str, Any], how: Judging, words: dict[str, str] | None = None
 ) -> tuple[list[Setting], dict[str, str]]:
-    """Every setting that can be, and why others cannot; `words` say what is done to rows before."""
+    """Every valid combination, and the reasons why others are invalid; `words` describe earlier steps on the rows."""
     axes = {name: given[name] for name in DEFAULTS}
     found, left_out = [], {}
     for values in product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
         setting = _setting(chosen, words or {})
-        if _alone(setting.family) and any(chosen[name] is not axes[name][0] for name in ("penalties", "smoothing")):
-            continue  # they take neither, and stand in the table once
+        if _takes_no_penalty(setting.family) and any(
+            chosen[name] is not axes[name][0] for name in ("penalties", "smoothing")
+        ):
+            continue  # it takes neither, and should be in the table once
         try:
             check_coded(setting.family, chosen["transforms"], setting.normalize, setting.idf or None)
             check_choice(setting.scheme, how.folds, 1, how.seed, how.scoring, "best")
@@ -91,7 +93,7 @@ def settings_of(
 
 
 def checked(given: dict[str, Any]) -> dict[str, list[Any]]:
-    """The candidates that were given, and the defaults of other axes; "learned" are the transforms learned of rows."""
+    """The given candidates, and defaults for the other axes; "learned" has the transforms learned from rows."""
     every = {name: _checked(name, DEFAULTS[name] if given[name] is None else given[name]) for name in DEFAULTS}
     of_values = [one for one in every["transforms"] if to_learn(one) is None]
     return {**every, "transforms": of_values, "learned": [one for one in every["transforms"] if one not in of_values]}
@@ -99,7 +101,7 @@ def checked(given: dict[str, Any]) -> dict[str, list[Any]]:
 
 def _setting(chosen: dict[str, Any], before: dict[str, str]) -> Setting:
     family = as_family(chosen["families"])
-    penalty = None if _alone(family) else chosen["penalties"]
+    penalty = None if _takes_no_penalty(family) else chosen["penalties"]
     words = {"family": _word(chosen["families"]), "penalty": _word(penalty), "scheme": chosen["schemes"]}
     words |= {"smoothing": repr(chosen["smoothing"]), "transform": _word(chosen["transforms"])}
     words |= {"normalize": _word(chosen["normalize"]), "idf": repr(chosen["idf"]), **before}
@@ -107,8 +109,8 @@ def _setting(chosen: dict[str, Any], before: dict[str, str]) -> Setting:
     return Setting(family, penalty, chosen["schemes"], chosen["smoothing"], *of_rows, words)
 
 
-def _alone(family: Family) -> bool:
-    """Whether a family knows neither penalties nor smoothing: normal features whose variances differ by class."""
+def _takes_no_penalty(family: Family) -> bool:
+    """Whether a family takes neither penalties nor smoothing: Gaussian features whose variances differ by class."""
     return family.covariant or is_own(family)
 
 
@@ -117,8 +119,8 @@ def _word(value: Any) -> str:
 
 
 def _checked(name: str, given: Any) -> list[Any]:
-    """The candidates of one axis; each is checked by itself."""
-    also = "; no naive Bayes at all goes with models= or others=" if name == "families" else ""
+    """The candidates of one axis, each of them checked."""
+    also = "; to leave out naive Bayes, give models= or others=" if name == "families" else ""
     check_list(name, given, repr(DEFAULTS[name]), also)
     for value in given:
         _check(name, value)
@@ -127,7 +129,7 @@ def _checked(name: str, given: Any) -> list[Any]:
 
 
 def check_list(name: str, given: Any, example: str, also: str = "") -> None:
-    """Refuse what is no list of candidates, one at least."""
+    """Refuse anything but a list of at least one candidate."""
     if not isinstance(given, list):
         raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={example}")
     if not given:
@@ -136,10 +138,10 @@ def check_list(name: str, given: Any, example: str, also: str = "") -> None:
 
 
 def check_once(name: str, words: list[str]) -> None:
-    """Refuse candidates, in words, of which one is there more than once."""
+    """Refuse candidates, given as text, if one occurs more than once."""
     twice = [word for word in words if words.count(word) > 1]
     if twice:
-        raise ValueError(f"{name} has {twice[0]} twice; each should be there once")
+        raise ValueError(f"{name} has {twice[0]} twice; give each once")
 
 
 def _check(name: str, value: Any) -> None:

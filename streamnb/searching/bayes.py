@@ -21,19 +21,19 @@ from streamnb.searching.axes import Setting
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded
-from streamnb.searching.found import Judged
+from streamnb.searching.search_result import Judged
 from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, summing
 from streamnb.selection.cross_validation import judged_together
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import PLAIN_MOMENTS
 
-Sums = tuple[Setting, ClassStats]  # a setting for the columns at hand, with what serves it
+Sums = tuple[Setting, ClassStats]  # a setting for the columns of the rows, and its statistics
 
 
 class BayesSettings(Contestants):
-    """Settings of naive Bayes, summed in one read and judged in another, one a round.
+    """Settings of naive Bayes, summed in one read and judged in another, one for each round.
 
-    Where columns are learned of rows, both are for each fold a read of their own.
+    Where columns are learned from rows, each fold takes both reads for itself.
 
     Parameters
     ----------
@@ -44,23 +44,22 @@ class BayesSettings(Contestants):
     options : RunOptions
     """
 
-    failures = ()  # but of some of them
+    failures = ()  # settings fail one by one
 
     def __init__(self, settings: Sequence[Setting], encoded: Encoded, judging: Judging, options: RunOptions):
         super().__init__([setting.name for setting in settings])
         self._settings = {setting.name: setting for setting in settings}
         self._encoded, self._judging, self._options = encoded, judging, options
-        self._rows = encoded.rows  # of the last read, with their folds
+        self._rows = encoded.rows  # as of the last read, with folds
         self._candidates: dict[str, Candidate] = {}
         self._judged: dict[str, JudgedGrid] = {}
 
     def plan(self, most_reads: int | None) -> str:
         n_ways = len({setting.rows for setting in self._settings.values()})
         ways = "one way" if n_ways == 1 else f"{n_ways} ways"
-        of = "".join(f", {name}={word}" for name, word in self._encoded.words.items())
-        return (
-            f"{len(self.names)} settings of naive Bayes{of}, rows prepared in {ways}: {self.reads(most_reads)[0]} reads"
-        )
+        encoding = "".join(f", {name}={word}" for name, word in self._encoded.words.items())
+        n_reads = self.reads(most_reads)[0]
+        return f"{len(self.names)} settings of naive Bayes{encoding}, rows prepared in {ways}: {n_reads} reads"
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         times = self._judging.n_folds if self._encoded.nested else 0
@@ -69,13 +68,13 @@ class BayesSettings(Contestants):
     # ---- sums --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """One read for the statistics of all settings; what does not take the rows is left out."""
+        """Read the rows once for the statistics of all settings; leave out settings that do not take the rows."""
         try:
             self.report = self._encoded.learn(self._judging, self._options)
         except ValueError as error:
             if self._encoded.coded is None or isinstance(error, messages.DataError):
                 raise
-            self.left_out = dict.fromkeys(self.names, str(error))  # rows that have no numbers of categories
+            self.left_out = dict.fromkeys(self.names, str(error))  # columns that are not category numbers
             return
         sums = self._summed(None, self._settings)
         for name, (setting, stats) in sums.items():
@@ -88,15 +87,15 @@ class BayesSettings(Contestants):
             warn_missing(next(iter(sums.values()))[1])
 
     def _summed(self, fold: int | None, wanted: Mapping[str, Setting]) -> dict[str, Sums]:
-        """One read for the statistics of settings, by what the rows outside a fold, or all, tell of columns.
+        """Read the rows once for the statistics of settings, with columns learned outside a fold, or from all rows.
 
-        Why settings do not take the rows is noted.
+        Settings that do not take the rows are noted in `left_out`.
         """
         rows = self._encoded.whole if fold is None else self._encoded.outside(fold)
-        settings = self._on(rows, fold, wanted)
+        settings = self._for_columns(rows, fold, wanted)
         if not settings:
             return {}
-        keys = {name: _key(setting) for name, setting in settings.items()}
+        keys = {name: _scan_key(setting) for name, setting in settings.items()}
         families: dict[Any, dict[str, Setting]] = {key: {} for key in keys.values()}
         for name, setting in settings.items():
             families[keys[name]].setdefault(setting.words["family"], setting)
@@ -124,8 +123,8 @@ class BayesSettings(Contestants):
         self.left_out |= refused
         return {name: (settings[name], total.parts[place[0]]) for name, place in places.items() if name not in refused}
 
-    def _on(self, rows: Source, fold: int | None, wanted: Mapping[str, Setting]) -> dict[str, Setting]:
-        """Settings for the columns at hand."""
+    def _for_columns(self, rows: Source, fold: int | None, wanted: Mapping[str, Setting]) -> dict[str, Setting]:
+        """The settings adapted to the columns of these rows; others are noted in `left_out`."""
         names = rows.feature_names if rows.encoding is not None else getattr(rows.given, "columns", None)
         found = {}
         for name, setting in wanted.items():
@@ -139,39 +138,41 @@ class BayesSettings(Contestants):
     # ---- scores ------------------------------------------------------------------------------------------------------
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """One read that judges these settings at each point of their grids."""
+        """Judge these settings at every point of their grids, in one read."""
         for some in [[fold] for fold in folds] if self._encoded.nested else [folds]:
             self._judge([name for name in names if name in self._candidates], some)
-        judged = [self._at_best(name) for name in names if name in self._candidates]
+        judged = [self._at_best_point(name) for name in names if name in self._candidates]
         return [one for one in judged if one is not None]
 
     def _judge(self, names: list[str], folds: Sequence[int]) -> None:
-        """Judge settings on some folds; where columns are learned, it is one, by those of the rows outside it."""
+        """Judge settings on some folds; on a single one where columns are learned from the rows outside it."""
         chosen = {name: self._candidates[name] for name in names}
         if self._encoded.nested and names:
-            rests = self._summed(folds[0], {name: self._settings[name] for name in names})
-            for name in chosen.keys() - rests.keys():
+            sums = self._summed(folds[0], {name: self._settings[name] for name in names})
+            for name in chosen.keys() - sums.keys():
                 del self._candidates[name]
-            outside = {name: {folds[0]: (setting.family, stats)} for name, (setting, stats) in rests.items()}
+            outside = {name: {folds[0]: (setting.family, stats)} for name, (setting, stats) in sums.items()}
             chosen = {name: replace(chosen[name], by_split=own) for name, own in outside.items()}
         if not chosen:
             return
-        found, report, _ = judged_together(list(chosen.values()), self._first, self._rows, self._options, held=folds)
+        found, report, _ = judged_together(
+            list(chosen.values()), self._first_scorer, self._rows, self._options, held=folds
+        )
         self.report = self.report + report
         for name, judged in zip(chosen, found, strict=True):
             self._judged[name] = self._judged[name] | judged if name in self._judged else judged
 
     @property
-    def _first(self) -> Scorer:
-        """What chooses the point that the other scorings are of."""
+    def _first_scorer(self) -> Scorer:
+        """The scorer that chooses the grid point; other scorings are reported at that point."""
         return replace(self._judging.scorer, per_class=None, error=None, others=())
 
-    def _at_best(self, name: str) -> Judged | None:
-        """A setting at its best point by the first scoring, with what the others say of it there."""
+    def _at_best_point(self, name: str) -> Judged | None:
+        """A setting at its best point by the first scoring, with the other scores at that point."""
         judged, scorer = self._judged[name], self._judging.scorer
         folds = sorted(judged.unseen)
         try:
-            grid = scores_of([judged], self._first)
+            grid = scores_of([judged], self._first_scorer)
             point = grid.best("best")
             at_point = [judged.unseen[fold].of_point(point) for fold in folds]
             others = {one.name: [one.of(own) for own in at_point] for one in scorer.others}
@@ -187,32 +188,32 @@ class BayesSettings(Contestants):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def fitted(self, judged: Judged) -> Any:
-        """The model of all rows, from the statistics that are there."""
+        """The model of all rows, from the statistics of the first read."""
         setting, candidate = self._settings[judged.name], self._candidates[judged.name]
         penalty = None if setting.penalty is None else at_point(setting.penalty, judged.point)
         learned = self._encoded.transform
-        made = setting.family.coded and not self._encoded.learns_again  # categories that a table is encoded by
-        family = candidate.family if made else setting.family
+        coded = setting.family.coded and not self._encoded.learns_again  # categories are those of the table encoding
+        family = candidate.family if coded else setting.family
         prepared = {"transform": setting.transform if learned is None else learned, "normalize": setting.normalize}
         model = LinearNB(family.at(judged.point), penalty, **setting.options, **prepared)
         whole = replace(candidate.stats, folds=(), folding=None)
         return self._encoded.finished(fitted_from(model, whole, self.report, self._encoded.to_fit))
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._candidates, self._judged = {}, {}
 
 
-def _key(setting: Setting) -> Any:
-    """What settings have in common that one scan serves: sums that are there for any values, of rows prepared alike."""
+def _scan_key(setting: Setting) -> Any:
+    """A key shared by settings that one scan serves: equal preparation of rows, and sums defined for any value."""
     plain = set(setting.family.moments) <= set(PLAIN_MOMENTS)
     return setting.rows, None if plain else setting.words["family"]
 
 
 def warn_missing(stats: ClassStats) -> None:
-    """Say once which classes have no rows in some fold."""
+    """Warn once about classes without rows in some fold."""
     missing = np.array([part.weight == 0.0 for part in stats.folds])
     if missing.any():
         n_lacking, names = np.count_nonzero(missing.any(axis=1)), messages.listed(stats.classes[missing.any(axis=0)])
         messages.warn(
-            f"{n_lacking} of {len(missing)} folds lack rows of {names}: scores there are of the other classes"
+            f"{n_lacking} of {len(missing)} folds lack rows of {names}: scores there are those of the other classes"
         )

@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
-KEPT = 3  # one candidate of so many goes on to the next round
-LEAST_READS = 2  # of a model that is judged: the second read judges the first step
+KEPT = 3  # a third of the candidates goes on to the next round
+LEAST_READS = 2  # to judge a model: the second read judges its first step
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds or reads, and the moment it began; all of it may be spent where it is not limited.
+    """A limit of seconds or of reads, or none, and when it started.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Budget:
 
     @classmethod
     def of(cls, given: Any) -> "Budget":
-        """What `budget=` says."""
+        """The budget from the argument `budget=`."""
         began = time.perf_counter()
         if given is None:
             return cls(None, None, None, began)
@@ -47,7 +47,7 @@ class Budget:
         found = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]*)\s*", given)
         unit = None if found is None else found[2] or "s"
         if found is None or unit not in UNITS or float(found[1]) == 0.0:
-            raise ValueError(f"budget={given!r} is no budget; {should}")
+            raise ValueError(f"budget={given!r} is not a budget; {should}")
         factor = UNITS[unit]
         if factor is not None:
             return cls(given if found[2] else f"{given.strip()}s", float(found[1]) * factor, None, began)
@@ -57,22 +57,22 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the start."""
         return time.perf_counter() - self.began
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
+        """Remaining seconds."""
         return float("inf") if self.seconds is None else self.seconds - self.spent
 
     def lasts(self, seconds: float) -> bool:
-        """Whether so many are left."""
+        """Whether at least so many seconds remain."""
         return self.left >= seconds
 
     def rounds(self, n_folds: int) -> list[range]:
-        """The folds that are judged in each round: a few first, all in the end.
+        """The folds that are judged in each round: few at first, all in the end.
 
-        A read serves all folds, so that a budget of reads has one round, like none at all.
+        A read serves all folds, so a budget of reads, or none, has a single round.
         """
         sizes = [-(-n_folds // KEPT**2), -(-n_folds // KEPT), n_folds] if self.seconds is not None else [n_folds]
         return [range(*ends) for ends in pairwise([0, *sorted(set(sizes))])]
@@ -80,12 +80,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a candidate may take to be judged: reads of each model, and time.
+    """The reads of each model and the time that a candidate may take.
 
     Attributes
     ----------
-    reads : int or None, for as many as it asks
-    out_of_time : callable, whether the time is spent
+    reads : int, or None for no limit
+    out_of_time : callable, returns whether the time is spent
     """
 
     reads: int | None
@@ -93,15 +93,15 @@ class Allowed:
 
     @classmethod
     def share(cls, budget: Budget, n_rounds: int, n_waiting: int, reads: int | None) -> "Allowed":
-        """An even share of what is left, with so many rounds to come and so many in this one that wait."""
-        until = time.perf_counter() + budget.left / n_rounds / n_waiting
-        return cls(reads, lambda: time.perf_counter() > until)
+        """An even share of the remaining time, for `n_rounds` rounds to come and `n_waiting` candidates in this one."""
+        deadline = time.perf_counter() + budget.left / n_rounds / n_waiting
+        return cls(reads, lambda: time.perf_counter() > deadline)
 
 
-def dealt(budget: Budget, costs: Sequence[Any], names: Sequence[str]) -> tuple[list[bool], int | None]:
-    """Who takes part under a budget of reads, and the reads that each model has; others have as many as they want.
+def divide_reads(budget: Budget, costs: Sequence[Any], names: Sequence[str]) -> tuple[list[bool], int | None]:
+    """Which candidates take part under a budget of reads, and the reads of each model; None without such a budget.
 
-    `costs` says of each what it takes, (reads to judge it, reads to fit it), where its models have so many.
+    `costs` are functions of the reads of each model that return (reads to judge the candidate, reads to fit it).
     """
     if budget.reads is None:
         return [True] * len(costs), None
@@ -120,6 +120,6 @@ def dealt(budget: Budget, costs: Sequence[Any], names: Sequence[str]) -> tuple[l
 
 
 def _total(costs: Sequence[Any], n_reads: int) -> int:
-    """Reads that judge all of these, and fit one."""
+    """Reads to judge all of these candidates and to fit one."""
     each = [cost(n_reads) for cost in costs]
     return sum(judging for judging, _ in each) + max(fitting for _, fitting in each)

@@ -40,7 +40,7 @@ from streamnb.solving.own_variances import check_own
 from streamnb.stats.class_stats import ClassStats
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
-N_POINTS = 20  # of the grids of TopK and L1
+N_POINTS = 20  # in the grids of TopK and L1
 RHOS = (0.05, 0.1, 0.2, 0.4)  # of Decorrelation, in units of the curvature
 
 
@@ -79,58 +79,58 @@ def compare(
 ) -> Comparison:
     """Print and return the score and the features kept of every family under every penalty, for each class and overall.
 
-    The tables of section 7.3, Shishkova 2016. Two scans in all, whatever the numbers of families, penalties and grid
-    points: one for the statistics of every fold, one in which each row is scored by all models that did not see it.
+    The tables of section 7.3, Shishkova 2016. It takes two scans, whatever the numbers of families, penalties and grid
+    points: one for the statistics of every fold, and one in which each row is scored by all models that did not see it.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-        As for `scan`; a stream has to be a callable that returns a fresh iterator, for the rows are read twice.
+        As for `scan`; a stream must be a callable that returns a fresh iterator, since rows are read twice.
     y : (n_rows,) or (n_rows, n_labels)
         Labels, or an indicator of labels; as for `scan`.
     families : names, Family or Mixed objects
-        A table each. `Gaussian` with covariances, for scheme="joint", has no penalty, and its shrinkages for a grid.
+        One table for each. `Gaussian` with covariances, for scheme="joint", has a grid of shrinkages and no penalty.
     penalties : names, or dict {name: penalty or None}
-        A column each. By name: "plain"; "TopK", with 20 numbers of features from all to one, geometric; "L1", with
-        20 taus from the data, likewise; "TopK + Decorrelation" and "L1 + Decorrelation", with four strengths
-        of ``Decorrelation(scale="curvature")`` for each point. None: these five. Of one's own: any penalties with
-        any grids; None is no penalty. Decorrelation is left out, and the table says so, where it is not defined: for
-        two classes, scheme="ovo" and multinomial.
+        One column for each. By name: "plain"; "TopK", with 20 numbers of features from all to one, geometric; "L1",
+        with 20 taus from the data, likewise; "TopK + Decorrelation" and "L1 + Decorrelation", with four strengths of
+        ``Decorrelation(scale="curvature")`` for each point. By default these five. A dict may have any penalties with
+        any grids; None is no penalty. Decorrelation is left out, with a note below the table, where it is not defined:
+        for two classes, scheme="ovo" and multinomial.
     scheme, reference, overlap, smoothing, priors, estimate, binarize, transform, normalize, idf
-        As for `LinearNB`, the same for all families; what is learned of rows is, for each fold, learned of those
-        outside it, as in `LinearNBCV`. (Columns that `snb.Bins` makes have no names of their own here.)
+        As for `LinearNB`, the same for all families. Steps that are learned from rows are learned, for each fold, from
+        the rows outside it, as in `LinearNBCV`. (Columns made by `snb.Bins` have no names of their own here.)
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
     rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
-        Which point of the grid a cell shows: that with the fewest features whose mean score is within 1 % of the best,
-        the best, or the fewest within one standard error of it. Each class has a point of its own, chosen by its
-        scores and its features. "per_split" is procedure 7.1, Shishkova 2016, for columns with `TopK`: the number of
-        features of a class as `LinearNBCV` chooses it, under the taus of other penalties that are best for the class,
-        with the score of the grid point nearest to it. A dict gives columns rules of their own, such as ``{"TopK":
-        "per_split", "L1": "best"}``; others have "parsimonious".
+        The grid point that a cell shows: the one with the fewest features whose mean score is within 1 % of the best,
+        the best, or the one with the fewest features within one standard error of the best. Each class has its own
+        point, chosen by its scores and its features. "per_split" is procedure 7.1, Shishkova 2016, for columns with
+        `TopK`: the number of features of a class as `LinearNBCV` chooses it, under the taus of other penalties that are
+        best for the class, with the score of the grid point nearest to it. A dict gives columns their own rules, such
+        as ``{"TopK": "per_split", "L1": "best"}``; the others use "parsimonious".
     overall : {"one_point", "mean_of_classes"}
-        What the last row has: the mean score of the one point that the rule chooses for all classes together, and all
-        features that it keeps; or the means over the classes of what stands above them, numbers of features rounded
-        (halves up), as in the tables of the thesis. Under "per_split" it is always the latter.
+        The last row: the mean score and the features of the one point that the rule chooses for all classes together;
+        or the means over the rows of the classes, with numbers of features rounded (halves up), as in the tables of the
+        thesis. Under "per_split" it is always the latter.
     sample_weight : (n_rows,), optional
         Counts as frequency.
     classes : array-like, optional
         All labels that may occur.
     show : bool, optional
-        Print the tables; they are returned in any case. By default they are printed but in a notebook, where the value
-        that is returned shows as tables.
+        Print the tables; they are returned in any case. By default they are printed except in a notebook, where the
+        returned value is displayed as tables.
     progress : bool, optional
         Show progress bars.
     n_threads : int, optional
-        Threads that read and score; as many as there are cores by default.
+        Threads that read and score; by default the number of cores.
     memory_limit : int or str, optional
         Bytes that the tables of class sums may take, such as "4GB", as in `scan`.
     client : dask.distributed.Client or cluster, optional
         A cluster that reads and scores, as in `scan`; the active one by default.
     checkpoint : path, optional
-        As in `scan`: the first scan goes on from where it was broken off; the second starts again.
+        As in `scan`: an interrupted first scan is resumed; the second starts again.
     layer : str, optional
-        The layer of AnnData that is read in place of its X.
+        The layer of AnnData to read instead of its X.
 
     Returns
     -------
@@ -140,21 +140,21 @@ def compare(
     Raises
     ------
     ValueError, TypeError
-        An argument or a value is wrong: the message names it, and the family where one does not take the data.
+        An argument or a value is wrong: the message names it, and the family if one does not accept the data.
     DataError
         Data cannot be read.
 
     Warns
     -----
     StreamnbWarning
-        A fold lacks a class: the means are those of the others. Or, before the second scan: judging so many models
-        of so many classes will take minutes.
+        A fold lacks a class, so that means are over the others; or, before the second scan, judging so many models of
+        so many classes will take minutes.
 
     Notes
     -----
     Scores are those of `LinearNBCV` for each family and penalty alone, as long as the scores of all rows by all models
-    fit into some 250 MB; beyond that ROC AUC and average precision are read off histograms (see `Evaluation`), the
-    finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
+    fit into some 250 MB. Beyond that, ROC AUC and average precision are computed from histograms (see `Evaluation`),
+    which are finer the fewer models are judged at once. Most of the time is spent on weights under Decorrelation.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def compare(
     rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if learns else COMPLETE)
     members = _families(families, rows, as_given=not learns)
     columns = _penalties(penalties)
-    scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
+    scorer = check_choice(scheme, folds, repeats, seed, _single_scoring(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "estimate": estimate}
@@ -196,14 +196,14 @@ def compare(
 # ---- what is compared ------------------------------------------------------------------------------------------------
 
 
-def _alone(scoring: Any) -> Any:
+def _single_scoring(scoring: Any) -> Any:
     if isinstance(scoring, list | tuple):
         raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
     return scoring
 
 
 def _families(families: Any, rows: Source, as_given: bool) -> dict[str, Family]:
-    """Families by name, objects by how they are written; columns have names and kinds where they stay as given."""
+    """Families by name, or objects by their repr; with names and kinds of columns where these stay as given."""
     names = getattr(rows.given, "columns", None) if as_given else None
     kinds = rows.encoding.kinds if as_given and rows.encoding else None
     given = [families] if isinstance(families, str | Family) or not isinstance(families, Iterable) else list(families)
@@ -219,9 +219,9 @@ def _families(families: Any, rows: Source, as_given: bool) -> dict[str, Family]:
 
 
 def _penalties(penalties: Any) -> dict[str, Penalty | None] | tuple[str, ...]:
-    """Penalties by name as given, or the names of standard ones, whose grids need the number of features."""
+    """The given penalties by name, or the names of standard ones, whose grids depend on the number of features."""
     if isinstance(penalties, Penalty) or not isinstance(penalties, Iterable | None):
-        raise TypeError(f"penalties={penalties!r} should be names, or a dict that gives each penalty one")
+        raise TypeError(f"penalties={penalties!r} should be names, or a dict {{name: penalty}}")
     if penalties is not None and not penalties:
         raise ValueError(
             f"penalties={penalties!r} is empty; give at least one, or leave it out for {', '.join(STANDARD)}"
@@ -235,16 +235,16 @@ def _penalties(penalties: Any) -> dict[str, Penalty | None] | tuple[str, ...]:
 
 
 def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -> dict[str, str]:
-    """The rule of each column; refuse those that have nothing to choose from, and means over classes without score."""
+    """The rule of each column; refuse rules without candidates, and means over classes that have no score."""
     given = rule if isinstance(rule, Mapping) else dict.fromkeys(columns, rule)
-    strange = [name for name in given if name not in columns]
-    if strange:
-        raise ValueError(f"rule has the column {strange[0]!r}, which is none of {', '.join(map(repr, columns))}")
+    unknown = [name for name in given if name not in columns]
+    if unknown:
+        raise ValueError(f"rule has the column {unknown[0]!r}, which is none of {', '.join(map(repr, columns))}")
     rules = {name: arguments.one_of("rule", given.get(name, "parsimonious"), RULES) for name in columns}
     arguments.one_of("overall", overall, ["one_point", "mean_of_classes"])
     if overall == "mean_of_classes" and scorer.per_class is None:
         raise ValueError(
-            f"overall='mean_of_classes' needs a score of each class, which scoring={scorer.name!r} has not"
+            f"overall='mean_of_classes' needs a score of each class, which scoring={scorer.name!r} does not have"
         )
     for name, penalty in (_standard(columns, 1) if isinstance(columns, tuple) else columns).items():
         try:
@@ -255,7 +255,7 @@ def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -
 
 
 def _standard(names: Iterable[str], n_features: int) -> dict[str, Penalty | None]:
-    """The penalties of those names."""
+    """The standard penalties of these names."""
     decorrelation = Decorrelation(RHOS, scale="curvature")
     kept = np.geomspace(1, n_features, N_POINTS).round().astype(int)
     top_k, l1 = TopK(np.unique(kept).tolist()), L1(n_taus=N_POINTS)
@@ -266,7 +266,7 @@ def _standard(names: Iterable[str], n_features: int) -> dict[str, Penalty | None
 def _defined(
     members: dict[str, Family], columns: Mapping[str, Penalty | None], stats: ClassStats, scheme: str, reference: Any
 ) -> tuple[dict[Pair, tuple[Family, Penalty | None]], dict[Pair, str]]:
-    """Pairs of a family and a penalty, and why others are left out."""
+    """The pairs of a family and a penalty that are defined, and the reasons why others are not."""
     as_rows = as_scheme(scheme, stats.classes, reference, stats.multilabel)
     pairs: dict[Pair, tuple[Family, Penalty | None]] = {}
     left_out: dict[Pair, str] = {}
@@ -285,13 +285,13 @@ def _defined(
     return pairs, left_out
 
 
-def _check_options(families: Iterable[Family], asked: Mapping[str, Any]) -> None:
-    arguments.one_of("scheme", asked["scheme"], SCHEMES)
-    check_reference(asked["scheme"], asked["reference"])
-    arguments.one_of("idf", asked["idf"], [False, True])
+def _check_options(families: Iterable[Family], options: Mapping[str, Any]) -> None:
+    arguments.one_of("scheme", options["scheme"], SCHEMES)
+    check_reference(options["scheme"], options["reference"])
+    arguments.one_of("idf", options["idf"], [False, True])
     for family in families:
         for member in family.members:
-            Smoothing.of(member, asked["smoothing"], asked["estimate"])
+            Smoothing.of(member, options["smoothing"], options["estimate"])
             if isinstance(member, Together):
                 raise ValueError(
                     f"family={member.name!r} has no penalties to compare: its parameters are fitted together; leave it "
@@ -310,12 +310,12 @@ def _check_classes(stats: ClassStats) -> None:
 
 @dataclass(frozen=True)
 class _Domains:
-    """The values that every family takes."""
+    """The domain of values that every family accepts."""
 
     families: tuple[Family, ...]
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
-        """Report the first value that is outside."""
+        """Refuse the first value outside the domain."""
         for family in self.families:
             FamilyDomain("compare", family, argument="families").check(chunk, survey)
 
@@ -323,25 +323,25 @@ class _Domains:
 def _scanned(
     families: tuple[Family, ...], scan: ClassScan, idf: bool, transform: Any, rows: Source, options: RunOptions
 ) -> tuple[dict[str, ScannedFolds], Report]:
-    """A scan for each map of columns that families try, of the families that try it, after what is learned."""
+    """Scan the rows for each map of columns that families try, after steps are learned."""
     tried = [family.map_names or (NONE,) for family in families]
     names = dict.fromkeys(name for some in tried for name in some)
     check_maps([name for name in names if name != NONE], scan.options.transform, scan.options.normalize)
     known = rows, options, "compare", scan.folding
     steps, maps = learned_by_fold(transform, *known), learned_maps(names, *known)
 
-    def scan_of(name: str, split: int | None, way: dict[str, Any]) -> ClassScan:
+    def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
         some = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
-        own = replace(scan, options=replace(scan.options, **way), domain=_Domains(some))
+        own = replace(scan, options=replace(scan.options, **prepared), domain=_Domains(some))
         return summing(own, some, idf)
 
     return scan_maps(scan_of, maps, steps, rows, options)
 
 
 def _centre(families: Iterable[Family]) -> float:
-    """The one centre that distances are taken from."""
+    """The centre of distances that all families share."""
     centres = {family.centre for family in families if "deviation" in family.moments}
     if len(centres) > 1:
         given = ", ".join(f"{centre:g}" for centre in sorted(centres))
-        raise ValueError(f"families take distances from {given}, and one scan takes them from one; compare them apart")
+        raise ValueError(f"families take distances from {given}, and a scan has one centre; compare them apart")
     return centres.pop() if centres else 0.0

@@ -33,8 +33,8 @@ class Comparison(persistence.Saved):
     scores : (F, P, K + 1)
         Mean score over the splits at the point chosen; NaN where the penalty is left out or the score is not defined.
     n_features : (F, P, K + 1) int
-        Features that the model of all rows keeps there: of the class (of all classes together where no row of weights
-        is that of a class alone), and last of all classes together; -1 where there is no score.
+        Features that the model of all rows keeps at that point, for each class (for all classes together where no row
+        of weights belongs to a single class), and last for all classes together; -1 where there is no score.
     points : (F, P, K + 1) object
         The grid point, such as ``{"l1": 0.3}``; None where there is no score.
     left_out : dict {(family, penalty): why}
@@ -43,7 +43,7 @@ class Comparison(persistence.Saved):
     report : Report
         Of both scans together.
     overall : str
-        What the last of the K + 1 rows is: of one point for all classes, or the mean of these.
+        Whether the last of the K + 1 rows is of one point for all classes, or the mean over classes.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Comparison(persistence.Saved):
         overall: str,
         report: Report,
     ) -> Comparison:
-        """The tables of what was judged; `rules` has the rule of each penalty, a column each."""
+        """The tables of the judged grids; `rules` has the rule of each penalty, in the order of columns."""
         penalties = list(rules)
         classes = next(iter(judged.values())).classes
         shape = len(families), len(penalties), len(classes) + 1
@@ -105,7 +105,7 @@ class Comparison(persistence.Saved):
         return cls(**persistence.typed(cls, {**state, "points": points.reshape(shape)}))
 
     def to_frame(self) -> Any:
-        """A pandas data frame with columns family, penalty, class, score, n_features and point, a row a cell."""
+        """A pandas data frame with one row for each cell: family, penalty, class, score, n_features and point."""
         pd = pandas_for("to_frame")
         labels = [*self.classes.tolist(), OVERALL]
         cells = [
@@ -136,12 +136,12 @@ class Comparison(persistence.Saved):
 
     def _caption(self, f: int) -> str:
         rules = self.rule.items() if isinstance(self.rule, dict) else ()
-        told = "rules " + ", ".join(f"{name} {rule!r}" for name, rule in rules) if rules else f"rule {self.rule!r}"
+        rule_text = "rules " + ", ".join(f"{name} {rule!r}" for name, rule in rules) if rules else f"rule {self.rule!r}"
         last = "" if self.overall == "one_point" else "; last the mean of the classes"
-        return f"{self.families[f]}: {self.scoring} (features kept), {told}{last}"
+        return f"{self.families[f]}: {self.scoring} (features kept), {rule_text}{last}"
 
     def _table(self, f: int) -> list[list[str]]:
-        """Cells of a family's table, the head first; rows and columns without any score are not in it."""
+        """Cells of a family's table, header first, without rows and columns that have no score."""
         columns = [p for p, penalty in enumerate(self.penalties) if (self.families[f], penalty) not in self.left_out]
         labels = [*map(str, self.classes.tolist()), OVERALL]
         rows = [row for row in range(len(labels)) if not np.isnan(self.scores[:, :, row]).all()]
@@ -156,7 +156,7 @@ class Comparison(persistence.Saved):
         return f"{self.scores[at]:.4f} {f'({self.n_features[at]})':>{width + 2}}"
 
     def _notes(self, f: int) -> list[str]:
-        """What is left out of a family's table, and why."""
+        """The penalties left out of a family's table, with reasons."""
         reasons: dict[str, list[str]] = {}
         for (family, penalty), why in self.left_out.items():
             if family == self.families[f]:
@@ -165,7 +165,7 @@ class Comparison(persistence.Saved):
 
 
 def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[Any, float, int]]:
-    """Point, score and features kept of each class, and overall last."""
+    """Point, score and kept features of each class, and overall last."""
     cells: list[tuple[Any, float, int]] = []
     numbers = scores.per_split()[0] if rule == "per_split" else None
     for k, point in enumerate(scores.class_best(rule).tolist()):
@@ -173,7 +173,7 @@ def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[Any, float
             cells.append((None, np.nan, -1))
             continue
         chosen, kept = scores.grid[point], int(scores.n_features_per_class[point, k])
-        if numbers is not None:  # which need not be on the grid
+        if numbers is not None:  # a number that need not be on the grid
             kept = int(numbers[k])
             chosen = {**chosen, "top_k": kept}
         cells.append((chosen, float(scores.class_mean[point, k]), kept))

@@ -11,20 +11,20 @@ from streamnb.core import messages, row_checks
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.report import Report
 from streamnb.rows.splits import fold_numbers
-from streamnb.searching.budget import KEPT, LEAST_READS, Allowed, Budget, dealt
-from streamnb.searching.found import Judged, Search, goodness, reasons
+from streamnb.searching.budget import KEPT, LEAST_READS, Allowed, Budget, divide_reads
+from streamnb.searching.search_result import Judged, Search, goodness, reasons
 
 
 @dataclass(frozen=True, eq=False)
 class Judging:
-    """How candidates are judged.
+    """The folds and scorings by which candidates are judged.
 
     Attributes
     ----------
     folds : int, or the fold of each row
     n_folds, seed : int
-    groups : of rows, or None
-    scoring : as it was given
+    groups : groups of rows, or None
+    scoring : as given by the user
     scorer : Scorer
     """
 
@@ -44,14 +44,14 @@ class Judging:
 
 
 class Contestants:
-    """Candidates that are judged together, or one alone; a kind of these is a subclass.
+    """One or more candidates that are judged together; subclasses are the kinds of candidates.
 
     Attributes
     ----------
-    names : list of str, of the candidates
-    left_out : dict, why one cannot be judged: `judge` adds to it
-    report : Report, of what was read for them
-    failures : exceptions of `begin` and `judge` for which all of them are left out
+    names : list of str, the names of the candidates
+    left_out : dict, the reason for each candidate that cannot be judged; `judge` adds to it
+    report : Report of all reads
+    failures : exceptions of `begin` and `judge` after which all candidates of the group are left out
     """
 
     failures: tuple[type[Exception], ...] = (ValueError, TypeError)
@@ -62,30 +62,30 @@ class Contestants:
         self.report = Report()
 
     def plan(self, most_reads: int | None) -> str:
-        """What will be read, in words, where each model may make so many reads."""
+        """Describe the reads to come, where each model may take up to `most_reads`."""
         return f"{self.names[0]}: {sum(self.reads(most_reads))} reads at most"
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
-        """Reads that judge them, and that fit one of them, where each model is read for so often at most."""
+        """The reads to judge the candidates and to fit one, where each model may take up to `most_reads`."""
         raise NotImplementedError
 
     def begin(self) -> None:
-        """What is read before any of them is judged."""
+        """Read the rows as often as is needed before any candidate is judged."""
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """Those of these names on some more folds, with what they came to on those before."""
+        """Judge candidates on further folds; return their results on all folds so far."""
         raise NotImplementedError
 
     def fitted(self, judged: Judged) -> Any:
-        """The model of all rows."""
+        """Fit the model of a candidate to all rows."""
         raise NotImplementedError
 
-    def let_go(self) -> None:
-        """Keep nothing that only `fitted` needs: another candidate is better."""
+    def release(self) -> None:
+        """Free everything that only `fitted` needs, since another candidate is better."""
 
     @contextmanager
     def leaving_out(self) -> Iterator[None]:
-        """Leave all of them out, and say why, where they fail."""
+        """Leave out all candidates of the group, with the reason, if they fail."""
         try:
             yield
         except self.failures as error:
@@ -94,7 +94,7 @@ class Contestants:
 
 
 class OneByOne(Contestants):
-    """A candidate that is fitted anew without each fold; a subclass says what that comes to."""
+    """A candidate that is fitted anew without each fold; subclasses define `_scores_on` and `_cost`."""
 
     def __init__(self, name: str, judging: Judging):
         super().__init__([name])
@@ -102,18 +102,18 @@ class OneByOne(Contestants):
         self._scores: dict[int, list[float]] = {}
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """On the folds that there is time for, on one at least."""
+        """Judge on as many folds as time allows, at least one."""
         for fold in folds:
             if self._scores and allowed.out_of_time():
                 break
-            self._scores[fold] = self._on(fold)
+            self._scores[fold] = self._scores_on(fold)
         done, scorers = sorted(self._scores), self._judging.scorer.each
         scores = {one.name: [self._scores[fold][i] for fold in done] for i, one in enumerate(scorers)}
         about: dict[str, Any] = {"name": self.names[0], "words": {}, "point": {}, "n_features": -1}
         return [Judged.on(done, self._judging.n_folds, scores, **about, **self._cost())]
 
-    def _on(self, fold: int) -> list[float]:
-        """The scores on a fold of what is fitted to the other rows."""
+    def _scores_on(self, fold: int) -> list[float]:
+        """The scores on a fold of a model fitted to the other rows."""
         raise NotImplementedError
 
     def _cost(self) -> dict[str, Any]:
@@ -122,14 +122,14 @@ class OneByOne(Contestants):
 
 
 class Contest:
-    """Rounds, after each of which all candidates go on that there is time for, or the better third."""
+    """Judges candidates in rounds; after each round all go on if time allows, otherwise the best third."""
 
     def __init__(
         self, groups: Sequence[Contestants], scorings: Sequence[str], budget: Budget, left_out: dict[str, str]
     ):
         self._scorings, self._budget, self._left_out = list(scorings), budget, dict(left_out)
         costs = [group.reads for group in groups]
-        kept, self._n_reads = dealt(self._budget, costs, [_called(group) for group in groups])
+        kept, self._n_reads = divide_reads(self._budget, costs, [_group_name(group) for group in groups])
         for group, stays in zip(groups, kept, strict=True):
             if not stays:
                 least = sum(group.reads(LEAST_READS))
@@ -137,10 +137,10 @@ class Contest:
                 self._left_out |= dict.fromkeys(group.names, f"{why} at least")
         self._groups = [group for group, stays in zip(groups, kept, strict=True) if stays]
         self._judged: dict[str, Judged] = {}
-        self._of_name = {name: group for group in self._groups for name in group.names}
+        self._group_of = {name: group for group in self._groups for name in group.names}
 
     def plan(self, n_folds: int) -> str:
-        """What will be read, in words."""
+        """Describe the reads to come."""
         lines = [group.plan(self._n_reads) for group in self._groups]
         if self._budget.seconds is not None:
             rounds = [str(folds.stop) for folds in self._budget.rounds(n_folds)]
@@ -151,7 +151,7 @@ class Contest:
         return "\n".join(lines)
 
     def _run(self, n_folds: int) -> None:
-        """All rounds, or those that there is time for."""
+        """Run all rounds, or as many as time allows."""
         rounds = self._budget.rounds(n_folds)
         alive = [name for group in self._groups for name in group.names]
         for number, folds in enumerate(rounds):
@@ -159,19 +159,19 @@ class Contest:
             for place, group in enumerate(waiting):
                 if self._judged and self._budget.left <= 0.0:
                     break
-                last = number + 1 == len(rounds)  # after which the best has to be fitted
+                last = number + 1 == len(rounds)  # the best is fitted after it
                 n_waiting = len(waiting) - place + last
                 if number == 0:
                     self._begin(group)
                 share = Allowed.share(self._budget, len(rounds) - number, n_waiting, self._n_reads)
-                self._judge(group, [name for name in alive if self._of_name[name] is group], folds, share)
+                self._judge(group, [name for name in alive if self._group_of[name] is group], folds, share)
                 if last:
-                    self._let_go(waiting[: place + 1])
+                    self._release_others(waiting[: place + 1])
             alive = self._ranked([name for name in alive if name in self._judged])
             each = (self._budget.spent - began) / len(folds)
-            if not self._budget.lasts(each * (n_folds - folds.stop + 1)):  # for the folds that are left, and the fit
+            if not self._budget.lasts(each * (n_folds - folds.stop + 1)):  # for the remaining folds and the fit
                 alive = alive[: -(-len(alive) // KEPT)]
-        self._say_what_waited()
+        self._note_unjudged()
 
     def _begin(self, group: Contestants) -> None:
         began = self._budget.spent
@@ -179,7 +179,7 @@ class Contest:
             group.begin()
         if not self._judged and self._budget.left <= 0.0:
             raise ValueError(
-                f"budget={self._budget.given!r} is too small for one candidate: {_called(group)} took "
+                f"budget={self._budget.given!r} is too small for one candidate: {_group_name(group)} took "
                 f"{self._budget.spent - began:.2g} s for the first read of the rows alone, and further ones judge it"
             )
 
@@ -196,29 +196,29 @@ class Contest:
         for name in group.left_out:
             self._judged.pop(name, None)
 
-    def _let_go(self, done: Sequence[Contestants]) -> None:
-        """Free what those hold that are done, but for the best so far."""
+    def _release_others(self, done: Sequence[Contestants]) -> None:
+        """Release the groups that are done, except for the best so far."""
         if self._judged:
-            best = self._of_name[self._best().name]
+            best = self._group_of[self._best().name]
             for group in done:
                 if group is not best:
-                    group.let_go()
+                    group.release()
 
     def _best(self) -> Judged:
         return max(self._judged.values(), key=lambda judged: goodness(judged, self._scorings))
 
     def _in_order(self, alive: list[str]) -> list[Contestants]:
-        """Those that have candidates left, the best of the round before first, should time be over before the end."""
-        groups = [group for group in self._groups if any(self._of_name[name] is group for name in alive)]
-        places = {id(self._of_name[name]): place for place, name in reversed(list(enumerate(alive)))}
+        """Groups with remaining candidates, the best of the previous round first, as time may run out."""
+        groups = [group for group in self._groups if any(self._group_of[name] is group for name in alive)]
+        places = {id(self._group_of[name]): place for place, name in reversed(list(enumerate(alive)))}
         return sorted(groups, key=lambda group: places[id(group)])
 
     def _ranked(self, names: list[str]) -> list[str]:
-        """The best first."""
+        """The names, best first."""
         return sorted(names, key=lambda name: goodness(self._judged[name], self._scorings), reverse=True)
 
     def result(self, n_folds: int) -> Search:
-        """All rounds on so many folds, and the best candidate fitted to all rows."""
+        """Run all rounds on so many folds, and fit the best candidate to all rows."""
         self._run(n_folds)
         left_out = dict(self._left_out)
         for group in self._groups:
@@ -226,21 +226,19 @@ class Contest:
         if not self._judged:
             raise ValueError(f"no candidate could be judged. {'; '.join(reasons(left_out))}")
         if left_out:
-            messages.warn(
-                f"{len(left_out)} candidates are left out; {reasons(left_out)[0]}; left_out has the reasons of all"
-            )
+            messages.warn(f"{len(left_out)} candidates are left out; {reasons(left_out)[0]}; left_out has all reasons")
         best, every = self._best(), list(self._judged.values())
-        model = self._of_name[best.name].fitted(best)
+        model = self._group_of[best.name].fitted(best)
         report = sum((group.report for group in self._groups), Report())
         return Search(every, left_out, self._scorings, model, report)
 
-    def _say_what_waited(self) -> None:
+    def _note_unjudged(self) -> None:
         for group in self._groups:
             for name in group.names:
                 if name not in self._judged and name not in group.left_out:
                     self._left_out[name] = f"budget={self._budget.given!r} was spent before it was judged"
 
 
-def _called(group: Contestants) -> str:
-    """A group in a message."""
+def _group_name(group: Contestants) -> str:
+    """The name of a group in messages."""
     return group.names[0] if len(group.names) == 1 else f"naive Bayes in {len(group.names)} settings"

@@ -37,16 +37,16 @@ Given = tuple[Any, Any, Any]  # X, y and weights
 
 
 class Encoded:
-    """Rows as they are; a subclass makes columns of them.
+    """Rows as given; subclasses encode them into columns.
 
     Attributes
     ----------
     rows : Source, before anything is learned
-    words : dict, what is particular to it
-    n_reads : int, to learn what is learned
-    nested : bool, whether rows are others for each fold
-    learns_again : bool, whether the model of all rows learns for itself what becomes of their columns
-    coded : family or None, the one that takes the columns, which are made of categories for it
+    words : dict, the options that set it apart
+    n_reads : int, reads for learning the encoding
+    nested : bool, whether each fold has its own encoding
+    learns_again : bool, whether the model of all rows learns the encoding itself
+    coded : family or None, the family whose category columns these are
     """
 
     n_reads = 0
@@ -59,40 +59,40 @@ class Encoded:
         self.transform: Any = None
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
-        """Read what has to be learned, once: of that read."""
+        """Learn the encoding, once; return the report of the read."""
         return Report()
 
     @property
-    def as_they_are(self) -> bool:
-        """Whether no columns are made; a svmlight file has its own."""
+    def unencoded(self) -> bool:
+        """Whether rows are not encoded; a svmlight file has its own columns."""
         return not self.nested and isinstance(self.rows.encoding, SvmlightEncoding | None)
 
     @property
     def whole(self) -> Source:
-        """All rows, by what all of them tell."""
+        """All rows, encoded by what was learned from all of them."""
         return self.rows
 
     def outside(self, fold: int) -> Source:
-        """All rows, by what those outside a fold tell."""
+        """All rows, encoded by what was learned from the rows outside a fold."""
         return self.rows
 
     def family_of(self, family: Family, fold: int | None) -> Family:
-        """A family as it is of the columns of `outside`, or of `whole`."""
+        """The family for the columns of `outside(fold)`, or of `whole` for None."""
         return family
 
     @property
     def to_fit(self) -> Given:
-        """X, y and weights that a model of all rows is fitted to."""
+        """X, y and weights to fit a model of all rows."""
         return (self.whole, None, None) if self.nested and not self.learns_again else self.given
 
     def finished(self, model: Any) -> Any:
-        """A model of all rows as users want it: it takes rows as they gave them."""
+        """The model of all rows as returned to the user: it takes rows as they were given."""
         return model
 
 
 @dataclass(frozen=True)
 class ToLearn:
-    """A task that learns, its rows, and what they are by the total that it leaves."""
+    """A task that learns an encoding, its rows, and a function from its total to encoded rows."""
 
     task: PassTask
     rows: Source
@@ -100,7 +100,7 @@ class ToLearn:
 
 
 class Learned(Encoded):
-    """Rows whose columns follow from one pass, whose totals add up."""
+    """Rows whose encoding is learned in one pass, with totals that add up."""
 
     n_reads = 1
     nested = True
@@ -129,19 +129,19 @@ class Learned(Encoded):
 
 
 class Stepped(Learned):
-    """Rows as a step makes them that `LinearNB` learns of them: a transform, or the columns of categories of a family.
+    """Rows prepared by a step that `LinearNB` also learns: a transform, or the category columns of a family.
 
     Parameters
     ----------
-    task : PassTask, what is learned
-    step_of : callable, the step by the total of the task
-    as_they_are : Encoded, the rows
+    task : PassTask that learns
+    step_of : callable, returns the step from the total of the task
+    unencoded : Encoded, the rows
     """
 
     learns_again = True
 
-    def __init__(self, task: PassTask, step_of: Callable[[Any], LearnedStep], as_they_are: Encoded):
-        rows, given = as_they_are.rows, as_they_are.given
+    def __init__(self, task: PassTask, step_of: Callable[[Any], LearnedStep], unencoded: Encoded):
+        rows, given = unencoded.rows, unencoded.given
 
         def encoded(total: Any, quiet: bool = False) -> Source:
             return prepared(step_of(total), rows, *given[1:])
@@ -159,7 +159,7 @@ class Stepped(Learned):
 
 
 class Transformed(Encoded):
-    """Rows in memory that a transformer makes columns of, fitted without each fold."""
+    """Rows in memory, encoded by a transformer that is fitted without each fold."""
 
     nested = True
 
@@ -184,8 +184,8 @@ class Transformed(Encoded):
         X, y, weight = self.given
         rest, held = np.flatnonzero(self._numbers != fold), np.flatnonzero(self._numbers == fold)
         own = clone(self._transformer)
-        learned = _matrix(own.fit_transform(some(X, rest), y[rest]))
-        parts = [learned, _matrix(own.transform(some(X, held)))]
+        learned = _matrix(own.fit_transform(rows_at(X, rest), y[rest]))
+        parts = [learned, _matrix(own.transform(rows_at(X, held)))]
         joined = sp.vstack(parts, format="csr") if sp.issparse(learned) else np.concatenate(parts)
         return opened(joined[np.argsort(np.concatenate([rest, held]))], y, weight)
 
@@ -194,7 +194,7 @@ class Transformed(Encoded):
 
 
 def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: RunOptions) -> list[Encoded]:
-    """Each of `encodings`, and the rows as they are with each of the transforms that are learned."""
+    """The rows under each of `encodings`, and unencoded rows under each learned transform."""
     numbers = ANY if transforms else COMPLETE
     raw = is_raw_table(given[0], numbers)
     candidates = _checked([{} if raw else None] if encodings is None else encodings)
@@ -209,24 +209,24 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     return found
 
 
-def of_transform(transform: Any, as_they_are: Encoded, options: RunOptions) -> Stepped:
-    """Rows as a transform makes them that is learned of them."""
-    found = Stepped(ValueScan(options.memory_limit), partial(step_of, transform), as_they_are)
+def of_transform(transform: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
+    """Rows prepared by a learned transform."""
+    found = Stepped(ValueScan(options.memory_limit), partial(step_of, transform), unencoded)
     found.transform = transform
     found.words = {"transform": transform if isinstance(transform, str) else repr(transform)}
     return found
 
 
-def of_categories(family: Any, as_they_are: Encoded, options: RunOptions) -> Stepped:
-    """Rows as the columns that a family takes for numbers of categories are made indicators of these."""
-    named = as_family(family).named(getattr(as_they_are.rows.given, "columns", None))
-    found = Stepped(LevelScan(named.coded_columns, options.memory_limit), CategoryColumns.of, as_they_are)
+def of_categories(family: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
+    """Rows whose category numbers, as a family takes them, become indicator columns."""
+    named = as_family(family).named(getattr(unencoded.rows.given, "columns", None))
+    found = Stepped(LevelScan(named.coded_columns, options.memory_limit), CategoryColumns.of, unencoded)
     found.coded = family
     return found
 
 
 def _encoded(encoding: Any, given: Given) -> Encoded:
-    """Rows by one candidate."""
+    """The rows under one of `encodings`."""
     X, y, weight = given
     if not isinstance(encoding, dict):
         word = " ".join(repr(encoding).split())
@@ -236,7 +236,7 @@ def _encoded(encoding: Any, given: Given) -> Encoded:
     if isinstance(X, Source):
         field = {"text": X.encoding.text} if isinstance(X.encoding, TextEncoding) and X.encoding.text else {}
         raise ValueError(
-            f"encodings has {encoding!r}, but X are rows that are opened already, whose columns are made: give search "
+            f"encodings has {encoding!r}, but X are rows that are opened and encoded already: give search "
             f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{field | encoding!r}]"
         )
     found: Encoded
@@ -245,45 +245,45 @@ def _encoded(encoding: Any, given: Given) -> Encoded:
             found = Learned(TableToLearn.from_options(X, y, weight, encoding), given)
         elif isinstance(encoding.get("vocabulary"), int):
             found = Learned(TextsToLearn.from_options(X, y, weight, encoding), given)
-        else:  # hashed, or by tokens that are named
+        else:  # hashed, or with given tokens
             rows = text(X, y=y, weight=weight, **encoding)
             found = Encoded(rows, (rows, None, None))
     except TypeError as error:
         if "argument" not in str(error):
             raise
         raise ValueError(
-            f"encodings has {encoding!r}: {error}; it should have what snb.table or snb.text is told"
+            f"encodings has {encoding!r}: {error}; it should have options of snb.table or snb.text"
         ) from None
     found.words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in encoding.items()) or "as usual"}
     return found
 
 
-def in_memory(X: Any, y: Any, weight: Any, who: str) -> Given:
-    """Rows and labels that any transformer takes, of which some can be picked."""
+def in_memory(X: Any, y: Any, weight: Any, argument: str) -> Given:
+    """Rows and labels in memory, in a form that any transformer takes and that can be indexed."""
     X = np.asarray(X) if isinstance(X, list) else X
     if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or sp.issparse(X)) or y is None or isinstance(y, str):
-        raise TypeError(f"{who} needs rows and labels in memory, X an array or a data frame, not {type(X).__name__}")
+        raise TypeError(f"{argument} needs rows and labels in memory, X an array or a frame, not {type(X).__name__}")
     return sp.csr_array(X) if sp.issparse(X) else X, y.tocsr() if sp.issparse(y) else np.asarray(y), weight
 
 
-def some(X: Any, rows: np.ndarray) -> Any:
-    """Some rows in memory."""
+def rows_at(X: Any, rows: np.ndarray) -> Any:
+    """The rows of X with these numbers."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def _matrix(made: Any) -> Any:
-    """What a transformer makes, as rows."""
-    return sp.csr_array(made) if sp.issparse(made) else np.asarray(made, np.float64)
+def _matrix(output: Any) -> Any:
+    """The output of a transformer as CSR or as a float64 array."""
+    return sp.csr_array(output) if sp.issparse(output) else np.asarray(output, np.float64)
 
 
 def _checked(given: Any) -> list[Any]:
-    """The candidates, each of which can be."""
+    """The given encodings, checked."""
     check_list("encodings", given, "[None, {'bins': 8}]")
     for one in given:
         if not (one is None or isinstance(one, dict) or (hasattr(one, "fit_transform") and hasattr(one, "transform"))):
             raise TypeError(
-                f"encodings has {one!r}; each should be None for rows as they are, a dict of what snb.table or "
-                "snb.text is told, such as {'bins': 8}, or a transformer such as snb.CategoryCounters()"
+                f"encodings has {one!r}; each should be None for rows as they are, a dict of options of snb.table or "
+                "snb.text, such as {'bins': 8}, or a transformer such as snb.CategoryCounters()"
             )
     check_once("encodings", list(map(repr, given)))
     return given

@@ -22,13 +22,13 @@ from streamnb.estimators import (
     tree_nb,
 )
 from streamnb.problem import mixed, together
-from streamnb.searching import comparison, found
+from streamnb.searching import comparison, search_result
 
 REGISTERED = (
     table_encoding,
     svmlight_encoding,
     text,
-    found,
+    search_result,
     comparison,
     together,
     mixed,

@@ -1,4 +1,4 @@
-"""Candidates of cross-validation, a family and a grid of penalties each, and how their models did in each fold."""
+"""Candidates of cross-validation, a family and a grid of penalties each, and the results of their models by fold."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,17 +22,17 @@ from streamnb.stats.second_moments import Products
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A family and a penalty, whose whole grid is judged, on statistics with folds.
+    """A family and a penalty, judged at every point of its grid, on statistics with folds.
 
     Attributes
     ----------
     stats : ClassStats
     family : Family
     options : dict
-        The arguments of `solve` beside family and penalty.
-    path : the models of all rows, at every point of the grid of the penalty
+        The arguments of `solve` other than family and penalty.
+    path : the models of all rows, at every grid point
     by_split : dict {split: (family, statistics)}, optional
-        Those of the rows outside each fold, where columns are learned of these alone.
+        Those of the rows outside each fold, where columns are learned from these alone.
     """
 
     stats: ClassStats
@@ -45,11 +45,11 @@ class Candidate:
     def of(
         cls, stats: ClassStats, family: Any, penalty: Penalty | None, options: dict[str, Any], n_threads: int | None
     ) -> "Candidate":
-        """With the models of all rows."""
+        """A candidate with its models of all rows."""
         return cls(stats, family, options, weight_path(stats, family, penalty, n_threads=n_threads, **options))
 
     def outside(self, split: int, rest: ClassStats | None) -> Any:
-        """The models of the rows outside a fold, by the same taus; `rest` are their statistics, unless they differ."""
+        """The models of the rows outside a fold, at the same taus; `rest` are their statistics unless in `by_split`."""
         family, stats = (self.family, rest) if self.by_split is None else self.by_split[split]
         assert stats is not None
         check_learns(stats.total_weight, split, self.stats.n_folds)
@@ -59,24 +59,24 @@ class Candidate:
 
 @contextmanager
 def of_columns_outside(fold: int, learned: bool = True) -> Iterator[None]:
-    """Say of what is wrong with columns that they were learned outside a fold."""
+    """Add to errors that the columns were learned outside a fold."""
     try:
         yield
     except ValueError as error:
         if not learned:
             raise
-        raise ValueError(f"{error}: these are the columns that were learned of the rows outside fold {fold}") from error
+        raise ValueError(f"{error}: these columns were learned from the rows outside fold {fold}") from error
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedGrid:
-    """What the models of a candidate, at every point of its grid, made of the rows of each split.
+    """Evaluations of the models of a candidate, at every point of its grid, in each split.
 
     Attributes
     ----------
     path : the models of all rows
     unseen, seen : dict {split: evaluation}
-        Of the rows that the models of a split have not seen, and of those that they have, where these are judged.
+        On the rows that the models of a split have not seen, and on those that they have seen, where these are judged.
     singular : (G,) bool
         The points at which the models of some split do not exist.
     """
@@ -87,25 +87,25 @@ class JudgedGrid:
     singular: np.ndarray
 
     def __or__(self, other: "JudgedGrid") -> "JudgedGrid":
-        """With what models of further splits made of their rows."""
+        """Join the evaluations of further splits."""
         unseen, seen = {**self.unseen, **other.unseen}, {**self.seen, **other.seen}
         return JudgedGrid(self.path, unseen, seen, self.singular | other.singular)
 
     def scores(self, scorer: Scorer) -> GridScores:
-        """Scores at all points, those of models that do not exist among them."""
+        """Scores at all points, including those of models that do not exist."""
         unseen, seen = ([judged[split] for split in sorted(judged)] for judged in (self.unseen, self.seen))
         scores = GridScores.of(unseen, self.path, scorer)
         return replace(scores, train=GridScores.of(seen, self.path, scorer)) if seen else scores
 
 
 def scores_of(judged: Sequence[JudgedGrid], scorer: Scorer) -> GridScores:
-    """Scores of a candidate from those of each map that its family tries; NaN at points that have no model."""
+    """Scores of a candidate from the scores with each map that its family tries; NaN at points without a model."""
     scores = GridScores.joined([one.scores(scorer) for one in judged])
     return scores.without(np.concatenate([one.singular for one in judged]))
 
 
 def summing(scan: ClassScan, families: Sequence[Family], idf: bool) -> ClassScan:
-    """The scan with what these families, and idf, ask for."""
+    """The scan with the sums that these families, and idf, need."""
     moments = {moment for family in families for moment in family.moments} | ({"nonzero"} if idf else set())
     how = Products(pooled=all(family.pooled for family in families if family.covariant))
     return replace(scan, how=how).with_moments(moments)
@@ -118,7 +118,7 @@ def with_maps(
     options: dict[str, Any],
     n_threads: int | None,
 ) -> list[Candidate]:
-    """A candidate with each of the maps that its family tries, or as it is."""
+    """A candidate for each of the maps that its family tries, or a single one without maps."""
     found = []
     for name in family.map_names or [NONE]:
         scanned = mapped[name]

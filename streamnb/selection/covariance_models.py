@@ -1,4 +1,4 @@
-"""Scores rows by all models of a grid of shrinkages; decides in single precision where that is certain."""
+"""Scores rows by all models of a grid of shrinkages, with decisions in single precision where rounding allows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,28 +17,28 @@ from streamnb.rows.chunk import Chunk, CSRChunk
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.covariances import Basis
 
-TILE, SCREENED = 256, 4096  # rows that are scored, or decided, together
+TILE, SCREENED = 256, 4096  # rows scored, or decided, at once
 CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"
-UNIT = 2.0**-24  # of rounding in single precision
-LARGEST, LONGEST = 2.0**50, 2.0**30  # weights, and rows, whose squares do not overflow there
-FLATTEST = 1e-8  # eigenvalue of correlations that rows are divided by
+UNIT = 2.0**-24  # unit roundoff of single precision
+LARGEST, LONGEST = 2.0**50, 2.0**30  # weights and lengths of rows whose squares do not overflow in single precision
+FLATTEST = 1e-8  # smallest eigenvalue of correlations by whose root rows are divided
 
 
 class CovarianceModels:
-    """All models of a `CovariancePath`, as `GridModels` are those of a `WeightPath`.
+    """All models of a `CovariancePath`, like `GridModels` for a `WeightPath`.
 
-    Models with the same a share the directions in which rows are taken, and those of all g cost a product more.
+    Models with the same a share the directions onto which rows are projected; all their g cost one product more.
 
     Parameters
     ----------
     path : CovariancePath
     decisions : bool
-        Whether only decisions will be asked for: single precision then does for most rows.
+        Whether only decisions are needed: single precision is then enough for most rows.
 
     Attributes
     ----------
     singular : (G,) bool
-        Points where a covariance has no inverse: their margins mean nothing.
+        Points where a covariance has no inverse, so that margins are meaningless.
     """
 
     apart = None
@@ -64,19 +64,19 @@ class CovarianceModels:
 
     @property
     def nbytes(self) -> int:
-        """Of what is kept ready."""
+        """Bytes of the arrays kept for scoring."""
         return sum(array.nbytes for part in self._parts for array in part.form.arrays)
 
     def digest(self) -> str:
-        """Tells these models from others."""
+        """A digest that identifies these models."""
         return persistence.digest([self.shell, *(array for part in self._parts for array in part.form.arrays)])
 
     def buffer(self, n_rows: int) -> np.ndarray:
-        """For margins of so many rows, to be used again and again."""
+        """A reusable buffer for the margins of so many rows."""
         return np.zeros((n_rows, self.shape[1], DOUBLE.padded(self.shape[0])))
 
     def margins(self, chunk: Chunk, rows: np.ndarray, buffer: np.ndarray) -> np.ndarray:
-        """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
+        """Margins of some rows of a prepared block, (len(rows), R, width), of which the first G columns are points."""
         out = buffer[: len(rows)]
         for some, x in self._centred(chunk, rows, TILE):
             for part in self._parts:
@@ -85,7 +85,7 @@ class CovarianceModels:
         return out
 
     def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
-        """The first class of the highest score of some rows at each point, (len(rows), G) padded."""
+        """The class with the highest score, the first of several, of some rows at each point, (len(rows), G) padded."""
         n_points, n_classes = self.shape[0], len(self.shell.classes_)
         decided = np.empty((len(rows), SINGLE.padded(n_points)), np.min_scalar_type(n_classes - 1))
         for some, x in self._centred(chunk, rows, SCREENED):
@@ -93,9 +93,9 @@ class CovarianceModels:
                 y = ScreenedRows.of(x @ self._inward)
             for part in self._parts:
                 if part.screen is None:
-                    for first in range(0, len(x), TILE):  # whose scores stay in the cache
-                        those = slice(some.start + first, min(some.start + first + TILE, some.stop))
-                        decided[those, part.points] = top(part.scores(x[first : first + TILE]))
+                    for first in range(0, len(x), TILE):  # scores stay in the cache
+                        tile = slice(some.start + first, min(some.start + first + TILE, some.stop))
+                        decided[tile, part.points] = top(part.scores(x[first : first + TILE]))
                     continue
                 found, certain = part.screen.decided(y)
                 again = np.flatnonzero(~certain)
@@ -105,7 +105,7 @@ class CovarianceModels:
         return decided
 
     def _centred(self, chunk: Chunk, rows: np.ndarray, n: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Those rows some at a time, less the mean of all and with a 1 behind, and which these are."""
+        """Batches of rows, as slices and as values minus the mean of all rows, with a final column of ones."""
         matrix = chunk.to_matrix()
         for first in range(0, len(rows), n):
             some = slice(first, min(first + n, len(rows)))
@@ -120,29 +120,29 @@ class CovarianceModels:
 
 
 def columns_of(points: list[int]) -> Any:
-    """Those points as a slice, which is faster, where they follow each other."""
+    """The points as a slice, which is faster, where they are consecutive, otherwise as an array."""
     first, last = points[0], points[-1] + 1
     return slice(first, last) if points == list(range(first, last)) else np.array(points)
 
 
 def padded(n: int) -> int:
-    """So many directions, and those that are none."""
+    """The number of directions, padded to a multiple of DIRECTIONS."""
     return -(-n // DIRECTIONS) * DIRECTIONS
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Scores of K classes at P points, as `kernels.quadratic_forms` wants them.
+    """Parameters of the scores of K classes at P points, laid out for `kernels.quadratic_forms`.
 
     Attributes
     ----------
     side : (K, m, n + 1)
-        What rows less their mean, a 1 behind, are multiplied by: directions of a class, behind each the place of the
-        class with the sign turned, and some that are none. Where all classes have one covariance, and scores are
-        linear, what is to be taken from `offsets`, for each point.
+        Multiplied with centred rows, which end with a 1: the directions of each class, each followed by minus the
+        coordinate of the class mean, padded with zeros. Where all classes share one covariance, so that scores are
+        linear, the weights to subtract from `offsets`, for each point.
     lower, inverse : (K, P, m)
-        Of the factors behind these directions. Where there are none `lower` is (K, 0, m) and `inverse` has points that
-        are none; where scores are linear both have none.
+        Of the factorisation in these directions. Without one `lower` is (K, 0, m) and `inverse` has padded points;
+        where scores are linear both are empty.
     offsets : (K, P)
     """
 
@@ -153,7 +153,7 @@ class Form:
 
     @classmethod
     def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray) -> "Form":
-        """From the means of classes (K, n), less that of all."""
+        """The form for class means (K, n) minus the mean of all rows."""
         (n_classes, n), n_points = apart.shape, len(basis.points)
         inverse = np.nan_to_num(basis.inverse)
         if len(basis.axes) == 1:
@@ -179,11 +179,11 @@ class Form:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What it is made of."""
+        """All arrays, in the order of the arguments of kernels."""
         return self.side, self.lower, self.inverse, self.offsets
 
     def buffers(self) -> tuple[np.ndarray, ...]:
-        """For the kernels to work in."""
+        """Scratch arrays for the kernels."""
         m, lanes = self.side.shape[1], TILE_BYTES // self.side.itemsize
         return tuple(aligned(n, lanes, self.side.dtype) for n in (m, m if self.linear else self.inverse.shape[1]))
 
@@ -194,7 +194,7 @@ class Scores:
 
     Attributes
     ----------
-    points : P of the grid
+    points : the P points of the grid
     form : Form
     screen : Screen or None
     """
@@ -205,12 +205,12 @@ class Scores:
 
     @classmethod
     def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray, outward: np.ndarray | None) -> "Scores":
-        """From the means of classes (K, n), less that of all; `outward` undoes what rows are screened in."""
+        """For class means (K, n) minus the mean of all rows; `outward` inverts the transformation of screened rows."""
         form = Form.of(basis, apart, log_priors)
         return cls(columns_of(basis.points), form, None if outward is None else Screen.of(form, outward))
 
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
+        """ln P(y) + ln p(x | y) up to a constant of each row, (n_rows, K, P)."""
         out = np.empty((len(x), *self.form.offsets.shape))
         forms.score(in_tiles(x, np.float64), *self.form.arrays, self.form.buffers(), out)
         return out
@@ -218,22 +218,22 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """The same in single precision, with a bound on what rounding does.
+    """Scores in single precision, with a bound on rounding errors.
 
     A sum of n products is off by less than (n + 2) u of the product of the lengths of both factors, to first order in
-    u = 2^-24 (Higham 2002, section 3.1), of which twice as much is allowed for. Rows are screened in directions in
-    which the classes together vary alike, and directions have length 1: lengths are small whatever scales are.
-    Behind factors ``y_j = z_j + l_j y_(j-1)``, where rounding adds 3 u of y_j and 2 u of z_j, what is lost grows as
-    they do: `kernels.quadratic_forms.growth`. If a root of h is off by r, h is by ``1.5 sqrt(h) r + r^2`` or less, and
-    ``2 sqrt(h) <= h / c + c``; c is that of rows of the class.
+    u = 2^-24 (Higham 2002, section 3.1); the bound is twice that. Rows are screened in coordinates in which the pooled
+    covariance is the identity, and directions have length 1, so that lengths are small whatever the scales of features.
+    Factors ``y_j = z_j + l_j y_(j-1)``, where rounding adds 3 u of y_j and 2 u of z_j, amplify errors as computed by
+    `kernels.quadratic_forms.growth`. If a root of h is off by r, h is off by at most ``1.5 sqrt(h) r + r^2``, and
+    ``2 sqrt(h) <= h / c + c``; c is a typical root for rows of the class.
     """
 
     form: Form
-    bounds: np.ndarray  # (5, K, P), as `kernels.form_lanes.rank_lanes` wants them
+    bounds: np.ndarray  # (5, K, P), the coefficients of `kernels.form_lanes.rank_lanes`
 
     @classmethod
     def of(cls, form: Form, outward: np.ndarray) -> "Screen | None":
-        """Of what makes up the scores in double precision; None where single precision could not hold it."""
+        """The screen of a form in double precision; None where single precision would overflow."""
         n = form.side.shape[2]
         side = (form.side.reshape(-1, n) @ outward.T).reshape(form.side.shape)
         lengths, share = np.sqrt(np.einsum("kmn,kmn->km", side, side)), 2.0 * UNIT * (n + 7)
@@ -242,7 +242,7 @@ class Screen:
         if form.linear:
             bounds[0] = share * lengths[:, : finite.shape[1]]
             return cls._held([side, form.lower, form.inverse, form.offsets, bounds], lengths, finite)
-        lengths[lengths == 0.0] = 1.0  # of directions in which no row lies
+        lengths[lengths == 0.0] = 1.0  # directions without variance
         side /= lengths[:, :, None]
         inverse, lower = form.inverse * (lengths**2)[:, None], form.lower / lengths[:, None]
         lower[:, :, 1:] *= lengths[:, None, :-1]
@@ -257,13 +257,13 @@ class Screen:
 
     @classmethod
     def _held(cls, parts: list[np.ndarray], *sizes: np.ndarray) -> "Screen | None":
-        if not max(size.max(initial=0.0) for size in sizes) < LARGEST:  # NaN, too
+        if not max(size.max(initial=0.0) for size in sizes) < LARGEST:  # also for NaN
             return None
         single = [part.astype(np.float32) for part in parts]
         return cls(Form(*single[:4]), single[4])
 
     def decided(self, rows: "ScreenedRows") -> tuple[np.ndarray, np.ndarray]:
-        """The class of the highest score at each point, (n_rows, P), and the rows for which all are certain."""
+        """The best class at each point, (n_rows, P), and whether it is certain at all points, (n_rows,)."""
         n_rows, n_points = len(rows.near), self.form.offsets.shape[1]
         numbers, certain = np.empty((n_rows, n_points), np.int32), np.empty(n_rows, bool)
         best = aligned(4 * n_points, rows.tiles.shape[2], np.float32)
@@ -272,7 +272,7 @@ class Screen:
 
 
 class ScreenedRows(NamedTuple):
-    """Rows in single precision, in tiles, their lengths, and which of them it can hold."""
+    """Rows in tiles of single precision, their lengths, and which of them do not overflow."""
 
     tiles: np.ndarray  # (n_tiles, n + 1, lanes)
     sizes: np.ndarray  # (n_tiles, lanes)
@@ -280,7 +280,7 @@ class ScreenedRows(NamedTuple):
 
     @classmethod
     def of(cls, y: np.ndarray) -> "ScreenedRows":
-        """Of rows that are turned inward."""
+        """Tiles of rows that were transformed by `inward`."""
         lengths = np.sqrt(np.einsum("ij,ij->i", y, y))
         near = lengths < LONGEST
         if not near.all():
@@ -290,7 +290,7 @@ class ScreenedRows(NamedTuple):
 
 
 def in_tiles(x: np.ndarray, dtype: Any) -> np.ndarray:
-    """Rows (n_rows, n) in tiles (n_tiles, n, lanes), zeros behind the last."""
+    """Rows (n_rows, n) in tiles (n_tiles, n, lanes), the last padded with zeros."""
     lanes, (n_rows, n) = TILE_BYTES // np.dtype(dtype).itemsize, x.shape
     whole, n_tiles = n_rows // lanes, -(-n_rows // lanes)
     out = aligned(n_tiles * n, lanes, dtype).reshape(n_tiles, n, lanes)
@@ -301,14 +301,14 @@ def in_tiles(x: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def top(scores: np.ndarray) -> np.ndarray:
-    """The first class of the highest score at each point, (n_rows, P)."""
+    """The class with the highest score, the first of several, at each point, (n_rows, P)."""
     out = np.empty((len(scores), scores.shape[2]), np.int64)
     top_class(np.ascontiguousarray(scores), out)
     return out
 
 
 def inward(common: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix that makes features with this covariance vary alike, and one that undoes it, each with room for a 1."""
+    """A matrix that whitens features of this covariance, and its inverse, each extended for the final 1."""
     sizes, n = np.sqrt(common.diagonal()), len(common)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     values, axes = np.linalg.eigh(common / sizes / sizes[:, None])

@@ -39,26 +39,26 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
 
-WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
-COSTLY_MARGINS = 1 << 25  # where weights are computed for them: the more at once, the more seldom
-CACHED_MARGINS = 1 << 18  # elsewhere: what stays in the cache until it is judged
-KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
+WEIGHTS_BYTES = 1 << 30  # of weights kept in memory; beyond, they are computed for the columns of each block
+COSTLY_MARGINS = 1 << 25  # at once where weights are computed for each batch, to compute them less often
+CACHED_MARGINS = 1 << 18  # at once elsewhere, so that they stay in the cache until they are judged
+KEPT_SCORES = 1 << 25  # exact scores that all evaluations together may keep, and as many numbers in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 LONGEST_BLOCK = 32 << 20  # bytes of rows
 TIMES_WEIGHTS = 4
-MARGIN_BYTES = 16  # of one, and of what is made of it
-WEIGHT_BYTES = 12  # of one that is not zero
-PER_MARGIN, PER_WEIGHT, PER_PRODUCT = 5e-9, 1e-8, 1.25e-10  # seconds, about
-LONG = 300.0  # seconds that nobody should wait without a word
+MARGIN_BYTES = 16  # of one margin and its scores
+WEIGHT_BYTES = 12  # of one nonzero weight
+PER_MARGIN, PER_WEIGHT, PER_PRODUCT = 5e-9, 1e-8, 1.25e-10  # seconds, roughly
+LONG = 300.0  # seconds; warn before a longer wait
 
 
 @dataclass(frozen=True, eq=False)
 class ScoringTask(PassTask):
-    """Every row goes to the models of its own splits.
+    """Scores every row by the models that have not seen it.
 
-    `candidates` holds, for each path to be judged, the models of each split; of those in `held` alone, where these are
-    named. With `train` each row also goes to the models that have seen it, and the evaluations of these stand behind
-    the others. So many rows are kept as `sampled` says.
+    `candidates` holds, for each path, the models of each split, or only of the splits in `held` if given. With `train`
+    each row is also scored by the models that have seen it; these evaluations follow the others. `sampled` is the
+    number of rows to keep.
     """
 
     candidates: tuple[tuple[GridModels | CovarianceModels, ...], ...]
@@ -74,7 +74,7 @@ class ScoringTask(PassTask):
     most_bytes = SHEETS_BYTES
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        """Rows to judge at once of several times what weights come to the cache for each block."""
+        """Blocks several times as large as the weights that each block loads into the cache."""
         n_bytes = TIMES_WEIGHTS * sum(models.nbytes for grids in self.candidates for models in grids)
         return Wants(block_bytes=min(n_bytes, LONGEST_BLOCK))
 
@@ -111,7 +111,7 @@ class ScoringTask(PassTask):
                 for split, seen, rows in judged:
                     self._judge_apart(grids[split], evaluations[seen][split], chunk, rows)
                 continue
-            if like is None or rows_of(grids[0].shell) != like:  # those of the candidate before may serve
+            if like is None or rows_of(grids[0].shell) != like:  # otherwise reuse the rows of the previous candidate
                 prepared, like = grids[0].shell.prepared(chunk, survey), rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
@@ -119,14 +119,14 @@ class ScoringTask(PassTask):
                 self._judge(grids[split], evaluations[seen][split], prepared, screened, rows)
 
     def _judge_apart(self, models: Any, evaluation: Any, chunk: Chunk, judged: JudgedRows) -> None:
-        """Judge rows that are prepared for the models of one split."""
+        """Judge rows that have to be prepared for the models of one split."""
         some = as_chunk(chunk.picked(judged.rows).to_matrix(), chunk.first_row, missing=True)
         prepared = models.shell.prepared(*some)
         screened = bool(models.decider) and in_range(prepared, None)
         self._judge(models, evaluation, prepared, screened, replace(judged, rows=np.arange(len(judged.rows))))
 
     def _judged(self, splits: np.ndarray, codes: Any, weight: Any) -> Iterator[tuple[int, bool, JudgedRows]]:
-        """The rows that the models of each split judge, and have not seen or have."""
+        """For each split, the rows that its models judge: rows they have not seen, then rows they have seen."""
         held = range(self.folding.n_splits) if self.held is None else self.held
         for place, split in enumerate(held):
             of_rows = splits[split // self.folding.n_folds]
@@ -153,7 +153,7 @@ class ScoringTask(PassTask):
         if codes is None:
             row = int(np.argmin(positions(self.classes, y)))
             raise ValueError(
-                f"y has the label {y[row].item()!r} at row {first_row + row}, which the first scan had not"
+                f"y has the label {y[row].item()!r} at row {first_row + row}, which was not in the first scan"
             )
         return codes
 
@@ -189,7 +189,7 @@ class ScoringTask(PassTask):
 def empty_evaluation(
     scheme: Any, classes: np.ndarray, needs: frozenset[str], n_points: int, n_models: int, nested: bool = False
 ) -> Any:
-    """What some models are judged with, of so many models altogether; that merges."""
+    """An empty, mergeable evaluation of `n_points` models, out of `n_models` in total."""
     exact_rows, n_bins, _ = _sheet_sizes(n_models, len(classes), needs, scheme.multilabel)
     if "reference" in needs:
         return ReferenceEvaluation.of(scheme, classes, n_points, exact_rows, n_bins, nested)
@@ -205,7 +205,7 @@ def empty_evaluation(
 def _sheet_sizes(
     n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES
 ) -> tuple[int, int, int]:
-    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet of so many rows."""
+    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet of `n_rows` rows."""
     share = KEPT_SCORES // (n_models * n_classes)
     exact_rows, n_bins = min(max(share, 100), 10_000), min(max(share // 2, 64), 2048)
     kept = 8 * n_rows if n_rows <= exact_rows else max(8 * exact_rows, 16 * n_bins)
@@ -217,11 +217,11 @@ def _sheet_sizes(
 def _check_costs(
     paths: Sequence[Any], stats: ClassStats, scorer: Scorer, train: bool, most_bytes: int, costly: int, limit: Any
 ) -> None:
-    """Refuse what would not fit into memory, and say beforehand what will take long."""
+    """Refuse evaluations that do not fit into memory, and warn before long ones."""
     assert stats.folding is not None
     n_rows, n_classes, n_splits = stats.n_rows * stats.folding.repeats, len(stats.classes), stats.folding.n_splits
     n_points, n_kinds = sum(map(len, paths)), 1 + train
-    times_judged = stats.folding.n_folds if train else 1  # each row, by the models of a repeat
+    times_judged = stats.folding.n_folds if train else 1  # each row in a repeat
     models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
     check_sheet(n_splits * n_points * n_kinds, models, stats, scorer, limit, train=train)
     seconds = 0.0
@@ -248,7 +248,7 @@ def _check_costs(
 def check_sheet(
     n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int = 0, train: bool = False
 ) -> None:
-    """Refuse too many scores that models keep, all or so many `at_once`: of a fold, or of rows to `train`, too."""
+    """Refuse scores that do not fit into memory, of all models or `at_once`, for a fold, or with `train` all rows."""
     n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
     n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
     n_bytes = n_bytes * (at_once or n_models) // n_models
@@ -270,9 +270,9 @@ def cross_validated(
 ) -> tuple[list["GridScores"], Report, SampledRows | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
-    `mapped` are the statistics of each map of columns that a family tries; "none" of those that try none.
-    `options` are those of `solve`. With `train` also scores of the rows that models have seen. So many rows are kept
-    as `sampled` says.
+    `mapped` are the statistics under each map of columns that a family tries, "none" for families without maps.
+    `options` are those of `solve`. With `train` rows are also scored by models that have seen them. `sampled` is the
+    number of rows to keep.
     """
     each = [with_maps(mapped, as_family(one), penalty, options, run_options.n_threads) for one, penalty in candidates]
     every = [one for maps in each for one in maps]
@@ -290,9 +290,9 @@ def judged_together(
     sampled: int = 0,
     held: Sequence[int] | None = None,
 ) -> tuple[list[JudgedGrid], Report, SampledRows | None]:
-    """What the models of candidates, at every point of their grids, make of the rows of each split, from one scan.
+    """Evaluations of the models of candidates, at every point of their grids, in each split, from one scan.
 
-    Statistics of all candidates are of the same rows. Of the splits in `held` alone, where these are named.
+    The statistics of all candidates are of the same rows. Only the splits in `held` are judged, if given.
     """
     stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
@@ -303,14 +303,14 @@ def judged_together(
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
         known = {id(one.stats): one.stats for one in candidates if one.by_split is None}
-        rests = {number: ScannedFolds(each).outside(split) for number, each in known.items()}
-        outside = (one.outside(split, rests.get(id(one.stats))) for one in candidates)
+        without = {number: ScannedFolds(each).outside(split) for number, each in known.items()}
+        outside = (one.outside(split, without.get(id(one.stats))) for one in candidates)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in outside]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
         of_splits = pool.map(models_of, splits)
         for path in paths:
-            pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
+            pool.submit(getattr, path, "n_features")  # cached for the scores, while other threads solve models
         grids = tuple(zip(*of_splits, strict=True))
     probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
@@ -333,16 +333,16 @@ def judged_together(
 def _check_same_order(stats: ClassStats, sheet: Sheet) -> None:
     if (sheet.rows != [part.rows for part in stats.folds]).any():
         raise ValueError(
-            "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
+            "X gave its rows in another order in the second scan, so that folds differ from those of the first; "
             "a callable should return the same rows in the same order each time"
         )
 
 
 def _differ(grids: Sequence[GridModels | CovarianceModels]) -> bool:
-    """Whether what is done to rows was learned outside the fold of each split."""
-    of_all = grids[0].shell.options
-    of_splits = (models.shell.options for models in grids)
-    return any(one.learned is not of_all.learned or one.columns is not of_all.columns for one in of_splits)
+    """Whether the preparation of rows was learned outside the fold of each split."""
+    first = grids[0].shell.options
+    options = (models.shell.options for models in grids)
+    return any(one.learned is not first.learned or one.columns is not first.columns for one in options)
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:

@@ -20,8 +20,8 @@ from streamnb.selection.models_apart import NestedApart, TablesApart
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import WeightPath
 
-MARGINS = 1 << 22  # scored at once where each may widen histograms
-WITH_ZEROS = 3  # times as much may they take where they are laid out
+MARGINS = 1 << 22  # scored at once where each batch may widen histograms
+WITH_ZEROS = 3  # weights laid out with zeros may take so many times the bytes
 
 
 # ---- scores of all models of a path ----------------------------------------------------------------------------------
@@ -35,11 +35,11 @@ class GridModels:
     path : WeightPath
         G models of R rows of weights.
     most_bytes : int
-        Weights are kept ready if they take no more.
+        Weights are kept in memory if they take no more.
     decide : bool
-        Whether only decisions will be asked for.
+        Whether only decisions are needed.
     apart : bool
-        Whether each row of weights will be asked alone.
+        Whether each row of weights scores its own rows.
     """
 
     def __init__(self, path: WeightPath, most_bytes: int, decide: bool, apart: bool = False):
@@ -72,7 +72,7 @@ class GridModels:
 
     @classmethod
     def joined(cls, several: "Sequence[GridModels]") -> "GridModels":
-        """Models that are asked apart in tables, of grids one after the other, ready to judge rows."""
+        """The models of several grids, each with weights in tables by row of weights, as one."""
         joined = copy(several[0])
         joined.shape = sum(models.shape[0] for models in several), several[0].shape[1]
         joined._intercepts = np.hstack([models._intercepts for models in several])
@@ -81,7 +81,7 @@ class GridModels:
 
     @property
     def nbytes(self) -> int:
-        """Of the weights that are kept ready."""
+        """Bytes of the weights kept in memory."""
         ready = self.apart or (self._weights if self.decider is None else self.decider.weights)
         return 0 if ready is None else ready.nbytes
 
@@ -91,23 +91,23 @@ class GridModels:
         return self._weights is None and self.decider is None and self.apart is None
 
     def digest(self) -> str:
-        """Tells these models from others: what they are like, and intercepts, in which every weight has its part."""
+        """A digest that identifies these models, from settings and intercepts, which depend on every weight."""
         weights = self.apart.entering if isinstance(self.apart, NestedApart) else []
         return persistence.digest([self.shell, self._intercepts, *map(list, weights)])
 
     def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
-        """Weights for rows before idf, (n_columns, G * R)."""
+        """Weights of rows that are not scaled by idf, (n_columns, G * R)."""
         if self.shell.scale is None:
             return weights
         scale = np.repeat(self.shell.scale[columns], np.diff(weights.indptr))
         return sp.csr_array((weights.data * scale, weights.indices, weights.indptr), shape=weights.shape)
 
     def buffer(self, n_rows: int) -> np.ndarray:
-        """For margins of so many rows, to be used again and again: new memory costs more than they do."""
+        """A reusable buffer for the margins of so many rows, as allocation takes longer than they do."""
         return aligned(n_rows, self._intercepts.size)
 
     def margins(self, chunk: Chunk, rows: np.ndarray, buffer: np.ndarray) -> np.ndarray:
-        """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
+        """Margins of some rows of a prepared block, (len(rows), R, width), of which the first G columns are points."""
         flat = buffer[: len(rows)]
         flat[:] = self._intercepts.reshape(-1)
         if self._weights is not None:
@@ -123,12 +123,14 @@ class GridModels:
         for first in range(0, len(columns), step):
             some = columns[first : first + step]
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
-            ready = GridWeights.in_units([self._raw(weights, some)], self.shape[1])  # alike rows, alike in any block
+            ready = GridWeights.in_units(
+                [self._raw(weights, some)], self.shape[1]
+            )  # equal rows have equal scores in any block
             ready.add_scores(chunk.of_columns(some), every, out)
 
 
 class QuadraticGrid(GridModels):
-    """The one model of Gaussian features with variances of each class, in place of those of a grid."""
+    """The single model of Gaussian features with variances of each class, in the place of a grid."""
 
     def __init__(self, model: QuadraticModel):
         self.shell: Any = model
@@ -155,7 +157,7 @@ class QuadraticGrid(GridModels):
 
 
 def of_path(path: Any, most_bytes: int, needs: frozenset[str]) -> "GridModels | CovarianceModels":
-    """The models of a path, linear or quadratic, ready for what an evaluation needs."""
+    """The models of a path, linear or quadratic, prepared for the needs of an evaluation."""
     if isinstance(path, CovariancePath):
         return CovarianceModels(path, bool(needs) and needs <= {"hits", "confusion"})
     shell = path.shell()
@@ -171,7 +173,7 @@ Grids = tuple[GridModels | CovarianceModels, ...]  # the models of each split
 
 
 def groups_of(grids: Sequence[Grids]) -> list[list[int]]:
-    """The numbers of candidates whose models score rows together: of those that do so in tables, all alike."""
+    """Groups of candidate numbers whose models score rows together: those in tables that prepare rows equally."""
     groups: dict[Any, list[int]] = {}
     for number, models in enumerate(grids):
         in_tables = all(isinstance(one.apart, TablesApart) for one in models)
@@ -180,16 +182,16 @@ def groups_of(grids: Sequence[Grids]) -> list[list[int]]:
 
 
 def of_group(grids: Sequence[Grids]) -> Grids:
-    """The models of a group as those of one candidate: those of a split in tables, or those of its one candidate.
+    """The models of a group as one candidate: joined where they are in tables, otherwise of its only candidate.
 
-    One split may have tables where another has nested models, for a class that no row of it has.
+    One split may have tables where another has nested models, if a class has no rows in it.
     """
     of_splits = zip(*grids, strict=True)
     return tuple(GridModels.joined(some) if isinstance(some[0].apart, TablesApart) else some[0] for some in of_splits)
 
 
 def of_each(judged: Sequence[Any], groups: Sequence[Sequence[int]], grids: Sequence[Grids]) -> list[Any]:
-    """The evaluations of each candidate from those of the groups."""
+    """The evaluations of each candidate, split off those of the groups."""
     found: dict[int, Any] = {}
     for of_group, group in zip(judged, groups, strict=False):
         ends = np.cumsum([grids[number][0].shape[0] for number in group])
@@ -200,7 +202,7 @@ def of_each(judged: Sequence[Any], groups: Sequence[Sequence[int]], grids: Seque
 
 
 def rows_of(shell: Any) -> Any:
-    """Alike for models that make the same of rows before they score them."""
+    """A key that is equal for models that prepare rows in the same way."""
     if any(columns is not None for columns in shell.moments.values()):
         return id(shell)
     return shell.options, shell.n_features, *shell.moments

@@ -16,13 +16,13 @@ from streamnb.rows.splits import as_folding, check_no_splits
 from streamnb.solving.weight_paths import WeightPath
 
 RULES = ("best", "parsimonious", "one_se", "per_split")
-SLACK = 0.01  # a score less than this below the best one of its split is good enough
+SLACK = 0.01  # a score is good enough if it is less than this below the best of its split
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class GridScores(persistence.Parameters):
-    """Scores of G grid points in S splits, and what they cost in features.
+    """Scores and numbers of features of G grid points in S splits.
 
     Attributes
     ----------
@@ -30,12 +30,12 @@ class GridScores(persistence.Parameters):
     scores : (G, S), the greater the better
     class_scores : (G, S, K) or None
     n_features : (G,)
-    n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone, as for the
-        one that is the reference of the others
+    n_features_per_class : (G, K), of all classes together for a class without its own row of weights, such as the
+        reference
     classes : (K,)
-    errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
-    train : GridScores of the rows that the models of each split have seen, where these were judged
-    named : of a list of scorings, the scores of each by its name; the first are these here
+    errors : (G, S), error bounds of scores from histograms, or None where all are exact
+    train : GridScores on the rows that the models of each split have seen, where these were judged
+    named : for a list of scorings, the scores of each by name, of which the first are these here
     """
 
     grid: Sequence[dict[str, Any]]
@@ -50,7 +50,7 @@ class GridScores(persistence.Parameters):
 
     @classmethod
     def of(cls, judged: Sequence[Any], path: WeightPath, scorer: Scorer) -> "GridScores":
-        """Scores of one candidate: what its models of each split made of their rows; `path` is that of all rows."""
+        """Scores of one candidate from the evaluations of each split; `path` has the models of all rows."""
         if scorer.others:
             each = {one.name: cls.of(judged, path, replace(one, others=())) for one in scorer.each}
             return replace(each[scorer.name], named=each)
@@ -70,7 +70,7 @@ class GridScores(persistence.Parameters):
         n_splits = array("scores", state["scores"], ["f8"], (n_points, None)).shape[1]
         if state["class_scores"] is not None:
             array("class_scores", state["class_scores"], ["f8"], (n_points, n_splits, n_classes))
-        if state.get("errors") is not None:  # there are none in older files
+        if state.get("errors") is not None:  # older files have none
             array("errors", state["errors"], ["f8"], (n_points, n_splits))
         array("n_features", state["n_features"], ["i8"], (n_points,))
         array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
@@ -83,7 +83,7 @@ class GridScores(persistence.Parameters):
         return cls(**persistence.typed(cls, {**state, "grid": grid}))
 
     def without(self, points: np.ndarray) -> "GridScores":
-        """The same with NaN for the scores of some points, (G,) bool: models that do not exist."""
+        """A copy with NaN scores at the given points, (G,) bool, whose models do not exist."""
         if not points.any():
             return self
         if points.all():
@@ -99,7 +99,7 @@ class GridScores(persistence.Parameters):
 
     @classmethod
     def joined(cls, parts: "Sequence[GridScores]") -> "GridScores":
-        """The scores of several grids that were judged on the same rows, one after the other."""
+        """The concatenated scores of several grids that were judged on the same rows."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -124,7 +124,7 @@ class GridScores(persistence.Parameters):
 
     @property
     def std(self) -> np.ndarray:
-        """Standard deviation over these splits, divisor their number, (G,)."""
+        """Standard deviation over the same splits, with their number as divisor, (G,)."""
         return np.sqrt(_mean((self.scores - self.mean[:, None]) ** 2))
 
     @property
@@ -134,13 +134,13 @@ class GridScores(persistence.Parameters):
         return _mean(self.class_scores.transpose(0, 2, 1))
 
     def best(self, rule: str) -> int:
-        """The point chosen: of those good enough by the rule, that with the fewest features, then the best of these."""
+        """The chosen point: of those good enough by the rule, the one with the fewest features, ties by score."""
         mean = self.mean
         enough = np.flatnonzero(mean >= self.least(rule))
         return int(enough[np.lexsort([-mean[enough], self.n_features[enough]])[0]])
 
     def least(self, rule: str) -> float:
-        """The mean score that is good enough by the rule; one score at least is defined."""
+        """The lowest mean score that is good enough by the rule; at least one score must be defined."""
         mean = self.mean
         top = int(np.nanargmax(mean))
         slack = {
@@ -152,7 +152,7 @@ class GridScores(persistence.Parameters):
         return float(mean[top] - slack)
 
     def class_best(self, rule: str) -> np.ndarray:
-        """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without score."""
+        """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without a score."""
         if self.class_scores is None:
             return np.full(len(self.classes), -1)
         if rule == "per_split":
@@ -161,9 +161,9 @@ class GridScores(persistence.Parameters):
         return np.array([-1 if lacks else self.of_class(k).best(rule) for k, lacks in enumerate(undefined)])
 
     def per_split(self, at: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The number of features of each class by procedure 7.1, and the grid point nearest to it, (K,); -1 without.
+        """The number of features of each class by procedure 7.1, and the nearest grid point, (K,); -1 without a score.
 
-        The taus of other penalties are those of the point `at`, or of the best one for each class.
+        The taus of other penalties are those of the point `at`, or of the best point of each class.
         """
         assert self.class_scores is not None
         k, points = np.full((2, len(self.classes)), -1)
@@ -178,7 +178,7 @@ class GridScores(persistence.Parameters):
     def chosen_per_split(self, best: int, rows: Sequence[Any]) -> tuple[np.ndarray, float, dict[str, Any]]:
         """Numbers of features of the classes, their mean score, and the point with a number for each row of weights.
 
-        A row whose class has no score has that of the best point.
+        A row whose class has no score gets the number of the best point.
         """
         assert self.class_mean is not None
         k, points = self.per_split(best)
@@ -188,7 +188,7 @@ class GridScores(persistence.Parameters):
         return k, float(np.mean(class_scores)), {**self.grid[best], TopK.kind: of_rows}
 
     def of_class(self, k: int) -> "GridScores":
-        """The scores of one class alone, and its features."""
+        """The scores and features of one class alone."""
         assert self.class_scores is not None
         own, n_features = self.class_scores[:, :, k], self.n_features_per_class[:, k]
         seen = None if self.train is None else self.train.of_class(k)
@@ -202,7 +202,7 @@ class GridScores(persistence.Parameters):
         return np.where(points < 0, -1, fewest)
 
     def table(self) -> dict[str, np.ndarray]:
-        """What `cv_results_` holds: 1-D arrays, a row a grid point."""
+        """The content of `cv_results_`: 1-D arrays with one entry for each grid point."""
         columns: dict[str, Any] = {"params": np.array([*self.grid, None], dtype=object)[:-1]}
         for kind in self.grid[0]:
             columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
@@ -214,19 +214,19 @@ class GridScores(persistence.Parameters):
         return columns
 
     def _columns(self, name: str) -> dict[str, np.ndarray]:
-        """What `table` has of one scoring, under its name."""
+        """The columns of `table` for one scoring."""
         columns: dict[str, Any] = {f"mean_test_{name}": self.mean, f"std_test_{name}": self.std}
         if self.errors is not None:
             columns[f"mean_test_{name}_error"] = _mean(self.errors)
         order = -np.where(np.isnan(self.mean), -np.inf, self.mean)
         columns[f"rank_test_{name}"] = rankdata(order, "min").astype(int)
-        columns |= self._in_full("test", name)
+        columns |= self._details("test", name)
         if self.train is not None:
             columns |= {f"mean_train_{name}": self.train.mean, f"std_train_{name}": self.train.std}
-            columns |= self.train._in_full("train", name)
+            columns |= self.train._details("train", name)
         return columns
 
-    def _in_full(self, rows: str, name: str) -> dict[str, np.ndarray]:
+    def _details(self, rows: str, name: str) -> dict[str, np.ndarray]:
         """The score of each split, and the mean of each class."""
         columns = {f"split{split}_{rows}_{name}": scores for split, scores in enumerate(self.scores.T)}
         if self.class_scores is not None:
@@ -235,9 +235,9 @@ class GridScores(persistence.Parameters):
         return columns
 
     def warn_missing(self, reference: Any = None) -> None:
-        """Say once which classes had no score in some splits; the reference of the others has none by itself."""
+        """Warn once about classes without a score in some splits; the reference never has one."""
         per_class = self.class_scores if self.class_scores is not None else self.scores[:, :, None]
-        per_class = per_class[~np.isnan(self.scores).all(axis=1)]  # but for models that do not exist
+        per_class = per_class[~np.isnan(self.scores).all(axis=1)]  # without models that do not exist
         missing = np.isnan(per_class).any(axis=0)
         if self.class_scores is not None:
             missing &= np.array([reference is None or label != reference for label in self.classes.tolist()])
@@ -251,7 +251,7 @@ class GridScores(persistence.Parameters):
 
 
 def check_defined(scorer: Scorer, scores: np.ndarray) -> None:
-    """Refuse to choose where no score (G, S) is a number."""
+    """Refuse to choose where all scores (G, S) are NaN."""
     if np.isnan(scores).all():
         raise ValueError(
             f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
@@ -260,7 +260,7 @@ def check_defined(scorer: Scorer, scores: np.ndarray) -> None:
 
 
 def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any, rule: str) -> Scorer:
-    """The scorer, if what says how to judge and choose makes sense whatever the data."""
+    """The scorer, after checking the arguments of judging and choosing that do not depend on the data."""
     if folds is None:
         raise ValueError("folds=None should be a number of folds of at least 2, or the fold of each row")
     check_no_splits(folds)
@@ -281,7 +281,7 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
 
 
 def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) -> None:
-    """Refuse the rule "per_split" where there are no numbers of features, or no class has any of its own."""
+    """Refuse the rule "per_split" without a grid of numbers of features, or without scores of each class."""
     if rule != "per_split":
         return
     parts = penalty.parts if penalty else ()
@@ -299,7 +299,7 @@ def _standard_error(scores: np.ndarray) -> float:
 
 
 def scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
-    """Values of the models of one split (G,), those of each class (G, K) and bounds on errors (G,), None without."""
+    """Values of the models of one split (G,), of each class (G, K), and error bounds (G,); None where undefined."""
     if scorer.of_grid is not None and not isinstance(judged, EachEvaluation):
         return scorer.of_grid(judged)
     points = [judged.of_point(i) for i in range(n_points)]
@@ -308,14 +308,14 @@ def scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
 
 
 def _stacked(splits: Sequence[Any]) -> Any:
-    """The same of all splits, the second axis."""
+    """The arrays of all splits, stacked along a second axis; None for None."""
     return None if splits[0] is None else np.stack(splits, axis=1)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over the last axis of what is not NaN; NaN where nothing is.
+    """Mean over the last axis without NaN; NaN where all are.
 
-    It is summed in ascending order: the same scores of other splits are no better, to the last bit.
+    Values are summed in ascending order, so that equal scores in other splits give the same bits.
     """
     defined = ~np.isnan(values)
     total = np.sort(np.ascontiguousarray(np.where(defined, values, 0.0)), axis=-1).sum(axis=-1)
@@ -327,19 +327,19 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 
 def features_per_split(scores: np.ndarray, k: np.ndarray) -> int | None:
-    """How many features: in each split s the smallest k with scores[k, s] > max_k scores[k, s] - 0.01, then their mean.
+    """The mean over splits s of the smallest k with scores[k, s] > max_k scores[k, s] - 0.01.
 
     Parameters
     ----------
     scores : (G, S)
-        NaN where a split has no score; a split without any has no k.
+        NaN where a split has no score; splits without any score are skipped.
     k : (G,) int
-        Numbers of features, each once.
+        Distinct numbers of features.
 
     Returns
     -------
     int or None
-        The mean, halves rounded up: a number that need not be on the grid. None where no split has a score.
+        The mean, halves rounded up, which need not be on the grid. None where no split has a score.
     """
     order = np.argsort(k)
     defined = ~np.isnan(scores).all(axis=0)
@@ -352,12 +352,12 @@ def features_per_split(scores: np.ndarray, k: np.ndarray) -> int | None:
 
 
 def points_alike(grid: Sequence[dict[str, Any]], point: int) -> tuple[np.ndarray, np.ndarray]:
-    """The points that differ from one in the number of features alone, and these numbers."""
-    rest = [{kind: tau for kind, tau in other.items() if kind != TopK.kind} for other in grid]
-    alike = np.flatnonzero([one == rest[int(point)] for one in rest])
+    """The points that differ from a given one only in the number of features, and these numbers."""
+    others = [{kind: tau for kind, tau in other.items() if kind != TopK.kind} for other in grid]
+    alike = np.flatnonzero([one == others[int(point)] for one in others])
     return alike, np.array([grid[i][TopK.kind] for i in alike.tolist()])
 
 
 def nearest(k: np.ndarray, wanted: int) -> int:
-    """Where the number nearest to the one that is wanted stands; of two the lower."""
+    """The position of the number nearest to `wanted`, the lower of two."""
     return int(np.lexsort([k, np.abs(k - wanted)])[0])

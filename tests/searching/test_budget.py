@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.searching.budget import Allowed, Budget, dealt
+from streamnb.searching.budget import Allowed, Budget, divide_reads
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_each_round_of_seconds_has_about_three_times_the_folds_of_the_one_before
 def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():
     bayes, model = (lambda n: (2, 0)), (lambda n: (1 + n, n))
     for n_reads, kept, each in ((2, [True, False, False], 2), (7, [True, True, False], 2), (20, [True, True, True], 5)):
-        assert dealt(Budget.of(f"{n_reads} reads"), [bayes, model, model], ["a", "b", "c"]) == (kept, each)
+        assert divide_reads(Budget.of(f"{n_reads} reads"), [bayes, model, model], ["a", "b", "c"]) == (kept, each)
     with pytest.raises(
         ValueError, match="budget='1 read' is too small for one candidate, in reads: a takes 2, b takes 5"
     ):
-        dealt(Budget.of("1 read"), [bayes, model], ["a", "b"])
-    assert dealt(Budget.of(None), [model], ["a"]) == ([True], None)
+        divide_reads(Budget.of("1 read"), [bayes, model], ["a", "b"])
+    assert divide_reads(Budget.of(None), [model], ["a"]) == ([True], None)
 
 
 def test_a_share_of_time_is_over_when_the_budget_is():

@@ -240,7 +240,7 @@ def test_a_stream_is_asked_for_twice_whatever_is_compared():
         ({"penalties": {}}, "penalties={} is empty"),
         ({"penalties": ["plain", "L3"]}, "penalties='L3' is unknown; it should be one of 'plain', 'TopK'"),
         ({"penalties": {"mine": "l1"}}, "penalties['mine']='l1' is unknown"),
-        ({"penalties": snb.L1(1.0)}, "a dict that gives each penalty one"),
+        ({"penalties": snb.L1(1.0)}, "a dict {name: penalty}"),
         ({"penalties": 3}, "penalties=3"),
         ({"penalties": {"few": snb.TopK(65)}}, "more features than the 64"),
         ({"scheme": "ava"}, "scheme='ava'"),

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.searching.budget import Budget
-from streamnb.searching.of_estimators import ModelOfReads
+from streamnb.searching.estimator_candidates import ModelOfReads
 
 rng = np.random.default_rng(2)
 N = 150
@@ -40,11 +40,11 @@ def test_the_better_third_goes_on_where_time_is_short_and_its_scores_are_those_o
 
 
 def test_only_the_best_so_far_keeps_what_its_model_is_made_of(monkeypatch):
-    let_go = []
-    monkeypatch.setattr(ModelOfReads, "let_go", lambda group: let_go.append(group.names[0]))
+    release = []
+    monkeypatch.setattr(ModelOfReads, "release", lambda group: release.append(group.names[0]))
     models = [snb.MarginClassifierCV([1.0]), snb.SoftmaxRegressionCV([1e9]), snb.SoftmaxRegressionCV([1.0])]
     found = snb.search(X, Y, families=[], models=models, **QUIET)
-    assert found.ranked[0].name not in let_go[-2:] and len({*let_go}) >= 2 and len(let_go) == 3
+    assert found.ranked[0].name not in release[-2:] and len({*release}) >= 2 and len(release) == 3
 
 
 def test_a_budget_of_reads_is_kept_to():

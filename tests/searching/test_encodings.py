@@ -53,7 +53,7 @@ def test_a_table_is_encoded_by_the_rows_outside_each_fold():
 def test_rows_that_are_opened_and_columns_that_are_texts_are_told_what_search_takes(tmp_path):
     path = str(tmp_path / "docs.jsonl")
     pd.DataFrame({"body": [f"word{i} leaf" for i in range(N)], "module": Y}).to_json(path, orient="records", lines=True)
-    cure = r"opened already, .* give search .*, with encodings=\[{'text': 'body', 'words': \(1, 2\)}\]"
+    cure = r"opened and encoded already: give search .*, with encodings=\[{'text': 'body', 'words': \(1, 2\)}\]"
     with pytest.raises(ValueError, match=cure):
         snb.search(snb.text(path, "body", "module"), encodings=[{"words": (1, 2)}], show=False)
     with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] have another .* encodings=\[{'text': 'body'}\]"):

@@ -143,7 +143,7 @@ def test_the_table_says_beforehand_what_is_read(capsys):
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"families": []}, ValueError, r"families=\[\] is empty; .*with models= or others="),
+        ({"families": []}, ValueError, r"families=\[\] is empty; .*give models= or others="),
         ({"models": [snb.CrammerSingerSVMCV([0.001, -1])]}, ValueError, r"has CrammerSinger.*: C\[1\]=-1 should be"),
         ({"families": "poisson"}, TypeError, "families='poisson' should be a list of candidates"),
         ({"families": ["weibull"]}, ValueError, "family='weibull' is unknown; it should be one of"),
@@ -162,7 +162,7 @@ def test_the_table_says_beforehand_what_is_read(capsys):
         ({"others": [LogisticRegression()]}, TypeError, "should be a dict"),
         ({"others": {"a": LogisticRegression}}, TypeError, "should be an estimator"),
         ({"budget": [600]}, TypeError, "budget=.600. is of type list; it should be seconds such as 600 or '600s'"),
-        ({"budget": "20 bytes"}, ValueError, "budget='20 bytes' is no budget; it should be seconds"),
+        ({"budget": "20 bytes"}, ValueError, "budget='20 bytes' is not a budget; it should be seconds"),
         (
             {"budget": "1 read"},
             ValueError,

@@ -135,5 +135,5 @@ def test_fewer_columns_outside_a_fold_than_of_all_rows():
     kept = snb.LinearNBCV("multinomial", snb.TopK([1, n_columns]), scoring="neg_log_loss", **bins).fit(x, y)
     every = snb.LinearNBCV("multinomial", "none", scoring="neg_log_loss", **bins).fit(x, y)
     assert kept.cv_results_["mean_test_score"][1] == pytest.approx(every.best_score_, rel=1e-12)
-    with pytest.raises(ValueError, match=r"feature_weight has shape .* learned of the rows outside fold 2"):
+    with pytest.raises(ValueError, match=r"feature_weight has shape .* learned from the rows outside fold 2"):
         snb.LinearNBCV("multinomial", "none", feature_weight=np.ones(n_columns), **bins).fit(x, y)

@@ -18,18 +18,18 @@ from streamnb.problem.points import loaded_point
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class Judged(persistence.Parameters):
-    """A candidate at its best point, by the models that did not see the rows that they were judged on.
+    """The scores of a candidate at its best grid point, on rows that its models did not see.
 
     Attributes
     ----------
     name : str
-    words : dict of str, what is particular to it
-    point : dict, of the grid of its penalty
-    scores : dict, of each scoring the scores of all splits, (S,)
-    n_features : int, that the model of all rows uses, -1 where it does not tell
-    reads : int, of the rows that it took part in until it was judged; -1 where nobody counts
-    seconds : float, of these reads, which others may have shared
-    folds : list of int, that it was judged on, where a budget kept it from the others: elsewhere scores are NaN
+    words : dict of str, the options that set it apart
+    point : dict, the point of the grid of its penalty
+    scores : dict {scoring: scores of all splits, (S,)}
+    n_features : int, features of the model of all rows, -1 where unknown
+    reads : int, reads of the rows until it was judged, -1 where not counted
+    seconds : float, time of these reads, which other candidates may share
+    folds : list of int, the folds it was judged on if a budget left out others, where scores are NaN
     """
 
     name: str
@@ -43,7 +43,7 @@ class Judged(persistence.Parameters):
 
     @classmethod
     def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> Judged:
-        """A candidate with scores on some of so many folds; `about` is the rest."""
+        """A candidate with scores on some of `n_folds` folds; `about` are the other fields."""
         if len(folds) == n_folds:
             return cls(scores={name: np.array(values, np.float64) for name, values in scores.items()}, **about)
         of_all = {name: np.full(n_folds, np.nan) for name in scores}
@@ -57,22 +57,22 @@ class Judged(persistence.Parameters):
         return len(next(iter(self.scores.values()))) if self.folds is None else len(self.folds)
 
     def mean(self, scoring: str) -> float:
-        """Over the splits where the score is defined, NaN where it is in none."""
+        """The mean over the splits where the score is defined, NaN if there are none."""
         values = self.scores[scoring]
         values = np.sort(values[~np.isnan(values)])
         return float(values.sum() / len(values)) if len(values) else np.nan
 
 
 def goodness(judged: Judged, scorings: Sequence[str]) -> tuple[float, ...]:
-    """What candidates are ordered by: how few folds it lacks, the means of the scorings in turn, how few features."""
+    """The sort key of candidates, higher is better: most folds first, then mean scores, then fewest features."""
     means = (judged.mean(scoring) for scoring in scorings)
     fewer = -float(judged.n_features if judged.n_features >= 0 else np.inf)
-    lacks = 0 if judged.folds is None else len(next(iter(judged.scores.values()))) - judged.n_folds
-    return (-lacks, *(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
+    n_missing = 0 if judged.folds is None else len(next(iter(judged.scores.values()))) - judged.n_folds
+    return (-n_missing, *(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
 
 
 def reasons(left_out: Mapping[str, str]) -> list[str]:
-    """Why candidates are left out, each reason once."""
+    """The reasons why candidates are left out, each once."""
     of_reason: dict[str, list[str]] = {}
     for name, why in left_out.items():
         of_reason.setdefault(why, []).append(name)
@@ -83,21 +83,21 @@ def reasons(left_out: Mapping[str, str]) -> list[str]:
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class Search(persistence.Saved):
-    """What `snb.search` returns; it prints as a table, the best first.
+    """The result of `snb.search`; it prints as a table, best first.
 
     Attributes
     ----------
     best_ : estimator
         The best candidate by the first scoring, at its best point, fitted to all rows.
     results_ : pandas.DataFrame
-        A row a candidate, the best first, those judged on fewer folds last: candidate, the mean of each scoring over
-        its folds, std_<scoring>, n_features (of the model of all rows), folds (their number), reads and seconds (which
-        candidates may have shared), point (of its grid), and what it is made of.
+        One row for each candidate, best first, those judged on fewer folds last: candidate, the mean of each scoring
+        over its folds, std_<scoring>, n_features (of the model of all rows), folds (their number), reads and seconds
+        (which candidates may share), point (of its grid), and its options.
     left_out : dict {candidate: why}
     scorings : list of str
     candidates : list of Judged, with the scores of each fold
     report : Report
-        Of all reads of naive Bayes and `models`, of the fit to all rows, too.
+        Of all reads for naive Bayes and `models`, including the fit to all rows.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class Search(persistence.Saved):
         return [f"Left out: {one}" for one in reasons(self.left_out)]
 
     def _table(self) -> list[list[str]]:
-        """Cells, the head first, then the best."""
+        """Cells, header first, then candidates, best first."""
         return [["", *self.scorings, "features", "folds", "reads", "seconds"], *map(self._cells, self.ranked)]
 
     def _cells(self, judged: Judged) -> list[str]:
@@ -169,9 +169,9 @@ class Search(persistence.Saved):
         return SearchDisplay([judged.name for judged in shown], scores, self.scorings[0]).plot(ax, **kwargs)
 
     def save(self, path: Any) -> None:
-        """Write the table and the best model to one file, no pickle; read it with `snb.load`."""
+        """Write the table and the best model to one file, without pickle; `snb.load` reads it."""
         if not persistence.registered(self.best_):
-            raise TypeError(f"best_={self.best_!r} is not a model of streamnb, and is not kept in its files")
+            raise TypeError(f"best_={self.best_!r} is not a model of streamnb, and cannot be saved in its files")
         super().save(path)
 
     def _to_state(self) -> dict[str, Any]:

@@ -14,31 +14,31 @@ from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
 from streamnb.searching.encodings import Encoded
 
-FEW_FEATURES = 300  # whose products of two take little beside reading
-WIDE = 4096  # features, which dense rows seldom have
-FEW_READS = 10  # that texts need
-FEW_VALUES = 0.5  # of those that dense rows have
+FEW_FEATURES = 300  # products of feature pairs cost little compared with reading
+WIDE = 4096  # features; dense rows seldom have more
+FEW_READS = 10  # enough for texts
+FEW_VALUES = 0.5  # share of stored values below which rows are sparse
 L2 = [10.0, 1.0, 0.1, 0.01]
 L2_OF_COUNTS = [10.0, 1.0, 0.1]
-L2_OF_ANY_UNIT = [1e4, 1e2, 1.0, 0.01]  # of dense columns
-L2_OF_TF_IDF, L2_OF_MARGINS = [0.3, 0.1, 0.03], [3.0, 1.0, 0.3]  # rows of length 1
+L2_OF_ANY_UNIT = [1e4, 1e2, 1.0, 0.01]  # for dense columns of any scale
+L2_OF_TF_IDF, L2_OF_MARGINS = [0.3, 0.1, 0.03], [3.0, 1.0, 0.3]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 SCORING = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]
 
 Axes = dict[str, list[Any]]
-PREPARED: Axes = {"transforms": ["log1p"], "idf": [True], "normalize": ["l2"]}  # tf-idf, as a search is told
-OF_COUNTS: list[Axes] = [  # with a pseudo-count of 1 rare words would drown what rows of small classes say
+PREPARED: Axes = {"transforms": ["log1p"], "idf": [True], "normalize": ["l2"]}  # tf-idf, as axes of a search
+OF_COUNTS: list[Axes] = [  # a pseudo-count of 1 on rare words would drown the counts of small classes
     {"families": ["multinomial", "bernoulli"], "smoothing": [0.01], "penalties": [None]},
     {"families": ["bernoulli"], "smoothing": [0.1], "penalties": [L1(scale="score")]},
     {"families": ["multinomial"], "smoothing": [0.1], "penalties": [None, L1(scale="score")], **PREPARED},
 ]
 
 
-def usual_for(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
-    """Naive Bayes, as axes whose combinations are settings, and models."""
+def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
+    """The default axes of naive Bayes, and the default models, for rows of this kind."""
     families, rows = DEFAULTS["families"], encoded.rows
     y = encoded.given[1]
-    if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # labels, which borrow from each other
+    if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # multi-label: labels inform each other
         return _for_labels(encoded)
     if isinstance(rows, TableSource):
         return [{"families": ["auto"]}], [SoftmaxRegressionCV(L2, max_passes=20)]
@@ -52,20 +52,20 @@ def usual_for(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     return [{"families": families}], [SoftmaxRegressionCV(L2_OF_ANY_UNIT, max_passes=30)]
 
 
-def usual_transforms(encoded: Encoded) -> list[Any]:
-    """Transforms that are learned of rows: of few features that which makes them normal."""
+def default_transforms(encoded: Encoded) -> list[Any]:
+    """The default transforms that are learned from rows: the quantile-normal map for few features."""
     rows = encoded.rows
     as_given = rows.encoding is None and not is_sparse(rows)
     return [QUANTILE_NORMAL] if as_given and has_few_features(rows) else []
 
 
 def has_few_features(rows: Source) -> bool:
-    """Whether a covariance of all takes little."""
+    """Whether a covariance of all features is cheap."""
     return rows.n_features is not None and rows.n_features <= FEW_FEATURES
 
 
 def _for_labels(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
-    """The same for an indicator of labels: each by itself, and models of all together."""
+    """The default candidates for multi-label rows: models of each label alone, and of all labels together."""
     rows = encoded.rows
     if encoded.transform == QUANTILE_NORMAL:
         return [{"families": ["gaussian"]}], []
@@ -79,7 +79,7 @@ def _for_labels(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
 
 
 def is_sparse(rows: Source) -> bool:
-    """Whether most values of the rows are not stored; rows that do not tell are dense unless they are wide."""
+    """Whether most values of the rows are not stored; rows of unknown counts are dense unless they are wide."""
     if rows.n_values is None or not rows.n_rows or not rows.n_features:
         return rows.n_features is not None and rows.n_features > WIDE
     return rows.n_values < FEW_VALUES * rows.n_rows * rows.n_features

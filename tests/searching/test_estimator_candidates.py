@@ -16,7 +16,7 @@ from streamnb.rows.opening import opened
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Judging
 from streamnb.searching.encodings import Encoded, in_memory
-from streamnb.searching.of_estimators import ModelOfReads, fitted_other, named_models, others_of
+from streamnb.searching.estimator_candidates import ModelOfReads, fitted_other, named_models, others_of
 
 rng = np.random.default_rng(1)
 Y = np.arange(60) % 2
@@ -132,5 +132,5 @@ def test_a_scoring_that_needs_probabilities_leaves_out_a_stack_without():
 
 
 def test_two_folds_are_too_few():
-    with pytest.raises(ValueError, match="folds=2 leave no rows beside the fold that judges"):
+    with pytest.raises(ValueError, match="folds=2 leave no rows outside the fold that judges"):
         snb.search(COUNTS, LABELS, families=[], models=[STACK], folds=2, show=False)

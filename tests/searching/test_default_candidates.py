@@ -6,12 +6,12 @@ from sklearn.datasets import load_iris
 
 import streamnb as snb
 from streamnb.rows.opening import opened
-from streamnb.searching.blind import is_sparse, usual_for, usual_transforms
+from streamnb.searching.default_candidates import default_candidates, default_transforms, is_sparse
 from streamnb.searching.encodings import Encoded
 
 
 def of(X):
-    return usual_for(Encoded(opened(X, labelled=False), (X, None, None)))
+    return default_candidates(Encoded(opened(X, labelled=False), (X, None, None)))
 
 
 def test_rows_of_each_kind_have_candidates_that_suit_them():
@@ -20,8 +20,10 @@ def test_rows_of_each_kind_have_candidates_that_suit_them():
     axes, models = of(sp.csr_array(np.eye(6)))
     assert {name for some in axes for name in some["families"]} == {"multinomial", "bernoulli"}
     assert [model.idf for model in models] == [True, True, False] and models[1].scheme == "joint"
-    assert usual_transforms(Encoded(opened(np.ones((4, 3)), labelled=False), (None, None, None))) == ["quantile_normal"]
-    assert not usual_transforms(Encoded(snb.text(["ash birch"], n_features=16), (None, None, None)))
+    assert default_transforms(Encoded(opened(np.ones((4, 3)), labelled=False), (None, None, None))) == [
+        "quantile_normal"
+    ]
+    assert not default_transforms(Encoded(snb.text(["ash birch"], n_features=16), (None, None, None)))
     assert not is_sparse(opened(lambda: iter([np.ones((4, 3))]), labelled=False))
     assert is_sparse(snb.text(["ash birch"], n_features=2**18))
 

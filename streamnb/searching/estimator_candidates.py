@@ -25,23 +25,23 @@ from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.axes import check_once
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging, OneByOne
-from streamnb.searching.encodings import Encoded, in_memory, some
-from streamnb.searching.found import Judged
+from streamnb.searching.encodings import Encoded, in_memory, rows_at
+from streamnb.searching.search_result import Judged
 from streamnb.selection.grid_scores import GridScores
 
 CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB
-LEAST_FOLDS = 3  # of a stack
+LEAST_FOLDS = 3  # for a stack
 
 
 def named_models(models: Any) -> dict[str, Any]:
-    """Estimators that choose on folds, by how they are written."""
+    """Estimators that choose on folds, by their repr."""
     if not isinstance(models, list | tuple):
         raise TypeError(f"models={models!r} should be a list, such as models=[snb.SoftmaxRegressionCV()]")
     for model in models:
         if not isinstance(model, CHOOSING):
             raise TypeError(
                 f"models has {model!r}; each should be an estimator that is judged on folds, such as "
-                "snb.SoftmaxRegressionCV(); others={'name': model} takes any that has fit and predict"
+                "snb.SoftmaxRegressionCV(); others={'name': model} takes any estimator with fit and predict"
             )
         try:
             check_parameters(model)
@@ -63,17 +63,17 @@ def check_others(others: Any) -> dict[str, Any]:
 
 
 def others_of(others: Mapping[str, Any], given: Any, judging: Judging) -> list[Contestants]:
-    """Estimators of any kind, which take rows in memory."""
+    """Candidates for estimators of any kind, which take rows in memory."""
     if not others:
         return []
     X, y, weight = in_memory(given[0], given[1], given[2], "others=")
     row_checks.check_lengths(X.shape[0], y.shape[0])
-    here = X, y, None if weight is None else np.asarray(weight, np.float64)
-    return [AnyEstimator(name, one, here, judging) for name, one in others.items()]
+    rows = X, y, None if weight is None else np.asarray(weight, np.float64)
+    return [AnyEstimator(name, one, rows, judging) for name, one in others.items()]
 
 
 def contestant_of(name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions) -> Contestants:
-    """An estimator that chooses on folds, or a stack of what is judged on them."""
+    """The candidate for an estimator that chooses on folds, or for a stack."""
     if isinstance(model, StackedNB):
         return StackOnFolds(name, model, encoded, judging, options)
     if isinstance(model, LinearNBCV):
@@ -84,7 +84,7 @@ def contestant_of(name: str, model: Any, encoded: Encoded, judging: Judging, opt
 class ModelOfReads(Contestants):
     """A model of several reads, whose penalties and number of reads are chosen.
 
-    Where columns are learned of rows, the model of each fold is trained in reads of its own.
+    Where columns are learned from rows, the model of each fold is trained in its own reads.
     """
 
     def __init__(self, name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions):
@@ -129,12 +129,12 @@ class ModelOfReads(Contestants):
         self.report = self._learned + self._chosen.report
         return self._encoded.finished(self._model)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._chosen = None
 
 
 class BayesOnGrid(Contestants):
-    """A `LinearNBCV`, in two reads."""
+    """A `LinearNBCV`, which takes two reads."""
 
     def __init__(self, name: str, model: LinearNBCV, given: Any, judging: Judging, options: RunOptions):
         super().__init__([name])
@@ -150,7 +150,7 @@ class BayesOnGrid(Contestants):
         return 2, 0
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """On all folds, the first time."""
+        """Judge on all folds at the first call."""
         if not self._judged:
             self._model.fit(*self._given, groups=self._judging.groups, **self._options.fit_options)
             self.report, scores = self._model.report_ + self._model.scoring_report_, judged_grid(self._model)[0]
@@ -164,10 +164,10 @@ class BayesOnGrid(Contestants):
 
 
 class StackOnFolds(OneByOne):
-    """A stack, fitted anew without each fold, to all rows of which those of the fold weigh nothing.
+    """A stack, fitted anew without each fold: to all rows, with weight 0 for those of the fold.
 
-    The folds of the search are those that it makes its margins by, too: what it says of rows outside a fold comes from
-    models without that fold and without their own.
+    The stack makes its margins by the folds of the search too: margins of rows outside a fold come from models without
+    that fold and without the fold of the row.
     """
 
     def __init__(self, name: str, model: StackedNB, encoded: Encoded, judging: Judging, options: RunOptions):
@@ -183,7 +183,7 @@ class StackOnFolds(OneByOne):
     def begin(self) -> None:
         if self._judging.n_folds < LEAST_FOLDS:
             raise ValueError(
-                f"folds={self._judging.n_folds} leave no rows beside the fold that judges a stack and the one "
+                f"folds={self._judging.n_folds} leave no rows outside the fold that judges a stack and the one "
                 f"whose margins are made; take {LEAST_FOLDS} at least"
             )
         self.report = self.report + self._encoded.learn(self._judging, self._options)
@@ -191,7 +191,7 @@ class StackOnFolds(OneByOne):
     def _cost(self) -> dict[str, Any]:
         return {"reads": self.report.rows // self._n_rows, "seconds": self.report.seconds}
 
-    def _on(self, fold: int) -> list[float]:
+    def _scores_on(self, fold: int) -> list[float]:
         """The scores on a fold of the stack fitted to the other rows."""
         judging, encoded = self._judging, self._encoded
         rows = encoded.outside(fold) if encoded.nested else encoded.rows
@@ -218,7 +218,7 @@ class StackOnFolds(OneByOne):
 class AnyEstimator(OneByOne):
     """An estimator of any kind; `given` are X, y and weights in memory."""
 
-    failures = (Exception,)  # of whatever it is made of
+    failures = (Exception,)  # an estimator may raise anything
 
     def __init__(self, name: str, estimator: Any, given: Any, judging: Judging):
         super().__init__(name, judging)
@@ -230,18 +230,19 @@ class AnyEstimator(OneByOne):
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         return 0, 0
 
-    def _on(self, fold: int) -> list[float]:
+    def _scores_on(self, fold: int) -> list[float]:
         began = time.perf_counter()
         (X, y, weight), numbers = self._given, self._judging.numbers(self._given[1].shape[0])
-        rest, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
+        training, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
         classes = None if y.ndim == 2 else np.unique(y)
-        if classes is not None and len(np.unique(y[rest])) < len(classes):
+        if classes is not None and len(np.unique(y[training])) < len(classes):
             raise ValueError(
                 f"a class has no rows outside fold {fold}; take fewer folds, or folds= that mix the classes"
             )
-        model = fitted_other(self._estimator, (some(X, rest), y[rest], None if weight is None else weight[rest]))
-        said = _said(model, some(X, held), self._judging.scorer.needs)
-        judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **said)
+        own_weight = None if weight is None else weight[training]
+        model = fitted_other(self._estimator, (rows_at(X, training), y[training], own_weight))
+        outputs = _outputs(model, rows_at(X, held), self._judging.scorer.needs)
+        judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **outputs)
         self._seconds += time.perf_counter() - began
         return [one.of(judged) for one in self._judging.scorer.each]
 
@@ -255,7 +256,7 @@ class AnyEstimator(OneByOne):
 def at_point(
     name: str, scores: GridScores, point: int, judging: Judging, folds: Sequence[int], cost: tuple[int, float]
 ) -> Judged:
-    """A candidate at a point of its grid; `cost` are reads and seconds."""
+    """A candidate with its scores at a grid point; `cost` are reads and seconds."""
     named = scores.named or {judging.scorer.name: scores}
     of_splits = {each: own.scores[point].tolist() for each, own in named.items()}
     about = {"name": name, "words": {}, "point": dict(scores.grid[point]), "reads": cost[0], "seconds": cost[1]}
@@ -263,23 +264,23 @@ def at_point(
 
 
 def fitted_other(estimator: Any, given: tuple[Any, Any, Any]) -> Any:
-    """A copy, fitted to rows."""
+    """A clone of the estimator, fitted to rows."""
     X, y, weight = given
-    weighed = {} if weight is None else {"sample_weight": weight}
-    if weighed and not has_fit_parameter(estimator, "sample_weight"):
+    weights = {} if weight is None else {"sample_weight": weight}
+    if weights and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError("sample_weight is given, and its fit takes none")
-    return clone(estimator).fit(X, y, **weighed)
+    return clone(estimator).fit(X, y, **weights)
 
 
-def _said(model: Any, X: Any, needs: frozenset[str]) -> dict[str, Any]:
-    """What a model says of rows, as far as it is asked."""
-    said: dict[str, Any] = {"y_pred": model.predict(X)}
+def _outputs(model: Any, X: Any, needs: frozenset[str]) -> dict[str, Any]:
+    """The outputs of a model for rows, as far as a scoring needs them."""
+    outputs: dict[str, Any] = {"y_pred": model.predict(X)}
     if "probabilities" in needs and not hasattr(model, "predict_proba"):
         raise ValueError("a scoring needs probabilities, and it has none")
     if needs & {"probabilities", "ranking"} and hasattr(model, "predict_proba"):
-        said["proba"] = model.predict_proba(X)
+        outputs["proba"] = model.predict_proba(X)
     if needs & {"ranking", "margin"} and hasattr(model, "decision_function"):
-        said["scores"] = model.decision_function(X)
-    if needs & {"ranking", "margin"} and not {"proba", "scores"} & said.keys():
+        outputs["scores"] = model.decision_function(X)
+    if needs & {"ranking", "margin"} and not {"proba", "scores"} & outputs.keys():
         raise ValueError("a scoring needs scores, and it has neither decision_function nor predict_proba")
-    return said
+    return outputs

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.passes.report import Report
-from streamnb.searching.found import Judged
+from streamnb.searching.search_result import Judged
 
 mpl.use("Agg")
 X = np.random.default_rng(0).poisson(1.0, (40, 3)).astype(float)
