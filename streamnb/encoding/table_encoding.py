@@ -25,8 +25,8 @@ from streamnb.rows.table_columns import (
     MEASURED,
     NOTHING,
     NUMBER,
+    CachedCall,
     ColumnPart,
-    Remembered,
     TableRows,
     kind_of,
     levels_of,
@@ -211,7 +211,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         found: list[Any] = []
         for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
             place = partial(_columns_of, part, code, first)
-            found.append(Remembered(place) if part.role == LEVEL else place)
+            found.append(CachedCall(place) if part.role == LEVEL else place)
         return found
 
     def __getstate__(self) -> dict[str, Any]:

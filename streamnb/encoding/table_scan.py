@@ -13,7 +13,7 @@ from streamnb.core.messages import listed, warn
 from streamnb.encoding.ngrams import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
+from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, levels_of, numbers_of, same_values, strings_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
 
 
@@ -82,7 +82,7 @@ class TableCounts:
     def _add_levels(self, k: int, coded: Coded) -> None:
         """Count values, by their places as long as blocks have the same ones."""
         counts = coded.counts()
-        if k in self._pending and alike(self._pending[k][0], coded.values):
+        if k in self._pending and same_values(self._pending[k][0], coded.values):
             self._pending[k][1][:] += counts
         else:
             self._flush(k)

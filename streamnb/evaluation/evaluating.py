@@ -163,7 +163,7 @@ def _judged_portable(model: PortableModel, X: Any, y: Any, sample_weight: Any) -
     """A model that is a few steps, by what it says of the rows; their labels are read by themselves."""
     X, y = with_labels(X, y)
     rows = opened_for(model.encoding, X, y, sample_weight)
-    beside = list(rows.beside(BLOCK_ROWS))
+    beside = list(rows.row_columns(BLOCK_ROWS))
     truth, weight = (_joined([block[name] for block in beside]) for name in ("y", "sample_weight"))
     said: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight}
     if model.reference is None:  # which has no score
