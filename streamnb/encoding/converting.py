@@ -1,4 +1,4 @@
-"""Rows of any kind, with all that is beside them, written into a store that is read as fast as any."""
+"""Converts rows of any kind, with labels, weights and groups, to a Zarr store that is fast to read."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def convert(
 
 
 def _chunks(rows: Source) -> Iterator[tuple[Any, ...]]:
-    """Rows with what is beside them, read and encoded here or on workers, in their order."""
+    """Yield rows with labels, weights and groups, read and encoded here or on workers, in order."""
     client = client_for(None)
     if client is None or not reachable(rows):
         made: Iterator[Any] = map(_chunk, rows.blocks())

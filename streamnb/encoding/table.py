@@ -1,4 +1,4 @@
-"""`table`: rows of tables, whose columns of any kind become those of a model as they are read."""
+"""`table`: opens tables whose columns of any kind are encoded as they are read."""
 
 from __future__ import annotations
 
@@ -153,9 +153,9 @@ def table(
 
 
 class TableToLearn:
-    """A table of which a pass learns: `task` does it to `rows`, and `encoded` are the rows by what it left."""
+    """A table whose encoding is learned in a pass: run `task` on `rows`, and give its total to `encoded`."""
 
-    _searched = False  # whether the arguments are those of an encoding in a search
+    _searched = False  # whether the arguments are those of an encoding in `search`, for warnings
 
     def __init__(
         self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, options: _ColumnOptions, run: tuple[int, Any]
@@ -163,7 +163,7 @@ class TableToLearn:
         self._options, (self._n_threads, memory_limit) = options, run
         self._tables = open_tables(X, options.strings, self._n_threads)
         self._kinds = options.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
-        self._beside, self._groups = (y, weight), groups
+        self._labels, self._groups = (y, weight), groups
         self._zones = zones_of(self._tables.schema)
         self.rows = TableSource.of_columns(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
@@ -171,7 +171,7 @@ class TableToLearn:
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:
-        """As `table` takes them."""
+        """Create it from the arguments of `table`."""
         bound = signature(table).bind(X, y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
@@ -182,18 +182,18 @@ class TableToLearn:
         return found
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
-        """The rows, with columns by these counts; unless `quiet`, what is left out is said."""
-        encoding = self._options.encoding(counts, self._kinds, *self._beside, self._zones)
+        """The rows with columns encoded by these counts; warns of columns left out unless `quiet`."""
+        encoding = self._options.encoding(counts, self._kinds, *self._labels, self._zones)
         if not quiet:
             _warn_of(counts, [name for name in self._kinds if name not in encoding.columns], self._searched)
-        rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._beside, self._n_threads)
+        rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._labels, self._n_threads)
         rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows
 
 
 class _ColumnOptions:
-    """The options of `table` that are about columns, checked."""
+    """The checked options of `table` about columns."""
 
     def __init__(
         self,
@@ -220,11 +220,11 @@ class _ColumnOptions:
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """Columns that are read as strings where a file does not tell types."""
+        """Columns that are read as strings from files without types."""
         return self.categorical + self.text
 
     def kinds(self, tables: Tables, features: list[str]) -> dict[str, str | None]:
-        """What each column holds, None where anything is a category; refused where it is nothing that is known."""
+        """The kind of each column, None if all values are treated as categories; unsupported types are refused."""
         kinds: dict[str, str | None] = {}
         named = {"hashed": self.hashed, "categorical": self.categorical, "text": self.text, "bins": tuple(self.bins[1])}
         for argument, names in {**named, "pairs": tuple(name for pair in self.pairs for name in pair)}.items():
@@ -244,7 +244,7 @@ class _ColumnOptions:
         return kinds
 
     def parts(self, tables: Tables, kinds: dict[str, str | None]) -> tuple[ColumnPart, ...]:
-        """What columns are made of: those of indicators first."""
+        """The parts to encode: columns and parts of dates first, then pairs."""
         parts: list[ColumnPart] = []
         for name, kind in kinds.items():
             if kind in DATES:
@@ -256,7 +256,7 @@ class _ColumnOptions:
     def encoding(
         self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any, zones: dict[str, str]
     ) -> TableEncoding:
-        """What becomes of the columns, from what one pass has learned of them."""
+        """The encoding of the columns, from the counts of one pass."""
         found = [(part, self._code(part, one)) for part, one in zip(counts.parts, counts.of_parts, strict=True)]
         coded = [(part, code) for part, code in found if code is not None]
         used = {name for part, _ in coded for name in part.columns} | {*self.text}
@@ -268,9 +268,9 @@ class _ColumnOptions:
         return TableEncoding(coded, grams, kinds, y, weight, {name: zones[name] for name in zones if name in used})
 
     def _code(self, part: ColumnPart, learned: Any) -> Code | None:
-        """What becomes of a part; None where all its values are the same."""
+        """The code of a part; None if all its values are the same."""
         if isinstance(learned, LevelCounts):
-            return self._of_levels(part, learned)
+            return self._level_code(part, learned)
         gaps = self.missing and bool(learned.missing[0])
         if not learned.features[0].keys.size or (learned.low[0] == learned.high[0] and not gaps):
             return None
@@ -280,7 +280,7 @@ class _ColumnOptions:
             return PlainNumber(_median(learned.features[0]), gaps)
         return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
 
-    def _of_levels(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
+    def _level_code(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
         gaps = self.missing and learned.missing > 0
         if learned.full or part.columns in [(name,) for name in self.hashed]:
             return HashedCodes(self.n_hashed, gaps)
@@ -291,13 +291,13 @@ class _ColumnOptions:
 
 
 def _median(cells: ValueCells) -> float:
-    """The largest number of the cell that the median lies in."""
+    """The largest number in the cell that contains the median."""
     up_to = np.cumsum(cells.counts)
     return float(cells.tops()[np.searchsorted(up_to, (up_to[-1] + 1) // 2)])
 
 
 def _order(value: str) -> tuple[float, str]:
-    """Numbers by their size, before all others."""
+    """A sort key: numbers first, by size."""
     try:
         return float(value), value
     except ValueError:
@@ -341,7 +341,7 @@ def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
-    """How many bins a column of numbers has, and those that have another number of them; None: no bins."""
+    """The default number of bins, and that of columns with another number; None for no bins."""
     each = dict(given) if isinstance(given, Mapping) else {}
     numbers = [*each.values()] if isinstance(given, Mapping) else [given]
     for n in numbers:
@@ -351,13 +351,13 @@ def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
 
 
 def _index_of(schema: Any) -> list[str]:
-    """The columns that are the index of the data frame which was written: no features, as pandas reads them."""
+    """The columns that hold the index of a written data frame, which are not features."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in index if isinstance(name, str)]
 
 
 def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
-    """The columns that are features."""
+    """The names of the feature columns."""
     schema = arrow().schema(
         [field for field in tables.schema if field.name not in tables.unseen], tables.schema.metadata
     )
@@ -365,13 +365,13 @@ def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) ->
         if not isinstance(groups, str):
             raise TypeError(f"groups is of type {type(groups).__name__}; it should be the name of a column")
         check_has(schema, [groups], "groups")
-    beside = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
+    named = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
     if columns is None:
-        others = *beside.values(), groups, *_index_of(schema)
+        others = *named.values(), groups, *_index_of(schema)
         return [name for name in schema.names if name not in others]
     found = _names("columns", columns)
     check_has(schema, found, "columns")
-    for argument, name in beside.items():
+    for argument, name in named.items():
         if name in found:
             raise ValueError(f"columns has {name!r}, which is {argument}; a column is a feature, or what is to be told")
     if not found:

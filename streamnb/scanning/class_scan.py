@@ -34,19 +34,19 @@ from streamnb.stats.products import TILE
 from streamnb.stats.second_moments import ROUNDED, Products
 from streamnb.stats.sparse_tables import LARGE, compact
 
-PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
-LONG = 300.0  # seconds that nobody should wait without a word
-_UNSAID = (
+PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # approximate seconds of a product by BLAS, and of two stored values
+LONG = 300.0  # seconds of work that deserve a warning
+_DEFAULTS = (
     ("scale", None),
     ("columns", None),
     ("step", None),
     ("learned", None),
-)  # in checkpoints, which older ones do not know
+)  # left out of checkpoints, because older ones lack these options
 
 
 @dataclass(frozen=True)
 class ClassScan(PassTask):
-    """Class statistics: what to accumulate, and what to ask of the values."""
+    """The task that sums class statistics: the moments to accumulate and the values to accept."""
 
     moments: tuple[str, ...]
     options: RowOptions
@@ -55,28 +55,28 @@ class ClassScan(PassTask):
     folding: Folding | None = None
     grid: Grid | None = None  # of histograms
     how: Products = ROUNDED  # of second moments
-    labels: bool = False  # of an indicator, the weight of rows that bear each two labels, too
-    memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
-    outside: int | None = None  # the rows outside the fold of this split alone, together
-    n_sharing: int = 1  # scans beside each other, whose tables become sparse where they take more than their share
+    labels: bool = False  # with an indicator matrix, also sum the weight of rows that have each pair of labels
+    memory_limit: int | None = None  # of the tables, in bytes; None for half of the free memory
+    outside: int | None = None  # sum only the rows outside the fold of this split
+    n_sharing: int = 1  # scans in one read; tables become sparse if they take more than their share of memory
     together: tuple[str, ...] = ()  # the moments that are summed over all classes
     title = "scan"
-    called = "ScanPlan"  # in checkpoints
+    called = "ScanPlan"  # the name in checkpoints
 
     def with_moments(self, more: Iterable[str]) -> Self:
-        """The same scan with further moments."""
+        """A copy with further moments."""
         wanted = {*self.moments, *more}
         return replace(self, moments=tuple(moment for moment in ALL_MOMENTS if moment in wanted))
 
     def named(self, labels: np.ndarray) -> Self:
-        """The same scan of labels that are named as the columns of y, unless it lists others."""
+        """A copy with the classes named like the columns of y; listed classes must have their order."""
         if self.classes is None:
             return replace(self, classes=labels)
         label_checks.check_order(labels, self.classes)
         return self
 
     def partial(self) -> Any:
-        known = self.moments, self.options, self.classes, self._kept, self.memory_limit
+        known = self.moments, self.options, self.classes, self._kept_folds, self.memory_limit
         return Accumulator(
             *known,
             grid=self.grid,
@@ -87,26 +87,26 @@ class ClassScan(PassTask):
         )
 
     @property
-    def _kept(self) -> Folding | None:
-        """The folds that have sums of their own."""
+    def _kept_folds(self) -> Folding | None:
+        """The folding whose folds have their own sums."""
         return self.folding if self.outside is None else None
 
     def add(self, partial: Any, block: Block) -> None:
-        """Check one block of rows and add it."""
+        """Validate a block of rows and add it."""
         chunk, survey = prepared_block(block, self.options)
         self.domain.check(chunk, survey)
         partial.add(chunk, survey, label_checks.check_y(block.y), self.weight_of(block), block.split)
 
     def weight_of(self, block: Block) -> np.ndarray | None:
-        """The weights of rows, 0 in a fold that is left out; None for 1 each."""
+        """The weights of rows, 0 in a fold that is left out; None if all are 1."""
         if self.outside is None or self.folding is None:
             return block.weight
         repeat, fold = divmod(self.outside, self.folding.n_folds)
-        held = self.folding.numbers(block.first_row, block.n_rows, block.split, repeat) == fold
-        return np.where(held, 0.0, 1.0 if block.weight is None else block.weight)
+        held_out = self.folding.numbers(block.first_row, block.n_rows, block.split, repeat) == fold
+        return np.where(held_out, 0.0, 1.0 if block.weight is None else block.weight)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        """Values, unless it is enough to know which are stored; tables that are known to be too large are refused."""
+        """Request values, unless their positions are enough; refuse tables that will be too large."""
         if n_rows is not None:
             check_n_folds(self.folding, n_rows)
         products = {*SECOND_MOMENTS} & {*self.moments}
@@ -114,11 +114,11 @@ class ClassScan(PassTask):
         if n_features is None:
             return Wants(tile_rows=tile_rows)
         n_features = self.options.n_made(n_features)
-        n_splits = 1 if self._kept is None else self._kept.n_splits
+        n_splits = 1 if self._kept_folds is None else self._kept_folds.n_splits
         if self.classes is not None:
             first = tuple(m for m in self.moments if m in TABLE and m not in self.together)
             check_fits(first, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
-        n_classes = 2 if self.classes is None else len(self.classes)  # two at least
+        n_classes = 2 if self.classes is None else len(self.classes)  # at least two
         histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
         of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
         second_moments.check_fits(*of_pairs, self.memory_limit)
@@ -128,36 +128,36 @@ class ClassScan(PassTask):
         return Wants(values=values, tile_rows=tile_rows)
 
     def ended(self, total: Any, report: Report) -> Any:
-        """Refuse too few rows, for the folds too: a stream tells how many they are at the end only."""
+        """Refuse too few rows, also in folds; the length of a stream is only known at the end."""
         if report.rows:
             check_n_folds(self.folding, report.rows)
         row_checks.check_min_size(total.n_rows, total.n_features or 1)
         if self.outside is not None and self.folding is not None:
             check_learns(total.total_weight, self.outside, self.folding.n_folds)
         row_checks.check_total_weight(total.total_weight)
-        if self._kept is not None:
-            check_no_empty(self._kept, [part.n_rows for part in total.folds])
+        if self._kept_folds is not None:
+            check_no_empty(self._kept_folds, [part.n_rows for part in total.folds])
         return total
 
     def about(self) -> dict[str, str]:
         about = {"the model": self.called}
-        unsaid = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None), ("together", ())
-        limits = "memory_limit", "n_sharing"  # which do not change what the sums are
+        defaults = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None), ("together", ())
+        limits = "memory_limit", "n_sharing"  # these do not change the sums
         for name, value in vars(self).items():
             if name == "options":
-                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}
-            elif name not in limits and (name, value) not in unsaid:
+                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _DEFAULTS}
+            elif name not in limits and (name, value) not in defaults:
                 about[name] = shown(value)
         return about
 
     def packed(self, total: Any) -> Any:
-        return total.with_tables(compact)  # of few rows most cells are empty
+        return total.with_tables(compact)  # with few rows most cells are empty
 
     def total(self, arrays: Any) -> Any:
         return persistence.made_again(ClassStats, arrays)
 
     def unpacked(self, total: Any) -> Any:
-        """In dense tables, as long as these are not too large."""
+        """Convert to dense tables unless they would be too large."""
         dense = total.dense_bytes <= min(LARGE, memory.allowed(None))
         return total.with_tables(lambda table: table.dense()) if dense else total
 
@@ -321,14 +321,14 @@ def scan(
 
 
 def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[Any, Source]:
-    """The scan, or another task, that keeps folds, and the rows with what must be read beside them for it."""
+    """The task with a folding, and the rows with the groups or fold numbers that it needs."""
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     if groups is None and isinstance(folds, numbers.Number):
         groups = rows.own_groups
     column = folds
     if folds is not None and not isinstance(folds, numbers.Number):
-        folds = rows.whole_column(folds, "folds")  # gaps show in the whole only
+        folds = rows.whole_column(folds, "folds")  # to check all numbers for gaps
         column = rows.cut_alike(column, folds)
     folding = as_folding(folds, groups=groups, repeats=repeats, seed=seed)
     if folding is not None and folding.by == "groups":
@@ -339,7 +339,7 @@ def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, s
 
 
 def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
-    """Scan and also report; see `scan`."""
+    """Run a scan; return the statistics and the report, see `scan`."""
     _warn_of_products(task, rows)
     if rows.label_names is not None:
         task = task.named(rows.label_names)
@@ -350,7 +350,7 @@ def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]
 
 
 def _warn_of_products(task: Any, rows: Source) -> None:
-    """Say beforehand what will take long: products of all features in every row."""
+    """Warn beforehand if products of all pairs of features will take long."""
     n_moments, n_features = sum(moment in SECOND_MOMENTS for moment in task.moments), rows.n_features or 0
     if not n_moments or not rows.n_rows:
         return

@@ -92,12 +92,12 @@ def accumulate(
         )
     rows = opened(X, y, sample_weight, labelled=False)
     options = RunOptions(progress, n_threads, client=client, checkpoint=checkpoint)
-    return run(_OfUser(task, task.title), rows, options)[0]
+    return run(_UserTask(task, task.title), rows, options)[0]
 
 
 @dataclass(frozen=True)
-class _OfUser(PassTask):
-    """A task by somebody who does not know the package: blocks are checked before it, totals after it."""
+class _UserTask(PassTask):
+    """Wraps a user's task: checks blocks before they are added, and partial results and totals afterwards."""
 
     task: PassTask
     title: str
@@ -107,7 +107,7 @@ class _OfUser(PassTask):
         return self.task.name
 
     def partial(self) -> Any:
-        return _OfUserPartial(self.task.partial(), self.name)
+        return _UserPartial(self.task.partial(), self.name)
 
     def add(self, partial: Any, block: Block) -> None:
         X = checked(block)[0].to_matrix()
@@ -134,8 +134,8 @@ class _OfUser(PassTask):
         return self.task.total(arrays)
 
 
-class _OfUserPartial:
-    """A partial result whose total is looked at before anything is done with it."""
+class _UserPartial:
+    """Wraps a user's partial result: checks that it and its total have the required attributes."""
 
     def __init__(self, own: Any, name: str):
         missing = [part for part in ("finish", "nbytes") if not hasattr(own, part)]

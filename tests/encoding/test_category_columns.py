@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.encoding.category_columns import CategoryColumns, SeeingLevels, as_numbers, scattered
+from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, as_numbers, scattered
 from streamnb.encoding.learning import learned_levels
 from streamnb.passes.options import RunOptions
 from streamnb.rows.boundary import as_chunk
@@ -67,7 +67,7 @@ def test_names_of_a_frame_and_other_widths():
 
 
 def test_too_many_values_are_refused_by_memory_limit():
-    seeing = SeeingLevels(1000)
+    seeing = LevelCollector(1000)
     with pytest.raises(MemoryError, match="the values of columns of categories"):
         seeing.add(np.arange(200.0)[:, None], np.array([0]), 1)
 
