@@ -25,49 +25,50 @@ def codegram(
 ) -> sp.csr_array:
     """Count the words of an electrocardiogram: how amplitudes and intervals rise and fall from beat to beat.
 
-    From each beat to the next goes a letter, which says whether the amplitude R, the interval T and their ratio R / T
-    rise, or stay (+), or fall (-): A + + +, B - - +, C + - +, D - + -, E + + -, F - - -. There are no others, for the
-    ratio rises where R does and T falls. `order` letters one after another are a word. Counts of words are features
+    Each step from one beat to the next is a letter. It says whether the amplitude R, the interval T and their ratio
+    R / T do not fall (+) or fall (-): A + + +, B - - +, C + - +, D - + -, E + + -, F - - -. There are no others,
+    because the ratio rises if R rises and T falls. A word is `order` consecutive letters. Counts of words are features
     of a record, or of a part of it.
 
     Parameters
     ----------
     R : (n_beats,)
         Amplitudes of the R-peaks, above 0, in any unit. Or, without T, an iterable of pieces (R, T) or (R, T, groups):
-        they are one stream, wherever it is cut.
+        the pieces are one stream, however it is cut.
     T : (n_beats,)
-        RR intervals, above 0, in any unit: the time from the beat before, for each beat.
+        RR intervals, above 0, in any unit: the time from the previous beat, for each beat.
     order : int
         Letters of a word, from 1 to 8.
     stride : int
-        Letters from the beginning of a word to that of the next. 1: words overlap, and each is counted.
+        Letters from the beginning of one word to that of the next. With 1, words overlap and each is counted.
     length : int, optional
-        Letters of a window, which is a row. Windows of a record follow each other; a word lies within one of them, and
-        letters that do not fill the last one are left out. None: a row is a record.
+        Letters of a window, which is a row. Windows of a record follow each other; a word lies within one window, and
+        letters that do not fill the last window are left out. None makes each record a row.
     groups : (n_beats,), optional
-        The record of each beat; those of a record stand together, in order of time. None: all beats are one record.
+        The record of each beat; beats of a record must be contiguous and in order of time. None means one record.
 
     Returns
     -------
     csr_array, int32, of shape (n_windows, 6**order) or (n_records, 6**order)
-        How often each word occurs; rows in the order of the beats, columns in that of the alphabet, `codegram_names`
-        has their names. A record of m beats has m - 1 letters, (m - 1) // length windows, and in a window
-        (length - order) // stride + 1 words. Where `length` is None a record too short for a word is a row of zeros.
+        The count of each word; rows in the order of the beats, columns in alphabetical order, with the names of
+        `codegram_names`. A record of m beats has m - 1 letters and (m - 1) // length windows, and a window has
+        (length - order) // stride + 1 words. If `length` is None, a record too short for a word is a row of zeros.
 
     Raises
     ------
     ValueError
         A value of R or T is not finite, not above 0, or too large to be multiplied; R, T and groups differ in length;
-        beats of a record do not stand together; a record is shorter than `length`; `order`, `stride` or `length` is out
+        beats of a record are not contiguous; a record is shorter than `length`; `order`, `stride` or `length` is out
         of range.
     TypeError
-        R or T holds no numbers, or R no pieces where T is missing; `order`, `stride` or `length` is no whole number.
+        R or T does not hold numbers, or R does not hold pieces if T is missing; `order`, `stride` or `length` is not
+        a whole number.
 
     Notes
     -----
     The letter from beat n to n + 1 says whether R[n+1] >= R[n], T[n+1] >= T[n] and R[n+1] T[n] >= R[n] T[n+1]. That is
-    exact for whole numbers, and the same in any unit but for the rounding of products. A stream is read once, and no
-    more of it is kept than the piece at hand and the counts.
+    exact for whole numbers, and the same in any unit except for the rounding of products. A stream is read once, and
+    only the current piece and the counts are kept.
 
     Codegrams are part of V. Uspensky's information analysis of electrocardiosignals; trigrams of them are the features
     of section 7 of S. Shishkova, *Additive regularisation of the naive linear Bayes classifier* (bachelor's thesis,
@@ -101,7 +102,7 @@ def codegram_names(order: int = 3) -> np.ndarray:
     Returns
     -------
     (6**order,) of str
-        For the columns of a data frame, or as `feature_names` of pictures.
+        For the columns of a data frame, or as `feature_names` of plots.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Counts n-grams of words and characters, hashed or in a vocabulary learned in one pass.
 
-`kernels/ngrams` has the loops over bytes.
+The loops over bytes are in `kernels/ngrams`.
 """
 
 import re

@@ -59,54 +59,54 @@ def table(
     n_threads: int | None = None,
     memory_limit: Any = None,
 ) -> TableSource:
-    r"""Rows of a table, whose columns of any kind become those of a model: what `fit`, `scan` and `predict` take as X.
+    r"""Open a table, whose columns of any kind are encoded, to be given as X to `fit`, `scan` or `predict`.
 
-    One pass learns what values the columns have; then they are encoded block by block as rows are read, by threads or
-    on the workers of a cluster, again with each pass and from any row on. The encoding is part of what is fitted on
-    them and of its file: such a model takes the path of a table, or a data frame, with columns in any order.
+    One pass learns the values of the columns; they are then encoded block by block as rows are read, by threads or
+    on the workers of a cluster, again in each pass and from any row on. A model fitted on the rows keeps the encoding,
+    and saves it: it accepts the path of a table, or a data frame, with columns in any order.
 
     Parameters
     ----------
     X : path, list of paths, or table
-        Parquet, Arrow IPC (Feather), CSV (also ".tsv") or JSON lines files, the latter two also packed (".gz", ".zst");
-        a pattern such as `flights/*.parquet`; a folder of such files (of folders called "month=7" this is a column,
-        too). Or a table in memory: of pandas, Polars (a lazy one is collected), Dask or Arrow, or a dataset of Arrow.
+        Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three optionally ".gz" or ".zst";
+        a pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
+        too). Or a table in memory: pandas, Polars (a lazy one is collected), Dask or Arrow, or an Arrow dataset.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a column, which is no feature then, or an array. Without them
+        Labels and weights: the name of a column, which is then not a feature, or an array. Without them
         `fit`, `scan` and `score` take labels and weights beside X.
     groups : str, optional
-        A column whose rows of one value stay in one fold, wherever rows are split into folds by number; no feature,
-        unless `columns` says so. `fit(.., groups=)` comes before it.
+        A column of groups: rows with the same value stay in one fold wherever rows are split by number. Not a feature
+        unless `columns` lists it. `fit(.., groups=)` takes precedence.
     columns : list of str, optional
-        Those that are features; all others by default, but for the index of a data frame that pandas wrote.
+        The feature columns; by default all others, except the index of a data frame written by pandas.
     categorical : "auto", or list of str
-        Strings, booleans and categories of pandas are categories, and the columns named here, whatever they hold. They
-        are told apart as strings: numbers without zeros at their end, "07" and " a" as they are written.
+        Columns to treat as categories whatever their type, besides strings, booleans and pandas categoricals. Values
+        are compared as strings: numbers without trailing zeros, "07" and " a" as they are written.
     text : list of str
         Columns of texts, whose words are counted in `hash_features` columns each, as `snb.text` counts them.
     bins : int, None, or dict
-        Numbers become indicators of about so many bins with as many rows each (a bin a value where there are no more
-        values than bins), with borders half way between values; None: they stay as they are, the median where they are
-        missing. A dict says it by column, the others have 16. Durations and times of day are numbers of seconds.
+        Numbers become indicators of about this many bins with equally many rows (one bin for each value if there are no
+        more values than bins), with edges half-way between values. None keeps numbers, with the median for
+        missing ones. A dict sets it by column, 16 for others. Durations and times of day are numbers of seconds.
     dates : bool
-        Dates become categories of year, month, weekday and hour, those in a time zone as they are in that of the first
-        rows; False leaves such columns out.
+        Dates become categories of year, month, weekday and hour, converted to the time zone of the first rows if they
+        have one; False leaves out such columns.
     pairs : list of (str, str)
-        Pairs of columns whose values together are a category as well.
+        Pairs of columns whose combined values become a category, too.
     min_count : int
-        Values of a category that fewer rows have are one together, "is rare", where those never seen belong as well.
-        At 1 what was never seen has no indicator, and says nothing.
+        Values with fewer rows share one indicator, "is rare", also used for values never seen. With 1, values never
+        seen have no indicator and no effect.
     missing : {"level", "ignore"}
-        What is missing has an indicator of its own in columns where any was, or says nothing.
+        "level" gives missing values their own indicator in columns that have any; "ignore" gives them no effect.
     hash_features : int, a power of two
-        Categories of more values than this are hashed into so many columns.
+        Categories with more values than this are hashed to this many columns.
     hashed : list of str
-        Columns that are categories, whatever they hold, and hashed into `hash_features` columns each, however few
-        values they have: a model of them takes values that were never seen.
+        Columns to treat as categories and to hash to `hash_features` columns each, however few values they have, so
+        that values never seen have columns, too.
     n_threads : int, optional
         Threads that read and encode; as many as there are cores by default.
     memory_limit : int or str, optional
-        Bytes that values may take while they are learned; half of the free memory by default.
+        Bytes that values may take while they are being learned; half of the free memory by default.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def table(
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong; a column that is named is not there, is nested or of mixed kinds; a label is missing: the
+        An argument is wrong; a named column does not exist, is nested or of mixed types; a label is missing. The
         message names it.
     DataError
         A file cannot be read, or files differ in their columns: the message names them, and the row.
@@ -126,12 +126,12 @@ def table(
     Warns
     -----
     StreamnbWarning
-        Columns have one value alone or none, and are left out; or a category has another value in each row.
+        Columns have at most one value and are left out, or a category has a different value in each row.
 
     Notes
     -----
-    A row has one of the indicators of a column: ``family="auto"`` takes each column as one multinomial variable, which
-    is naive Bayes of categories. A hashed value shares its column with one of v others with probability
+    A row has one of the indicators of a column: ``family="auto"`` treats each column as one multinomial variable, which
+    is categorical naive Bayes. A hashed value shares its column with one of v others with probability
     1 - (1 - 1 / hash_features)^v.
 
     Examples

@@ -45,43 +45,43 @@ def text(
     n_threads: int | None = None,
     memory_limit: Any = None,
 ) -> TextSource:
-    r"""Rows of text, whose columns count their words and n-grams: what `fit`, `scan` and `predict` take as X.
+    r"""Open rows of text, whose words and n-grams become columns, to be given as X to `fit`, `scan` or `predict`.
 
-    The texts are read in blocks, again with each pass and from any row on, so that files of any size, checkpoints,
-    clusters and models of several reads are served; nothing but the blocks at work is in memory.
+    The texts are read in blocks, again in each pass and from any row on, so that files of any size, checkpoints,
+    clusters and models of several reads are supported; only the current blocks are in memory.
 
     Parameters
     ----------
     X : path, list of paths, or texts
-        Files, a pattern such as `news/*.jsonl`, or a folder. What a file holds its ending tells: ".jsonl", ".ndjson"
-        and ".json" JSON lines, ".csv" and ".tsv" a table with a first row of names, all others plain text, a line a
-        row; ".gz" and ".zst" behind that are unpacked. A folder of folders has a class in each, and in it a file a row.
+        Files, a pattern such as `news/*.jsonl`, or a folder. The extension gives the format: ".jsonl", ".ndjson"
+        and ".json" are JSON lines, ".csv" and ".tsv" tables with a header row, all others plain text with a row in each
+        line; a further ".gz" or ".zst" is decompressed. In a folder of folders each is a class and each file a row.
         Or texts in memory: a list, an array, a column of pandas, Polars or Arrow, or a table of these.
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a field or column, or an array. Of folders the labels are their names. Without
+        Labels and weights: the name of a field or column, or an array. The labels of folders are their names. Without
         them `fit`, `scan` and `score` take labels and weights beside X.
     words, chars : (shortest, longest), optional
         Lengths of n-grams of words and of characters. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
-        across words, runs of spaces counting as one.
+        across words, and a run of spaces counts as one.
     n_features : int
-        Columns, a power of two: a column is the low bits of the hash of an n-gram.
+        Number of columns, a power of two: a column is given by the low bits of the hash of an n-gram.
     vocabulary : int or list of str, optional
-        In place of hashing a column for each of these n-grams; of a number the most frequent ones of the texts,
-        learned in one pass before. A model that is fitted on the rows keeps all this as its `encoding_`.
+        A column for each of these n-grams instead of hashing; a number selects the most frequent n-grams of the texts,
+        learned in a pass of its own. A model fitted on the rows keeps the vocabulary in its `encoding_`.
     keep_tokens : int, optional
-        Learn so many tokens for names of hashed columns, from a sample of at most 16,384 rows.
+        Number of tokens to keep for the names of hashed columns, from a sample of at most 16,384 rows.
     lowercase : bool
         As ``str.lower`` does it.
     alternate_sign : bool
         Count by the sign of the hash; families for counts need it False.
     errors : {"strict", "replace", "ignore"}
-        What is done with bytes that are no UTF-8: as in ``bytes.decode``.
+        How bytes that are not UTF-8 are handled, as in ``bytes.decode``.
     n_threads : int, optional
         Threads that read and hash; as many as there are cores by default.
     memory_limit : int or str, optional
-        Bytes that a vocabulary may take while it is learned; half of the free memory by default.
+        Bytes that a vocabulary may take while it is being learned; half of the free memory by default.
 
     Returns
     -------
@@ -104,13 +104,13 @@ def text(
     -----
     Columns and signs are those of scikit-learn's HashingVectorizer with ``norm=None``: with h the signed 32-bit
     MurmurHash3 of the n-gram's UTF-8, column abs(h) mod n_features and sign of h (Weinberger et al. 2009). Where both
-    words and chars are asked for, those of characters are hashed with seed 1.
+    words and chars are counted, those of characters are hashed with seed 1.
 
-    Two different n-grams share a column with probability 1 / n_features; of v others at least one meets a given one
-    with probability 1 - (1 - 1 / n_features)^v.
+    Two different n-grams share a column with probability 1 / n_features; at least one of v others shares that of
+    a given one with probability 1 - (1 - 1 / n_features)^v.
 
-    Files are looked through once when they are opened, for the places of their rows. Rows of packed files are read
-    from any row on by unpacking all before it.
+    Files are indexed in one read when they are opened. To reach a row of a compressed file, everything before it is
+    decompressed.
 
     Examples
     --------

@@ -31,36 +31,36 @@ _ROW, _QUERY = re.compile(rb"\s*[^\s#]"), re.compile(rb"\s*(?:[^\s:#]+\s+)?qid:(
 
 
 def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False) -> Any:
-    r"""Rows in a svmlight (libsvm) file, to be given as X: read block by block, again and again, never whole.
+    r"""Open a svmlight (libsvm) file, to be given as X; it is read block by block in each pass, never as a whole.
 
-    Each line is a row, ``label qid:query index:value index:value ..  # comment``. A query, which rows need not have, is
-    their group where ``groups="qid"`` asks for it. The file is looked through once now, for the number of rows and the
-    highest index, at several times the speed at which it is read.
+    Each line is a row, ``label qid:query index:value index:value ..  # comment``. The query is optional; with
+    ``groups="qid"`` it is the group of the row. Opening scans the file once for the number of rows and the
+    highest index, several times faster than reading it.
 
     Parameters
     ----------
     path : path
-        Of a file, which may be packed (gzip, bzip2 or xz, told by its first bytes).
+        The file may be compressed by gzip, bzip2 or xz, recognised by its first bytes.
     n_features : int, optional
-        One more than the highest index by default. Give it where another file, of new rows, shall have as many.
+        One more than the highest index by default. Set it if other files have to have the same number.
     zero_based : {"auto", True, False}
-        Whether the first feature has the index 0 or 1; "auto": 0 if that index occurs.
+        Whether the first feature has index 0 or 1; "auto" means 0 if that index occurs.
     multilabel : bool
-        Whether each row has any number of labels, with commas between them; y is an indicator then, (n_rows,
+        Whether rows have any number of labels, separated by commas; y is then an indicator matrix, (n_rows,
         n_labels), whose columns are the `labels` in ascending order.
 
     Returns
     -------
     SvmlightFile
-        Rows with labels of their own: ``fit(rows)``, ``score(rows)``; ``fit(rows, y)`` takes others. It has `n_rows`,
-        `n_features`, `zero_based` and `labels` (None but for several labels a row).
+        Rows that come with labels: ``fit(rows)``, ``score(rows)``; ``fit(rows, y)`` uses others. It has `n_rows`,
+        `n_features`, `zero_based` and `labels` (None unless `multilabel`).
 
     Raises
     ------
     OSError
         The file cannot be opened.
     DataError
-        It is empty, cut off, or something else; while it is read also: a line is wrong. The message names the row.
+        It is empty, truncated or of another format or, during a read, a line is wrong. The message names the row.
     ValueError
         An index is beyond `n_features`.
 

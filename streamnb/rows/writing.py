@@ -32,24 +32,24 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int, feature_nam
     Parameters
     ----------
     store : path, URL or zarr store
-        Where the group is made; it must not hold anything yet.
+        Where the group is created; it must be empty.
     chunks : iterable of X, or of (X, y), (X, y, sample_weight) or (X, y, sample_weight, groups)
         X is array-like or SciPy sparse, (n_rows, n_features); y holds n_rows labels, or is an indicator (n_rows,
-        n_labels), dense or sparse; sample_weight and groups hold n_rows numbers and labels. What a chunk is without is
-        None there. All values must fit the dtype of the first chunk.
+        n_labels), dense or sparse; sample_weight and groups hold n_rows numbers and labels. None stands for parts that
+        are missing. All values must fit the dtype of the first chunk.
     n_features : int
     feature_names : (n_features,) strings, optional
-        Remembered by `fit` as those of a data frame.
+        Used by `fit` like the column names of a data frame.
 
     Returns
     -------
     zarr.Group
-        With arrays `data`, `indices`, `indptr` and, where labels came, `y`: an array, or of an indicator a CSR group
-        of its own; `fit(store, "y")` takes either. With `sample_weight`, `groups` and `feature_names`, where these
-        came. Whole numbers and indices are stored in the smallest integers that hold them all, which decode several
-        times faster. Each chunk bears a checksum (CRC-32C), which every reader verifies. The attribute `streamnb` says
-        what is known of the values. The attributes are written last: a half-written group is not taken for CSR. Nothing
-        is made before the first chunk has been checked.
+        With arrays `data`, `indices`, `indptr` and, if labels were given, `y`: an array, or a CSR group of an indicator
+        matrix; `fit(store, "y")` accepts either. Also `sample_weight`, `groups` and `feature_names`, if given.
+        Whole numbers and indices are stored in the smallest integer type that holds them all, which decodes several
+        times faster. Each chunk has a checksum (CRC-32C), which every reader verifies. The attribute `streamnb`
+        records facts about the values. Attributes are written last, so that a half-written group is not mistaken for
+        CSR. Nothing is created before the first chunk has been checked.
 
     Raises
     ------

@@ -203,101 +203,102 @@ def scan(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table becomes what `table`
-        makes of it by default: its path, or a data frame with strings, dates or missing values; strings, and the path
-        of plain texts (".txt", a pattern or a folder for each class), become what `text` makes of them by default.
+        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table, given by its path or
+        as a data frame with strings, dates or missing values, is opened by `table` with its defaults; strings, and
+        paths of plain texts (".txt", a pattern or a folder for each class), are opened by `text`.
     y : (n_rows,) or (n_rows, n_labels)
-        Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or
-        Dask data frame X, which is no feature then. Streams bring their own.
-        A 2-D y, dense or CSR, is an indicator of labels (multi-label): a row adds to each of its labels.
+        Labels: ints, strings or bools; an array, or the name of an array in the group of X or of a column of a
+        pandas or Dask data frame X, which is then not a feature. Streams come with labels.
+        A 2-D y, dense or CSR, is an indicator matrix of labels (multi-label): a row counts for each of its labels.
     sample_weight : (n_rows,), optional
         Counts as frequency.
     classes : array-like, optional
-        All labels that may occur; without it the set is open. For a 2-D y the names of its columns.
+        All labels that may occur; without it any label may occur. For a 2-D y, the names of its columns.
     moments : names, optional
-        Of "sum", "sum_sq", "nonzero", "above", all four by default; and "log_sum", "inv_sum", "log1m_sum",
-        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre). And of two features at a time: "gram", the
-        sums of x_i x_j, and "gram_above", the weight of rows where both are above `binarize`;
-        "gram_sq" those of the features and their squares, for shrinkage by Ledoit and Wolf.
+        "sum", "sum_sq", "nonzero" and "above" by default; also "log_sum", "inv_sum", "log1m_sum" and
+        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre). For pairs of features: "gram", the
+        sums of x_i x_j, "gram_above", the weight of rows where both are above `binarize`, and
+        "gram_sq", the products of the features and their squares, for Ledoit-Wolf shrinkage.
     binarize, centre : float
-        `above` counts x > binarize, `deviation` is the distance from the centre.
+        "above" counts x > binarize, "deviation" sums the distance from the centre.
     transform : {None, "binary", "log1p", "sqrt"}, tuple of steps, "quantile_normal" or Bins
-        Applied to each value; "binary" puts 1 for whatever is not 0. Steps of a tuple, one after the other, may also
-        be norms, with the length that rows are to have: ("l1:10000", "log1p") is scanpy's recipe (normalize_total with
-        that target sum, then log1p).
-        `snb.Bins` and "quantile_normal" are learned in a pass of their own before, of rows that can be read again;
-        models of the statistics then take the raw columns. `ClassStats.step` is what was learned, and as `transform`
-        of another scan does the same to its rows, so that both add up.
+        Applied to each value; "binary" replaces all values other than 0 by 1. A tuple is applied step by step, and its
+        steps may also be norms with a target length of rows: ("l1:10000", "log1p") is scanpy's recipe (normalize_total
+        with that target sum, then log1p).
+        `snb.Bins` and "quantile_normal" are learned in a pass before the scan, from rows that can be read again; models
+        of the statistics then accept the raw columns. `ClassStats.step` is the learned step; given as `transform` to
+        another scan it is applied to its rows, so that the two can be added.
     normalize : {None, "l1", "l2"}
-        Then each row is divided by its length.
+        The norm by which each row is then divided.
     folds : int or (n_rows,) ints, optional
-        Keep the statistics of each fold too; the number of folds, or the fold of each row, numbered from 0. Which
-        fold a row is in depends on its number and the seed alone, see `fold_numbers`.
+        Also keep the statistics of each fold: the number of folds, or the fold of each row, numbered from 0. The
+        fold of a row depends only on its number and the seed, see `fold_numbers`.
     groups : (n_rows,), optional
-        Labels; rows of one group are in one fold.
+        Group labels; rows of one group are in one fold.
     repeats : int
         How many times the rows are split into folds.
     seed : int
     histogram : {None, "value", "bins"}
-        Keep the weight of the rows of each class in each of `n_bins` bins of each feature, `ClassStats.histogram`:
-        "value" one bin for each of the whole numbers 0, 1, .., n_bins - 1; "bins" any values, in bins of one width.
+        Keep the weight of rows by class, feature and bin, `ClassStats.histogram`: "value" has one bin for each of the
+        whole numbers 0, 1, .., n_bins - 1; "bins" takes any values, in bins of equal width.
     n_bins : int, optional
         Bins of each feature of the histogram, 64 by default.
     exact : bool
-        Sum products of real values without rounding. Otherwise they are rounded once in each 2,048 rows, in float64.
+        Sum products of real values without rounding. Otherwise they are rounded once per 2,048 rows, in float64.
     pooled : bool
-        Keep products of all classes together, in one table; of an indicator each row once.
+        Keep products of all classes together in one table; with an indicator matrix each row counts once.
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
-        Threads that sum; as many as there are cores by default, fewer where their private tables would be large or
-        where reading takes the time. Dask arrays are summed by Dask's threads.
+        Threads that sum; by default one per core, fewer if their private tables would be large or if reading is the
+        bottleneck. Dask arrays are summed by Dask's threads.
     memory_limit : int or str, optional
         Bytes that the tables may take, such as "4GB"; half of the free memory by default.
     client : dask.distributed.Client or cluster, optional
-        A cluster whose workers read and sum, each thread of theirs a segment of the rows at a time; the active one by
-        default. Rows that workers cannot open, in memory and from streams, are summed here.
+        A cluster whose workers read and sum, each of their threads a segment of rows at a time; by default the active
+        one. Rows that workers cannot open, in memory and from streams, are summed here.
     checkpoint : path, optional
-        A file that keeps what is summed, every ten seconds or so. Where the process ends early, whatever the cause, the
-        same call goes on from there, to the same result to the last bit; once the scan is complete, it returns at
-        once. The file stays until you remove it; one of other data or parameters is refused. For rows that can be
-        read again from any row on: not for streams and Dask arrays.
+        A file in which the sums are saved about every ten seconds. If the process ends early, for any reason, the same
+        call resumes from there, with the same result to the last bit; once the scan is complete, it returns at
+        once. The file stays until you remove it; a file of other data or parameters is refused. Rows must be
+        readable from any row on: not for streams and Dask arrays.
     layer : str, optional
-        The layer of AnnData that is read in place of its X.
+        The layer of AnnData to read instead of its X.
 
     Notes
     -----
-    Each moment takes 8 bytes for each class and feature, 16 where values are not whole numbers: name the moments
-    you need where the tables are large. Tables that would take more than `memory_limit`, or that are large and mostly
-    empty, keep only the classes and features that meet in some row, 16 or 24 bytes each; the sums are the same bits.
+    Each moment takes 8 bytes per class and feature, 16 if values are not whole numbers: if the tables are large, list
+    only the moments that you need. Tables that would take more than `memory_limit`, or that are large and mostly empty,
+    store only the pairs of class and feature that occur, 16 or 24 bytes each; the sums are the same to the last bit.
 
-    "gram" takes 4 n (n + 1) bytes for each class (one of all, `pooled`) and fold, n features, twice that where values
-    are not whole numbers; one that would take more than `memory_limit` is refused, before the scan where `classes` are
-    listed; "gram_sq" takes four times as much, and its squares are float64. Sums of whole numbers below 2^53 are exact.
-    Of others rows t * 2048 to (t + 1) * 2048 of a class are multiplied together in float64 and these products summed
-    without rounding: the same bits for any blocks, threads and workers, and to the last bits what `partial_fit` and
-    ``+`` make of parts of the rows. ``exact=True`` takes three to eight times as long, and makes all of these the same.
-    Of sparse rows what is stored is multiplied, exactly, nnz^2 / 2 products a row, where that takes less time.
+    "gram" takes 4 n (n + 1) bytes for n features, for each fold and each class (once if `pooled`), twice that if values
+    are not whole numbers; if that is more than `memory_limit` it is refused, before the scan if `classes` are listed.
+    "gram_sq" takes four times as much, and its squares are float64. Sums of whole numbers below 2^53 are exact. Other
+    values of a class are multiplied in float64 in tiles, rows t * 2048 to (t + 1) * 2048, and the products of the tiles
+    are summed without rounding: the result has the same bits for any blocks, threads and workers, and differs only in
+    the last bits from that of `partial_fit` and ``+`` on parts of the rows. ``exact=True`` takes three to eight times
+    as long and makes all of these equal. The stored values of sparse rows are multiplied exactly, nnz^2 / 2 products
+    per row, if that takes less time.
 
-    A histogram takes 8 bytes for each class, feature and bin, at least 16 where weights are not whole numbers, in each
-    fold; one that would take more than `memory_limit` is refused, before the scan where `classes` are listed. In mode
-    "bins" a feature has bins of width 2^e that begin at multiples of it, with the least e for which all its values lie
-    in `n_bins` neighbours, half of which they span at least. Values that are absent from sparse rows are counted as 0.
-    The borders depend on the least and the largest value alone, not on the order of rows.
+    A histogram takes 8 bytes per class, feature, bin and fold, at least 16 if weights are not whole numbers; if that is
+    more than `memory_limit` it is refused, before the scan if `classes` are listed. With "bins" a feature has bins of
+    width 2^e that begin at multiples of it, with the smallest e for which all its values lie in `n_bins` adjacent bins,
+    at least half of which they span. Absent values of sparse rows count as 0. The edges depend only on the smallest
+    and the largest value, not on the order of rows.
 
     Returns
     -------
     ClassStats
-        The same to the last bit however the rows are cut into blocks and whatever the number of threads.
+        The same to the last bit for any division of the rows into blocks and any number of threads.
 
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong: the message names it, what was given and what would be right.
+        An argument is wrong; the message names it, what was given and what would be right.
     DataError
-        Data cannot be read: the message names the array and the chunk.
+        Data cannot be read; the message names the array and the chunk.
     MemoryError
-        The tables would take more than `memory_limit`: the message says how much.
+        The tables would take more than `memory_limit`; the message says how much.
 
     Examples
     --------

@@ -118,23 +118,23 @@ def plan(
     model: Any = None,
     layer: str | None = None,
 ) -> Plan:
-    """Say what `scan` will need, or a model of several reads, before any row is read.
+    """Estimate what `scan`, or the `fit` of a model of several reads, will need, before any row is read.
 
     Parameters
     ----------
     X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, pooled, memory_limit
-        As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
-        an indicator of labels in a store. Of a table one pass learns how many columns its values become.
+        As for `scan`. The number of classes is known if `classes` lists them, labels are in memory, or y is an
+        indicator matrix in a store. For a table, one pass learns the number of encoded columns.
     model : estimator, optional
-        A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`, and
-        tells what its models take, and how often the rows are read. `moments`, `folds` and `pooled` are its own then.
+        A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`,
+        with the memory of its models and the number of reads. It sets `moments`, `folds` and `pooled` itself.
     layer : str, optional
         As for `scan`.
 
     Returns
     -------
     Plan
-        A value with a number for each line that it prints.
+        Has an attribute for each number that it prints.
 
     Examples
     --------
