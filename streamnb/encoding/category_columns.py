@@ -211,7 +211,7 @@ def _refuse(value: float, row: int, column: int) -> NoReturn:
             "missing a number of its own (Input X contains NaN.)"
         )
     raise ValueError(
-        f"{where} {value:g}, which is no number of a category; family='categorical' takes 0, 1, 2, .. "
+        f"{where} {value:g}, which is not a category number; family='categorical' takes 0, 1, 2, .. "
         "(sklearn.preprocessing.OrdinalEncoder makes them; Negative values in data are none)"
     )
 

@@ -124,7 +124,7 @@ class NGrams(persistence.Parameters):
             text = texts.decoded(row, self.errors)
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{texts.where}: the text of row {first_row + row} is no UTF-8 ({error}); errors='replace' puts "
+                f"{texts.where}: the text of row {first_row + row} is not UTF-8 ({error}); errors='replace' puts "
                 "U+FFFD for what cannot be read"
             ) from error
         return text.lower() if self.lowercase else text

@@ -306,7 +306,7 @@ def _order(value: str) -> tuple[float, str]:
 
 def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
     if left_out:
-        warn(f"columns {left_out} have one value alone, or none, and are left out")
+        warn(f"columns {left_out} have at most one value and are left out")
     apart = [
         part.label
         for part, one in zip(counts.parts, counts.of_parts, strict=True)
@@ -319,8 +319,8 @@ def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
                 f"leave them out with encodings=[{{'columns': [..]}}], texts take encodings=[{{'text': {apart[0]!r}}}]"
             )
         warn(
-            f"columns {apart} have another value in each of {counts.n_rows:,} rows, which says nothing of further "
-            f"ones; {cure}"
+            f"columns {apart} have a different value in each of {counts.n_rows:,} rows, which says nothing about new "
+            f"rows; {cure}"
         )
 
 
@@ -373,7 +373,7 @@ def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) ->
     check_has(schema, found, "columns")
     for argument, name in named.items():
         if name in found:
-            raise ValueError(f"columns has {name!r}, which is {argument}; a column is a feature, or what is to be told")
+            raise ValueError(f"columns has {name!r}, which is {argument}; leave it out of columns")
     if not found:
         raise ValueError("columns is empty; it should name the columns that are features")
     return list(found)

@@ -201,6 +201,6 @@ class UnknownValues:
                 example = min(one.example for one in found if one.unknown)
                 fitted = listed(np.array(self._fitted[part], object))
                 warn(
-                    f"X: {unknown:,} of {values:,} values of {part.label!r} are none of those that were fitted, such "
-                    f"as {example!r}, and say nothing; fitted were {fitted}"
+                    f"X: {unknown:,} of {values:,} values of {part.label!r} were not seen at fit, such "
+                    f"as {example!r}, and have no effect; the fitted values are {fitted}"
                 )

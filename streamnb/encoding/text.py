@@ -277,7 +277,7 @@ def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[TextsInMemo
     if names is None:
         if text is not None or isinstance(y, str) or isinstance(weight, str):
             given = next(f"{k}={v!r}" for k, v in (("text", text), ("y", y), ("weight", weight)) if isinstance(v, str))
-            raise ValueError(f"{given} names a column, but X is no table and no file of records")
+            raise ValueError(f"{given} names a column, but X is neither a table nor a file of records")
         return TextsInMemory(X), y, weight
     if text is None:
         raise ValueError(f"X is a table; text= should name its column of texts: {listed(np.array(names, object))}")

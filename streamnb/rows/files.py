@@ -40,7 +40,7 @@ def unlike_zarr(path: Any) -> str | None:
         return None
     kind = kind_of(path)
     if kind == _HDF5 and os.path.isfile(path) and not is_hdf5(path):
-        return "is no HDF5 file, as its name says; write it again, or give it the name of what it is"
+        return "is not an HDF5 file, as its name says; write it again, or rename it"
     return None if kind is None else f"is {kind} file, not a Zarr store; {CURES[kind]}"
 
 

@@ -102,7 +102,7 @@ class SvmlightFile:
                 self.n_rows, lowest, highest = self.n_rows + n_rows, min(lowest, low), max(highest, high)
                 labels = np.union1d(labels, more)
         except DataError as error:
-            raise DataError(f"{error} (behind row {self.n_rows})") from error
+            raise DataError(f"{error} (after row {self.n_rows})") from error
         self.zero_based = lowest == 0 if zero_based == "auto" else zero_based
         self.labels = labels if multilabel else None
         if not self.n_rows:
@@ -158,7 +158,7 @@ def parsed(
             row = first_row + int(np.searchsorted(ends, i, side="right")) - 1
             what = "value" if place >= 0 else "label"
             cure = "; give multilabel=True" if place < 0 and "," in token else ""
-            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is no number{cure}")) from None
+            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is not a number{cure}")) from None
     if wrong != RIGHT:
         raise DataError(_wrong(file, first_row + n_rows, _why(wrong, _token(text, at), base, n_features)))
     n_values, n_labels = int(indptr[-1]), int(label_ends[-1])
@@ -179,7 +179,7 @@ def _why(wrong: int, token: str, base: int, n_features: int) -> str:
         return f"the feature index {index}, beyond {WIDEST}; number the features anew, or hash them"
     if index < base:
         return "the feature index 0, but is read with zero_based=False; give True, or number features from 1"
-    where = "before a lower one" if wrong == TOO_HIGH else "behind one that is not lower"  # indices rise
+    where = "before a lower one" if wrong == TOO_HIGH else "after one that is not lower"  # indices rise
     return f"the feature index {index} {where}; sort the features of each row, each once"
 
 
@@ -195,7 +195,7 @@ def _queries(file: SvmlightFile, place: LineRange, text: np.ndarray) -> np.ndarr
     found = [_QUERY.match(line) for line in rows]
     if None in found:
         row = place.first_row + found.index(None)
-        raise DataError(_wrong(file, row, "no qid:number behind its label, which groups='qid' asks for"))
+        raise DataError(_wrong(file, row, "no qid:number after its label, which groups='qid' asks for"))
     return np.array([int(match[1]) for match in found if match], np.int64)
 
 

@@ -97,9 +97,9 @@ class TableFormat(Format):
             try:
                 record = json.loads(line)
             except ValueError as error:
-                yield f"no JSON ({error}): {line[:SHOWN]!r}"
+                yield f"not JSON ({error}): {line[:SHOWN]!r}"
                 return
-            yield record if isinstance(record, dict) else f"no JSON object: {line[:SHOWN]!r}"
+            yield record if isinstance(record, dict) else f"not a JSON object: {line[:SHOWN]!r}"
 
 
 def _wrong_width(first_row: int, row: Any) -> str:
@@ -156,7 +156,7 @@ def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: st
     elif kind == JSON:
         form, begin = TableFormat(kind), len(BOM) if head.startswith(BOM) else 0
     else:
-        raise DataError(f"{where} is no table that is known; it should be Parquet, Arrow IPC, CSV or JSON lines")
+        raise DataError(f"{where} is not a table of a known format; it should be Parquet, Arrow IPC, CSV or JSON lines")
     sample = whole_lines(head[begin:], form)
     known = {name: pa.string() for name in strings if kind == JSON or name in form.names}
     form = replace(form, types=known)

@@ -138,8 +138,8 @@ def _detected_format(path: str) -> str:
     said = format_of(path)
     if found is None and said != LINES:
         raise DataError(
-            f"{path} is no {said or 'table that is known'}; it begins with {head!r}, and should be Parquet, Arrow IPC, "
-            "CSV or JSON lines"
+            f"{path} is not {said or 'a table of a known format'}; it begins with {head!r}, and should be Parquet, "
+            "Arrow IPC, CSV or JSON lines"
         )
     return found or LINES
 

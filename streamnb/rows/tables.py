@@ -69,7 +69,7 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
         texts = of_arrow(column, first_row, where)
         row = next(row for row in range(len(column)) if not texts.is_utf8(row))
         raise DataError(
-            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
+            f"{where}: {name} of row {first_row + row} is not UTF-8 ({error}); write the file as UTF-8"
         ) from error
     return values[coded.indices.to_numpy(zero_copy_only=False)]
 

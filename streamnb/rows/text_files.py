@@ -53,9 +53,9 @@ def _packing(path: str) -> str | None:
     said = next((name for end, name in PACKED.items() if path.endswith(end)), None)
     other = next((name for magic, name in OTHERS.items() if head.startswith(magic)), None)
     if said is not None and found != said:
-        raise DataError(f"{path} is no {said} file, as its name says; it begins with the bytes {head!r}")
+        raise DataError(f"{path} is not a {said} file, as its name says; it begins with the bytes {head!r}")
     if other is not None:
-        raise DataError(f"{path} is {other}, no file of texts; give JSON lines, CSV or lines of text")
+        raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
     return found
 
 

@@ -68,9 +68,9 @@ class Format:
             try:
                 record = json.loads(line.decode("utf-8", "replace"))
             except ValueError as reason:
-                raise DataError(f"{where}: row {row} is no JSON ({reason}): {_shown(line)}") from error
+                raise DataError(f"{where}: row {row} is not JSON ({reason}): {_shown(line)}") from error
             if not isinstance(record, dict):
-                raise DataError(f"{where}: row {row} is no JSON object: {_shown(line)}") from error
+                raise DataError(f"{where}: row {row} is not a JSON object: {_shown(line)}") from error
             value = record.get(self.text)
             if value is not None and not isinstance(value, str):
                 what = f"field {self.text!r} is {value!r}"
@@ -162,7 +162,7 @@ def _of_json_head(head: bytes, form: Format, where: str) -> Format:
     kinds: dict[str, Any] = {} if form.weight is None else {form.weight: pa.float64()}
     for line in filter(bytes.strip, head.split(b"\n")):
         if not line.lstrip(b"\xef\xbb\xbf \t\r").startswith(b"{"):
-            raise DataError(f"{where} is no JSON lines, whose lines are objects; it begins with {_shown(line)}")
+            raise DataError(f"{where} is not JSON lines, whose lines are objects; it begins with {_shown(line)}")
         if form.y is None:
             break
         try:

@@ -166,5 +166,5 @@ class TextsInMemory:
     def column(self, column: str, name: str) -> Any:
         """Another column of the table."""
         if self._table is None:
-            raise ValueError(f"{name}={column!r} names a column, but X is no table and no file of records")
+            raise ValueError(f"{name}={column!r} names a column, but X is neither a table nor a file of records")
         return np.asarray(column_of(self._table, column, name))

@@ -44,7 +44,7 @@ def test_each_value_has_a_column_in_the_place_of_its_own(form, tmp_path):
     assert levels.names(["a", "b", "c"])[:5] == ["a=0", "a=1", "a=2", "a=3", f"b={np.unique(X[:, 1])[0]:.0f}"]
 
 
-@pytest.mark.parametrize(("wrong", "said"), [(-1, "-1, which is no number"), (0.5, "0.5, which"), (np.nan, "missing")])
+@pytest.mark.parametrize(("wrong", "said"), [(-1, "-1, which is not a"), (0.5, "0.5, which"), (np.nan, "missing")])
 def test_what_is_no_category_is_named(wrong, said):
     bad = X.copy()
     bad[130, 1] = wrong
