@@ -40,7 +40,7 @@ class Survey:
     tile: int = 0
 
 
-def look_at(stored: np.ndarray, width: int) -> Survey:
+def survey_values(stored: np.ndarray, width: int) -> Survey:
     """Survey a flat array of values; they are dense rows where `width` is more than 1."""
     if stored.dtype.kind != "f":
         low, high = int(stored.min(initial=0)), int(stored.max(initial=0))
@@ -205,7 +205,7 @@ def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple
 def surveyed(chunk: Any) -> tuple[Any, Survey]:
     """A chunk and its survey; values that are not finite are refused."""
     stored = chunk.stored
-    survey = look_at(stored, chunk.shape[1] if isinstance(chunk, DenseChunk) else 1)
+    survey = survey_values(stored, chunk.shape[1] if isinstance(chunk, DenseChunk) else 1)
     if not survey.top <= row_checks.LARGEST:
         position = int(np.flatnonzero(~(np.abs(stored.astype(np.float64)) <= row_checks.LARGEST))[0])
         row, column = chunk.locate(position)

@@ -42,23 +42,23 @@ class WrappedSource(Source):
     def n_blocks(self) -> int | None:
         return self._rows.n_blocks
 
-    def _around(self, rows: Source) -> Self:
+    def _wrapping(self, rows: Source) -> Self:
         part = copy(self)
         part._rows = rows
         return part
 
     def cut(self, start: int, stop: int) -> Self:
-        part = self._around(self._rows.cut(start, stop))
+        part = self._wrapping(self._rows.cut(start, stop))
         part.group = None
         return part
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = self._around(self._rows.wanted(values, block_bytes))
+        part = self._wrapping(self._rows.wanted(values, block_bytes))
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
     def with_split(self, name: str, values: Any) -> Self:
-        return self._around(self._rows.with_split(name, values))
+        return self._wrapping(self._rows.with_split(name, values))
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return self._rows.whole_column(column, name)
@@ -98,7 +98,7 @@ class PreparedSource(WrappedSource):
         Maximum number of rows given to the step at once.
     """
 
-    making_takes = True
+    costly_features = True
 
     def __init__(self, rows: Source, step: Callable, n_features: int, about: str, at_once: int | None = None):
         super().__init__(rows)
@@ -291,4 +291,4 @@ class NarrowSource(WrappedSource):
 
 def cached(rows: Source, max_bytes: int) -> Source:
     """Cache rows whose features are computed as they are read, which takes longer than summing them."""
-    return CachedSource(rows, max_bytes) if rows.making_takes and not rows.lazy else rows
+    return CachedSource(rows, max_bytes) if rows.costly_features and not rows.lazy else rows

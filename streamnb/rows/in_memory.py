@@ -77,7 +77,7 @@ class StreamSource(Source):
             block = self._block(chunk, start, ask)
             yield block
             start += block.X.shape[0]
-        self._columns.check_spent(start)
+        self._columns.check_exhausted(start)
 
     def _block(self, chunk: Any, row: int, ask: RequestColumns) -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)

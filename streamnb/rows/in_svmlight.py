@@ -23,7 +23,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.files import kind_of, opener
 from streamnb.rows.labels import RowColumns
 from streamnb.rows.source import Source, multiple
-from streamnb.rows.zarr_reading import Readers, Recycled, ahead
+from streamnb.rows.zarr_reading import BufferPool, Readers, ahead
 
 WIDEST = 2**31 - 1  # features; indices are int32
 LONGEST = 1 << 10  # characters of a number that are read
@@ -231,7 +231,7 @@ class SvmlightSource(Source):
                     yield Block(X, y, weight, split, row, X[0].nbytes + X[1].nbytes)
 
     def _pending_ranges(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Any]]:
-        ranges, memory = self.file.ranges, [Recycled() for _ in _DTYPES]
+        ranges, memory = self.file.ranges, [BufferPool() for _ in _DTYPES]
         ends = [*(place.first_row for place in ranges[1:]), self.file.n_rows]
         wanted = [place for place, end in zip(ranges, ends, strict=True) if place.first_row < stop and start < end]
         for place, text in self.file.lines.texts(wanted):
@@ -322,7 +322,7 @@ class Lines:
 
     def texts(self, ranges: Iterable[LineRange]) -> Iterator[tuple[LineRange, Callable[[], np.ndarray]]]:
         """Yield each range, in order, with a function that returns its text; threads may call it."""
-        memory = Recycled()
+        memory = BufferPool()
         if not self.packed:
             for place in ranges:
                 yield place, partial(self._read, place, memory)
@@ -331,14 +331,14 @@ class Lines:
             for place in ranges:
                 self._skip(file, place.offset - file.tell())
                 text = self._text(file, place, memory)
-                yield place, partial(_itself, text)
+                yield place, partial(_identity, text)
 
-    def _read(self, place: LineRange, memory: Recycled) -> np.ndarray:
+    def _read(self, place: LineRange, memory: BufferPool) -> np.ndarray:
         with self._open() as file:
             file.seek(place.offset)
             return self._text(file, place, memory)
 
-    def _text(self, file: Any, place: LineRange, memory: Recycled) -> np.ndarray:
+    def _text(self, file: Any, place: LineRange, memory: BufferPool) -> np.ndarray:
         buffer = memory.empty((place.size + PAD,), np.dtype(np.uint8))
         if self._fill(file, buffer[: place.size]) < place.size:
             raise DataError(f"X={str(self.path)!r} has become shorter since it was opened; open it again")
@@ -370,7 +370,7 @@ def _last_end(text: np.ndarray) -> int:
     return 0
 
 
-def _itself(text: np.ndarray) -> np.ndarray:
+def _identity(text: np.ndarray) -> np.ndarray:
     return text
 
 

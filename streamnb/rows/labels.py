@@ -86,7 +86,7 @@ class RowColumns:
         split = None if splits is None else label_checks.check_labels(splits(), self.names[2], start)
         return y, weight, split
 
-    def check_spent(self, n_rows: int) -> None:
+    def check_exhausted(self, n_rows: int) -> None:
         """Refuse labels, weights or splits left over after the last row."""
         for name, column in zip(self.names, (self._y, self._weight, self._split), strict=True):
             if column is not None:

@@ -165,7 +165,7 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # already open
-        if X.by_users:
+        if X.opened_by_user:
             X = X.with_columns(y, sample_weight)
         if look is not None:
             look(None if X.feature_names is None else X)

@@ -54,7 +54,7 @@ class RawSource(Source):
         Seconds spent in the step so far, summed over threads; part of `reading`.
     """
 
-    by_users = making_takes = True
+    opened_by_user = costly_features = True
 
     def __init__(
         self,

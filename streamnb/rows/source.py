@@ -31,13 +31,13 @@ class Source:
     label_names: np.ndarray | None = None  # names of the columns of an indicator matrix of labels, if any
     own_groups: str | None = None  # the name of groups that come with the rows, for folds
     encoding: Any = None  # the encoding of raw rows, which fitted models keep
-    by_users = False  # True if users open the rows themselves, with labels and weights
+    opened_by_user = False  # True if users open the rows themselves, with labels and weights
     names_last = True  # False if names may differ between rows with the same columns, as those of hashed columns do
     files: tuple[tuple[str, int], ...] = ()  # paths and sizes of the files that hold rows, for workers to open
     in_memory = False
     dtype = np.dtype(np.float64)  # of an array in memory; blocks of other sources may have several dtypes
     columns: dict[str, Any]  # by name, for sources of named columns
-    making_takes = False  # True if features are computed as rows are read, which takes longer than summing them
+    costly_features = False  # True if features are computed as rows are read, which takes longer than summing them
     lazy = False  # True if Dask has the blocks and processes them where they are
     longer_blocks = 0  # bytes of a block, if more than BLOCK_BYTES; for rows in memory, where they cost nothing
     values_matter = True  # False lets a source whose values are known to be positive skip reading them
@@ -82,7 +82,7 @@ class Source:
         if y is None and weight is None:
             return self
         part = copy(self)
-        part.by_users = False  # so that opening it again does not add them twice
+        part.opened_by_user = False  # so that opening it again does not add them twice
         part._columns = self._columns.with_columns(self.named(y, "y"), self.named(weight, "sample_weight"), self.n_rows)
         part.label_names = self.label_names if y is None else names_of_labels(y)
         return part

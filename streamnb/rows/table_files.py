@@ -24,7 +24,7 @@ CONVERTED = *DATES, *MEASURED  # kinds whose types differ in units, zones and pr
 class BatchTables(Tables):
     """Tables in parts of known lengths, such as files, which are read from a row group or batch on."""
 
-    def _hold(self, lengths: list[list[int]]) -> None:
+    def _set_lengths(self, lengths: list[list[int]]) -> None:
         """Store the number of rows of each row group or batch of each part."""
         self._lengths = lengths
         self._firsts = list(accumulate(map(sum, lengths), initial=0))
@@ -64,7 +64,7 @@ class ParquetFiles(BatchTables):
         self._threads = n_threads > 1
         schemas, lengths, sizes = zip(*in_order(_parquet_layout, paths, n_threads), strict=True)
         self.schema = common_schema(list(zip(paths, schemas, strict=True)))
-        self._hold(list(lengths))
+        self._set_lengths(list(lengths))
         self.files, self._sizes = with_sizes(paths), sum(sizes, Counter[str]())
         self.step = max((rows for groups in lengths for rows in groups), default=1)
 
@@ -89,7 +89,7 @@ class IPCFiles(BatchTables):
     def __init__(self, paths: list[str], n_threads: int):
         schemas, lengths, sizes = zip(*in_order(_ipc_layout, paths, n_threads), strict=True)
         self.schema = common_schema(list(zip(paths, schemas, strict=True)))
-        self._hold(list(lengths))
+        self._set_lengths(list(lengths))
         self.files, self.nbytes = with_sizes(paths), sum(sizes)
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
@@ -110,7 +110,7 @@ class Dataset(BatchTables):
         self.files = with_sizes(path for path in getattr(dataset, "files", ()) if os.path.isfile(path))
         self._fragments = [part for fragment in dataset.get_fragments() for part in _row_groups(fragment)]
         lengths = [_rows_of(fragment) for fragment in self._fragments]
-        self._hold([[n] for n in lengths])
+        self._set_lengths([[n] for n in lengths])
         self.step = max(lengths, default=1)
         width = sum(getattr(field.type, "bit_width", 64) / 8 if _fixed(field.type) else 16 for field in self.schema)
         self.nbytes = int(self.n_rows * width)
@@ -156,7 +156,7 @@ class DaskFrame(BatchTables):
     def __init__(self, frame: Any):
         self._frame = frame
         lengths = [int(n) for n in frame.map_partitions(len).compute()]
-        self._hold([[n] for n in lengths])
+        self._set_lengths([[n] for n in lengths])
         self.step = max(lengths, default=1)
         check_names([str(name) for name in frame.columns], "X")
         full = next((part for part, n in enumerate(lengths) if n), 0)

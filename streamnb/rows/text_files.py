@@ -33,7 +33,7 @@ OTHERS = {b"PAR1": "Parquet", b"\x89HDF": "HDF5", b"PK\x03\x04": "a zip", b"ARRO
 @contextmanager
 def opened_file(path: str) -> Iterator[Any]:
     """Open a file for reading, decompressed on the fly."""
-    packed = _packing(path)
+    packed = _compression(path)
     if packed is None:
         with open(path, "rb", buffering=0) as file:
             yield file
@@ -45,7 +45,7 @@ def opened_file(path: str) -> Iterator[Any]:
             yield file
 
 
-def _packing(path: str) -> str | None:
+def _compression(path: str) -> str | None:
     """The compression of a file, by its first bytes; raises if its name says otherwise."""
     with open(path, "rb") as file:
         head = file.read(8)
@@ -91,7 +91,7 @@ class TextFile:
 
     @property
     def packed(self) -> bool:
-        return _packing(self.path) is not None
+        return _compression(self.path) is not None
 
     def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
         """Yield pieces from the one with row `start` on: the first row, the end row and the bytes."""

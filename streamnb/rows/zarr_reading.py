@@ -130,7 +130,7 @@ class Cursor:
         self._run = readers.run if readers is not None and _read_by_zarrs(self._array) else sync
         self._start = start
         self._first = self._end = start // self._unit * self._unit  # held or requested elements: [first, end)
-        self._memory = Recycled()
+        self._memory = BufferPool()
         self._held = _finished_future(np.empty, (0, *array.shape[1:]), array.dtype)
 
     def aligned(self, stop: int) -> int:
@@ -182,8 +182,8 @@ class Cursor:
         return longer
 
 
-class Recycled:
-    """Memory that is reused once no array refers to it, which saves the system from clearing new pages."""
+class BufferPool:
+    """Buffers that are reused once no array refers to them, which saves the system from clearing new pages."""
 
     def __init__(self) -> None:
         self._free: list[memoryview] = []
