@@ -1,1 +1,1 @@
-"""New columns of what is no table of numbers yet."""
+"""Encodes raw rows (tables, texts, categories) as numeric columns."""

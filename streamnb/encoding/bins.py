@@ -1,4 +1,4 @@
-"""Bins of numbers: learned in one pass, and then a column for each bin of each feature."""
+"""Learns bins of numeric features in one pass; each bin becomes a column."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ STRATEGIES = ("quantile", "uniform")
 
 @dataclass(frozen=True)
 class ValueScan(PassTask):
-    """How often each value of each feature occurs; values may be missing."""
+    """Counts the values of each feature, missing ones included."""
 
     memory_limit: int | None = None
     title = "bins"
@@ -48,9 +48,9 @@ class ValueScan(PassTask):
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class BinEdges(LearnedStep):
-    """The inner borders of the bins of each feature: bin i holds what is above border i - 1 and at most border i.
+    """The inner edges of the bins of each feature; bin i is the interval (edge i - 1, edge i].
 
-    A feature with a bin for missing values has it last.
+    A bin for missing values, if a feature has one, is its last.
     """
 
     edges: list[np.ndarray]
@@ -58,7 +58,7 @@ class BinEdges(LearnedStep):
 
     @classmethod
     def learned(cls, counts: ValueCounts, n_bins: int, strategy: str, missing: Any) -> "BinEdges":
-        """From how often values occur; `missing` True, False, or "auto" for where any are."""
+        """Edges from value counts; `missing` is True, False, or "auto" for a bin where values are missing."""
         of_feature = _quantiles if strategy == "quantile" else _equal_widths
         sides = zip(counts.features, counts.low, counts.high, strict=True)
         edges = [of_feature(cells, low, high, n_bins) for cells, low, high in sides]
@@ -81,7 +81,7 @@ class BinEdges(LearnedStep):
 
     @cached_property
     def firsts(self) -> np.ndarray:
-        """(n_features + 1,): the column of the first bin of each feature, and the number of all."""
+        """The first column of each feature, and the total number of columns, (n_features + 1,)."""
         widths = [len(one) + 1 + int(gap) for one, gap in zip(self.edges, self.missing, strict=True)]
         return np.concatenate([[0], np.cumsum(widths)])
 
@@ -94,7 +94,7 @@ class BinEdges(LearnedStep):
         return int(self.firsts[-1])
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
-        """The bins of a block of rows, (n_rows, n_columns) with a 1 for each feature."""
+        """Indicators of the bins of a block of rows, (n_rows, n_columns), with a 1 for each feature."""
         X: Any = chunk.to_matrix()
         values = X.toarray() if sp.issparse(X) else X
         row_checks.check_n_features(values.shape[1], len(self.edges), "Bins")
@@ -113,24 +113,24 @@ class BinEdges(LearnedStep):
         return sp.csr_array((data, places.reshape(-1), indptr), shape=(len(values), int(self.firsts[-1])))
 
     def names(self, features: Sequence[str]) -> list[str]:
-        """Of columns: "x3 in (509, 733]"."""
+        """Names of the columns, such as "x3 in (509, 733]"."""
         found = []
         for name, one, gap in zip(features, self.edges, self.missing, strict=True):
-            ends = ["-inf", *_told_apart(one), "inf"]
+            ends = ["-inf", *_shortest_distinct(one), "inf"]
             ranges = [f"({low}, {high}]" for low, high in pairwise(ends)]
             ranges[-1] = ranges[-1][:-1] + ")"
             found += [f"{name} in {each}" for each in ranges] + ([f"{name} is missing"] if gap else [])
         return found
 
 
-def _told_apart(edges: np.ndarray) -> list[str]:
-    """Numbers in as few digits as tell them from each other."""
+def _shortest_distinct(edges: np.ndarray) -> list[str]:
+    """Numbers with as few digits as keep them distinct."""
     digits = next((d for d in range(4, 17) if len({f"{e:.{d}g}" for e in edges}) == len(edges)), 17)
     return [f"{e:.{digits}g}" for e in edges]
 
 
 def _quantiles(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:
-    if len(cells.keys) <= n_bins:  # a bin a value
+    if len(cells.keys) <= n_bins:  # one bin for each value
         return cells.between()
     up_to = np.cumsum(cells.counts)
     ranks = -(-up_to[-1] * np.arange(1, n_bins) // n_bins)  # rounded up
@@ -145,7 +145,7 @@ def _equal_widths(cells: ValueCells, low: float, high: float, n_bins: int) -> np
 
 
 def check_edges(edges: Any, n_features: int) -> BinEdges | None:
-    """Borders as they are given: of every feature the same numbers, or a list for each."""
+    """Check edges given by users: the same numbers for every feature, or a list for each."""
     if edges is None:
         return None
     if not isinstance(edges, Sequence | np.ndarray) or isinstance(edges, str):

@@ -1,4 +1,4 @@
-"""What a pass leaves of each fold, so that what is learned of rows may leave out those that are held back."""
+"""Learns an encoding by fold, so that each can leave out its held-out rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ from streamnb.rows.splits import Folding, check_n_folds, check_no_empty
 
 @dataclass(frozen=True, eq=False)
 class TotalsOfFolds:
-    """A total for each fold, repeat by repeat, and how many rows it is of; partial results while they grow."""
+    """A total, or partial result, for each fold of each repeat, and its number of rows."""
 
     folds: Sequence[Any]
     rows: np.ndarray
-    n_folds: int  # of each repeat
+    n_folds: int  # in each repeat
 
     @property
     def nbytes(self) -> int:
@@ -36,14 +36,14 @@ class TotalsOfFolds:
         return replace(self, folds=folds, rows=self.rows + other.rows)
 
     def finish(self) -> "TotalsOfFolds":
-        """The totals."""
+        """Turn the partial results into totals."""
         return replace(self, folds=[part.finish() for part in self.folds])
 
     def arrays(self) -> dict[str, Any]:
         return {"folds": [part.arrays() for part in self.folds], "rows": self.rows}
 
     def without(self, split: int | None) -> Any:
-        """The total of the rows outside the fold of a split, or of all."""
+        """The total of the rows outside the fold of a split, or of all rows if `split` is None."""
         first = 0 if split is None else split - split % self.n_folds
         of_repeat = enumerate(self.folds[first : first + self.n_folds], first)
         return reduce(add, [part for number, part in of_repeat if number != split])
@@ -51,7 +51,7 @@ class TotalsOfFolds:
 
 @dataclass(frozen=True, eq=False)
 class OfFolds(PassTask):
-    """A task done for each fold by itself."""
+    """Runs a task separately for each fold."""
 
     task: PassTask
     folding: Folding
@@ -62,15 +62,15 @@ class OfFolds(PassTask):
         return TotalsOfFolds([self.task.partial() for _ in range(n_splits)], np.zeros(n_splits, np.int64), n_folds)
 
     def add(self, partial: TotalsOfFolds, block: Block) -> None:
-        """Add the rows of each fold to its own."""
+        """Add the rows of each fold to its partial result."""
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
         partial.rows[:] += np.bincount(splits.reshape(-1), minlength=len(partial.rows))
         for split, part in enumerate(partial.folds):
             if len(rows := np.flatnonzero(splits[split // partial.n_folds] == split)):
                 try:
-                    self.task.add(part, _some(block, rows))
+                    self.task.add(part, _picked(block, rows))
                 except ValueError:
-                    self.task.add(self.task.partial(), block)  # which says the same with the row's number among all
+                    self.task.add(self.task.partial(), block)  # raises it with the row's number among all
                     raise
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
@@ -93,7 +93,7 @@ class OfFolds(PassTask):
 
 @dataclass(frozen=True)
 class StepsOfFolds:
-    """What was learned of all rows, and for each split of those outside its fold; None and empty where nothing was."""
+    """The step learned from all rows and, for each split, from the rows outside its fold; empty by default."""
 
     whole: LearnedStep | None = None
     outside: Sequence[LearnedStep] = ()
@@ -102,7 +102,7 @@ class StepsOfFolds:
 def totals_of(
     task: PassTask, rows: Source, options: RunOptions, folding: Folding | None
 ) -> tuple[Any, Sequence[Any], Report]:
-    """What a task leaves of all rows, and for each split of those outside its fold, from one pass."""
+    """Run a task in one pass: its total over all rows and, for each split, over the rows outside its fold."""
     options = replace(options, checkpoint=None)
     if folding is None:
         total, report = run(task, rows, options)
@@ -111,8 +111,8 @@ def totals_of(
     return totals.without(None), [totals.without(split) for split in range(folding.n_splits)], report
 
 
-def _some(block: Block, rows: np.ndarray) -> Block:
-    """Some rows of a block, whose values may be missing."""
+def _picked(block: Block, rows: np.ndarray) -> Block:
+    """The given rows of a block, whose values may be missing."""
     own = hasattr(block.X, "picked")
     X = block.X.picked(rows) if own else checked(block, missing=True)[0].picked(rows).to_matrix()
     y, weight, split = (None if part is None else part[rows] for part in (block.y, block.weight, block.split))

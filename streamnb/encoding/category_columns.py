@@ -1,4 +1,4 @@
-"""Columns of numbers of categories: the values of each, learned in one pass, and then a column for each value."""
+"""Learns the values of categorical columns in one pass; each value becomes a column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.matrices import DATES
 from streamnb.rows.preparing import LearnedStep
 
-_WHOLE = 2.0**53  # whole numbers up to here have a float64 each
+_WHOLE = 2.0**53  # whole numbers up to this are exact in float64
 
 
 @dataclass(frozen=True, eq=False)
 class LevelsSeen:
-    """The values that occur in some columns of X, each sorted; `n_features` is the width of X, 0 of no rows."""
+    """The sorted distinct values of some columns of X; `n_features` is the width of X, 0 if there were no rows."""
 
     n_features: int
     columns: np.ndarray
@@ -46,8 +46,8 @@ class LevelsSeen:
         return {"n_features": self.n_features, "columns": self.columns, "values": list(self.values)}
 
 
-class SeeingLevels:
-    """Values seen while blocks of rows come; of two lists about as large one is made: each is moved few times."""
+class LevelCollector:
+    """Collects distinct values block by block; runs of similar size are merged, so that each value moves few times."""
 
     def __init__(self, memory_limit: int | None):
         self._limit = memory.allowed(memory_limit)
@@ -73,16 +73,16 @@ class SeeingLevels:
 
 @dataclass(frozen=True)
 class LevelScan(PassTask):
-    """The values of columns of categories; `columns` says which they are of X with so many columns."""
+    """Finds the values of categorical columns; `columns` maps the width of X to their numbers."""
 
     columns: Callable[[int], np.ndarray]
     memory_limit: int | None = None
     title = "categories"
 
-    def partial(self) -> SeeingLevels:
-        return SeeingLevels(self.memory_limit)
+    def partial(self) -> LevelCollector:
+        return LevelCollector(self.memory_limit)
 
-    def add(self, partial: SeeingLevels, block: Block) -> None:
+    def add(self, partial: LevelCollector, block: Block) -> None:
         chunk = checked(block, missing=True)[0]
         columns = self.columns(chunk.shape[1])
         partial.add(codes_of(chunk, columns), columns, chunk.shape[1])
@@ -101,14 +101,14 @@ class LevelScan(PassTask):
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class CategoryColumns(LearnedStep):
-    """A column for each value of the columns of categories, in their place; other columns stay as they are.
+    """A column for each value of the categorical columns, in their place; other columns stay unchanged.
 
     Attributes
     ----------
     taken : int
-        Columns that it takes.
-    columns : (n,) numbers of those of categories, sorted
-    values : list of (n_values,) float64, the values of each, sorted
+        Number of input columns.
+    columns : (n,) numbers of the categorical columns, sorted
+    values : list of (n_values,) float64, the sorted values of each
     """
 
     taken: int
@@ -117,7 +117,7 @@ class CategoryColumns(LearnedStep):
 
     @classmethod
     def of(cls, seen: LevelsSeen) -> "CategoryColumns":
-        """Those of the values that were seen."""
+        """Columns for the values that occurred."""
         return cls(seen.n_features, seen.columns, list(seen.values))
 
     @property
@@ -144,18 +144,18 @@ class CategoryColumns(LearnedStep):
 
     @cached_property
     def firsts(self) -> np.ndarray:
-        """(n_features + 1,): the first column that is made of each, and the number of all."""
+        """The first output column of each input column, and the total number, (n_features + 1,)."""
         widths = np.ones(self.n_features, np.int64)
         widths[self.columns] = list(map(len, self.values))
         return np.concatenate([[0], np.cumsum(widths)])
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes."""
+        """Number of output columns."""
         return int(self.firsts[-1])
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
-        """A block of rows with 1 in the column of each value; one that was never seen has none."""
+        """Indicators of the values of a block of rows; a value that was never seen has none."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, "Categorical")
         codes = codes_of(chunk, self.columns)
         places = np.empty(codes.shape, np.int32 if self.n_columns < 2**31 else np.int64)
@@ -169,14 +169,14 @@ class CategoryColumns(LearnedStep):
         if len(self.columns) == self.n_features:
             return indicators
         X = sp.csr_array(chunk.to_matrix())
-        mine = np.isin(np.arange(self.n_features), self.columns)
-        kept = ~mine[X.indices]
+        categorical = np.isin(np.arange(self.n_features), self.columns)
+        kept = ~categorical[X.indices]
         ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
         others = X.data[kept], self.firsts[X.indices[kept]].astype(places.dtype), ends.astype(places.dtype)
         return indicators + sp.csr_array(others, shape=shape)
 
     def names(self, features: Sequence[str]) -> list[str]:
-        """Of columns: "x3=5", and of those that are no categories their own."""
+        """Names of the columns, such as "x3=5"; columns that are not categorical keep theirs."""
         levels = dict(zip(self.columns.tolist(), self.values, strict=True))
         found = []
         for j, name in enumerate(features):
@@ -185,14 +185,14 @@ class CategoryColumns(LearnedStep):
 
 
 def _ranks(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """How many of sorted values are below each code; of 0, 1, 2, .. that is the code itself."""
+    """The number of sorted values below each code; for the values 0, 1, 2, .. it is the code itself."""
     if values[-1] == len(values) - 1:
         return np.minimum(codes, len(values)).astype(np.int64)
     return np.searchsorted(values, codes)
 
 
 def codes_of(chunk: Chunk, columns: np.ndarray) -> np.ndarray:
-    """The numbers of categories in some columns of a block, (n_rows, n_columns) float64."""
+    """The category codes in some columns of a block, (n_rows, n_columns) float64."""
     X: Any = chunk.to_matrix()
     some = X[:, columns] if len(columns) < chunk.shape[1] else X
     codes = np.asarray(some.toarray() if sp.issparse(some) else some, np.float64)
@@ -211,35 +211,35 @@ def _refuse(value: float, row: int, column: int) -> NoReturn:
             "missing a number of its own (Input X contains NaN.)"
         )
     raise ValueError(
-        f"{where} {value:g}, which is no number of a category; family='categorical' takes 0, 1, 2, .. "
+        f"{where} {value:g}, which is not a category number; family='categorical' takes 0, 1, 2, .. "
         "(sklearn.preprocessing.OrdinalEncoder makes them; Negative values in data are none)"
     )
 
 
-MANY = 100  # rows, of which no two should agree by chance
+MANY = 100  # with this many rows, all distinct values are no coincidence
 
 
 def as_numbers(X: Any) -> Any:
-    """Rows in memory, some of whose columns hold no numbers, as float64 (n_rows, n_columns); others as they are.
+    """Convert rows in memory with non-numeric columns to float64 (n_rows, n_columns); other X stays unchanged.
 
-    Numbers and dates stay, strings become whole numbers below 0 made of 53 bits of a hash, and None, NaN and NaT are
-    NaN. Of n values two share a number with a probability of about n^2 / 2^54.
+    Numbers and dates keep their values, strings become negative whole numbers from 53 bits of a hash, and None, NaN and
+    NaT become NaN. Of n values two share a number with a probability of about n^2 / 2^54.
     """
     frame = hasattr(X, "iloc") and hasattr(X, "columns") and not hasattr(X, "dask")
     if frame:
         columns = [_column(X.iloc[:, j], f"column {name!r}") for j, name in enumerate(X.columns)]
         return np.stack(columns, axis=1) if columns else np.zeros((len(X), 0))
     if isinstance(X, list | tuple):
-        X = np.array(X, object)  # NumPy would make strings of numbers beside strings
+        X = np.array(X, object)  # NumPy would convert numbers to strings if there are any
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUSTMm" and X.ndim == 2:
         return np.stack([_column(X[:, j], f"column {j}") for j in range(X.shape[1])], axis=1)
     return X
 
 
 def _column(column: Any, where: str) -> np.ndarray:
-    """One column as float64."""
+    """Convert one column to float64."""
     categories = getattr(getattr(column, "cat", None), "categories", None)
-    if categories is not None:  # of pandas: each is looked at once
+    if categories is not None:  # a pandas categorical: each category is converted once
         numbers = np.append(_column(np.asarray(categories), where), np.nan)
         return numbers[np.asarray(column.cat.codes)]
     values = np.asarray(column)
@@ -280,10 +280,10 @@ def _number(value: Any, where: str, row: int) -> float:
 
 
 def scattered(*columns: np.ndarray, n_bits: int = 53) -> np.ndarray:
-    """A number from 0 to 2^n_bits - 1 for each row of some columns of numbers, which looks random."""
+    """A pseudo-random number in [0, 2^n_bits) for each row, a hash of its values in these columns."""
     mixed = np.zeros(len(columns[0]), np.uint64)
     for values in columns:
-        bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)  # of two zeros one, of all NaN
+        bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)  # one form of zero, and of NaN
         state, out = mixed * GOLDEN + bits, np.empty_like(mixed)
         scatter_bits(state, out)
         mixed = out
@@ -291,7 +291,7 @@ def scattered(*columns: np.ndarray, n_bits: int = 53) -> np.ndarray:
 
 
 def warn_of_distinct(n_values: Sequence[int], columns: Sequence[int], n_rows: int) -> None:
-    """Say so where each of many rows has a value of its own: such a column tells nothing of new rows."""
+    """Warn of columns with a distinct value in each of many rows, which say nothing about new rows."""
     alone = [str(column) for column, n in zip(columns, n_values, strict=True) if n == n_rows >= MANY]
     if alone:
         messages.warn(

@@ -1,4 +1,4 @@
-"""Codegrams: heartbeats as letters, and how often each word of letters occurs in a record or in windows of it."""
+"""Codegrams: heartbeats coded as letters, and counts of each word of letters in records or windows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streamnb.core import arguments, label_checks
 from streamnb.kernels.codegrams import count_words
 
 LETTERS = "ABCDEF"
-HIGHEST_ORDER = 8  # whose 6^8 counts are 7 MB
-BLOCK = 1 << 16  # beats at a time
-LARGEST = 3_037_000_499  # the square root of 2^63: the largest whole number whose products have 64 bits
-RANGE = 1e-150, 1e150  # of other numbers, whose products neither overflow nor vanish
-MOST = 2**31 - 1  # letters of a row, whose counts are int32
+HIGHEST_ORDER = 8  # 6^8 counts take 7 MB
+BLOCK = 1 << 16  # beats processed at a time
+LARGEST = 3_037_000_499  # the square root of 2^63: products of whole numbers up to this fit 64 bits
+RANGE = 1e-150, 1e150  # of floats, so that products neither overflow nor underflow
+MOST = 2**31 - 1  # letters in a row; counts are int32
 
 
 def codegram(
@@ -25,49 +25,50 @@ def codegram(
 ) -> sp.csr_array:
     """Count the words of an electrocardiogram: how amplitudes and intervals rise and fall from beat to beat.
 
-    From each beat to the next goes a letter, which says whether the amplitude R, the interval T and their ratio R / T
-    rise, or stay (+), or fall (-): A + + +, B - - +, C + - +, D - + -, E + + -, F - - -. There are no others, for the
-    ratio rises where R does and T falls. `order` letters one after another are a word. Counts of words are features
+    Each step from one beat to the next is a letter. It says whether the amplitude R, the interval T and their ratio
+    R / T do not fall (+) or fall (-): A + + +, B - - +, C + - +, D - + -, E + + -, F - - -. There are no others,
+    because the ratio rises if R rises and T falls. A word is `order` consecutive letters. Counts of words are features
     of a record, or of a part of it.
 
     Parameters
     ----------
     R : (n_beats,)
         Amplitudes of the R-peaks, above 0, in any unit. Or, without T, an iterable of pieces (R, T) or (R, T, groups):
-        they are one stream, wherever it is cut.
+        the pieces are one stream, however it is cut.
     T : (n_beats,)
-        RR intervals, above 0, in any unit: the time from the beat before, for each beat.
+        RR intervals, above 0, in any unit: the time from the previous beat, for each beat.
     order : int
         Letters of a word, from 1 to 8.
     stride : int
-        Letters from the beginning of a word to that of the next. 1: words overlap, and each is counted.
+        Letters from the beginning of one word to that of the next. With 1, words overlap and each is counted.
     length : int, optional
-        Letters of a window, which is a row. Windows of a record follow each other; a word lies within one of them, and
-        letters that do not fill the last one are left out. None: a row is a record.
+        Letters of a window, which is a row. Windows of a record follow each other; a word lies within one window, and
+        letters that do not fill the last window are left out. None makes each record a row.
     groups : (n_beats,), optional
-        The record of each beat; those of a record stand together, in order of time. None: all beats are one record.
+        The record of each beat; beats of a record must be contiguous and in order of time. None means one record.
 
     Returns
     -------
     csr_array, int32, of shape (n_windows, 6**order) or (n_records, 6**order)
-        How often each word occurs; rows in the order of the beats, columns in that of the alphabet, `codegram_names`
-        has their names. A record of m beats has m - 1 letters, (m - 1) // length windows, and in a window
-        (length - order) // stride + 1 words. Where `length` is None a record too short for a word is a row of zeros.
+        The count of each word; rows in the order of the beats, columns in alphabetical order, with the names of
+        `codegram_names`. A record of m beats has m - 1 letters and (m - 1) // length windows, and a window has
+        (length - order) // stride + 1 words. If `length` is None, a record too short for a word is a row of zeros.
 
     Raises
     ------
     ValueError
         A value of R or T is not finite, not above 0, or too large to be multiplied; R, T and groups differ in length;
-        beats of a record do not stand together; a record is shorter than `length`; `order`, `stride` or `length` is out
+        beats of a record are not contiguous; a record is shorter than `length`; `order`, `stride` or `length` is out
         of range.
     TypeError
-        R or T holds no numbers, or R no pieces where T is missing; `order`, `stride` or `length` is no whole number.
+        R or T does not hold numbers, or R does not hold pieces if T is missing; `order`, `stride` or `length` is not
+        a whole number.
 
     Notes
     -----
     The letter from beat n to n + 1 says whether R[n+1] >= R[n], T[n+1] >= T[n] and R[n+1] T[n] >= R[n] T[n+1]. That is
-    exact for whole numbers, and the same in any unit but for the rounding of products. A stream is read once, and no
-    more of it is kept than the piece at hand and the counts.
+    exact for whole numbers, and the same in any unit except for the rounding of products. A stream is read once, and
+    only the current piece and the counts are kept.
 
     Codegrams are part of V. Uspensky's information analysis of electrocardiosignals; trigrams of them are the features
     of section 7 of S. Shishkova, *Additive regularisation of the naive linear Bayes classifier* (bachelor's thesis,
@@ -101,7 +102,7 @@ def codegram_names(order: int = 3) -> np.ndarray:
     Returns
     -------
     (6**order,) of str
-        For the columns of a data frame, or as `feature_names` of pictures.
+        For the columns of a data frame, or as `feature_names` of plots.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def _order(order: Any) -> int:
 
 
 def _at_least(name: str, value: Any, least: int, why: str = "") -> int:
-    """Return `value` as an int of at least `least`, which is what `why` says."""
+    """Return `value` as an int of at least `least`; `why` replaces the number in the message."""
     number = arguments.whole_number(name, value)
     if number < least:
         raise ValueError(f"{name}={value} should be at least {why or least}")
@@ -133,7 +134,7 @@ Beats = tuple[Any, Any, Any]  # amplitudes, intervals, and the record of each be
 
 
 def _pieces(R: Any, T: Any, groups: Any) -> Iterator[Beats]:
-    """The pieces of a stream, or all beats as one."""
+    """Yield the pieces of a stream, or all beats as one piece."""
     if T is not None:
         yield R, T, groups
         return
@@ -153,15 +154,15 @@ def _pieces(R: Any, T: Any, groups: Any) -> Iterator[Beats]:
             )
         if labels is not None and len(piece) == 3:
             raise ValueError(f"groups is given, and piece {k} of R brings groups of its own; leave one of them out")
-        beside = None if labels is None else labels[first : first + np.size(piece[0])]
+        own = None if labels is None else labels[first : first + np.size(piece[0])]
         first += np.size(piece[0])
-        yield (*piece, beside)[:3]
+        yield (*piece, own)[:3]
     if labels is not None:
         _check_lengths({"R": first, "groups": len(labels)}, 0)
 
 
 def _blocks(pieces: Iterable[Beats]) -> Iterator[Beats]:
-    """The same beats, checked, a few at a time."""
+    """Yield the beats in checked blocks."""
     first, grouped = 0, None
     for k, (R, T, groups) in enumerate(pieces):
         R, T = _numbers("R", R), _numbers("T", T)
@@ -206,24 +207,24 @@ def _check_lengths(lengths: dict[str, int], first: int) -> None:
 
 
 def _checked(name: str, what: str, values: np.ndarray, first: int) -> np.ndarray:
-    """Return values, whole or as float64, that are above 0 and can be multiplied."""
+    """Check that values are above 0 and can be multiplied; return them as integers or float64."""
     whole = values.dtype.kind in "iu"
     lowest, highest = (1, LARGEST) if whole else RANGE
     values = values if whole else values.astype(np.float64, copy=False)
-    if values.min() >= lowest and values.max() <= highest:  # a NaN comes out of both
+    if values.min() >= lowest and values.max() <= highest:  # false if there is a NaN
         return values
     at = int(np.argmin((values >= lowest) & (values <= highest)))
-    wanted = "finite and above 0; leave such beats out of R and T, and of groups"
+    expected = "finite and above 0; leave such beats out of R and T, and of groups"
     if 0 < values[at] < np.inf:
-        wanted = f"from {lowest:g} to {highest:g}, for they are multiplied; choose another unit"
-    raise ValueError(f"{name} has {values[at]} at beat {first + at}; {what} should be {wanted}")
+        expected = f"from {lowest:g} to {highest:g}, for they are multiplied; choose another unit"
+    raise ValueError(f"{name} has {values[at]} at beat {first + at}; {what} should be {expected}")
 
 
 # ---- records ---------------------------------------------------------------------------------------------------------
 
 
 class _Records:
-    """Where records begin. Each of them stands together, and holds a window."""
+    """Finds where records begin; checks that each is contiguous and at least as long as a window."""
 
     def __init__(self, length: int):
         self._length = length
@@ -232,7 +233,7 @@ class _Records:
         self._first = self._n_beats = 0
 
     def begins(self, labels: np.ndarray | None, n_beats: int) -> np.ndarray:
-        """Which of the next beats are the first of a record, (n_beats,)."""
+        """A mask of the next beats that begin a record, (n_beats,)."""
         begins = np.zeros(n_beats, bool)
         begins[0] = self._n_beats == 0 or (labels is not None and labels[0] != self._label)
         if labels is not None:
@@ -245,7 +246,7 @@ class _Records:
         return begins
 
     def end(self) -> None:
-        """All beats have come."""
+        """Check the last record after all beats."""
         self._check_length(self._n_beats)
 
     def _begin(self, beat: int, label: Any) -> None:
@@ -273,7 +274,7 @@ class _Records:
 
 
 class _Words:
-    """Counts of words, row by row."""
+    """Counts words, row by row."""
 
     def __init__(self, order: int, stride: int, length: int):
         self._options = order, stride, length
@@ -285,7 +286,7 @@ class _Words:
         self._sizes: list[np.ndarray] = []
 
     def add(self, R: np.ndarray, T: np.ndarray, begins: np.ndarray) -> None:
-        """Take further beats in."""
+        """Add further beats."""
         whole = all(values.dtype.kind in "iu" for values in (R, T, *self._last))
         dtype = np.int64 if whole else np.float64
         R, T = (np.concatenate(both, dtype=dtype, casting="unsafe") for both in zip(self._last, (R, T), strict=True))
@@ -305,7 +306,7 @@ class _Words:
         self._sizes.append(sizes)
 
     def matrix(self) -> sp.csr_array:
-        """The rows; the last record ends here."""
+        """Close the last record and return the counts."""
         if not self._options[2]:
             words = self._open[: self._state[3]]
             self._keep(words, self._counts[words], np.array([len(words)]))

@@ -1,4 +1,4 @@
-"""Rows of any kind, with all that is beside them, written into a store that is read as fast as any."""
+"""Converts rows of any kind, with labels, weights and groups, to a Zarr store that is fast to read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def convert(
     groups: PerRow = None,
     layer: str | None = None,
 ) -> Any:
-    """Read rows once, block by block, and write them with names, labels, weights and groups into a new Zarr store.
+    """Read rows once, block by block, and write them with names, labels, weights and groups to a new Zarr store.
 
     Parameters
     ----------
@@ -36,24 +36,24 @@ def convert(
         As in `scan`, but not in Dask: a path to an .h5ad or svmlight file, AnnData, what `svmlight` or `text` opened,
         texts, a stream.
     store : path, URL or zarr store
-        Where the group is made; it must not hold anything yet.
+        Where the group is created; it must be empty.
     y : (n_rows,) or (n_rows, n_labels), optional
-        As in `scan`; files with labels of their own, and streams, need none.
+        As in `scan`; not needed for files that hold labels and for streams.
     sample_weight, groups : (n_rows,), optional
         Arrays, or names of columns beside X.
     layer : str, optional
-        The layer of AnnData that is read in place of its X.
+        The layer of AnnData to read instead of its X.
 
     Returns
     -------
     zarr.Group
         As `write_csr` makes it: ``fit(store, "y")``, with ``sample_weight="sample_weight"`` and ``groups="groups"``
-        where these were given. Names of features are remembered by `fit` as of a data frame.
+        if these were given. `fit` uses the feature names like the column names of a data frame.
 
     Raises
     ------
     TypeError
-        X is in Dask. (With an active Dask client its workers read and encode what they can open; it is written here.)
+        X is in Dask. (With an active Dask client, workers read and encode what they can open; it is written here.)
     ValueError, DataError
         As in `scan` and `write_csr`.
 
@@ -82,7 +82,7 @@ def convert(
 
 
 def _chunks(rows: Source) -> Iterator[tuple[Any, ...]]:
-    """Rows with what is beside them, read and encoded here or on workers, in their order."""
+    """Yield rows with labels, weights and groups, read and encoded here or on workers, in order."""
     client = client_for(None)
     if client is None or not reachable(rows):
         made: Iterator[Any] = map(_chunk, rows.blocks())

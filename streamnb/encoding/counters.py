@@ -1,4 +1,4 @@
-"""Counters of categories: what is known of the classes of a value, from rows of other folds, in place of the value."""
+"""Target encoding of categories: the class shares of each value, computed from the rows of other folds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,45 +22,45 @@ from streamnb.stats.category_counts import CategoryCounts, CountingCategories
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import Table
 
-BLOCK_BYTES = 1 << 23  # of rows at once: each block is sorted, and merged with those before
+BLOCK_BYTES = 1 << 23  # of a block of rows, which is sorted and merged with those before
 
 
 @persistence.register
 @dataclass(frozen=True)
 class CountedColumns(persistence.Parameters):
-    """Which columns are counted: those of X, in buckets or as they are, and pairs of them behind these."""
+    """The columns that are counted: those of X, hashed to buckets or not, followed by pairs of them."""
 
     pairs: list[list[int]]
-    n_bits: int = 0  # 2^n_bits buckets; 0 for values as they are
+    n_bits: int = 0  # 2^n_bits buckets; 0 for the values themselves
 
     def of(self, chunk: Chunk) -> np.ndarray:
-        """The values of a block of rows, (n_rows, n_columns) float64."""
+        """The counted values of a block of rows, (n_rows, n_columns) float64."""
         matrix: Any = chunk.to_matrix()
         X = np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, np.float64)
         width = X.shape[1]
         if any(j >= width for pair in self.pairs for j in pair):
             raise ValueError(f"pairs={self.pairs} names a column that X, of {width} columns, has not")
-        columns = list(X.T) + [scattered(_of(i, X), X[:, i], _of(j, X), X[:, j]) for i, j in self.pairs]
+        columns = list(X.T) + [scattered(_constant(i, X), X[:, i], _constant(j, X), X[:, j]) for i, j in self.pairs]
         if self.n_bits:
-            columns = [scattered(_of(j, X), column, n_bits=self.n_bits) for j, column in enumerate(columns)]
+            columns = [scattered(_constant(j, X), column, n_bits=self.n_bits) for j, column in enumerate(columns)]
         return np.stack(columns, axis=1)
 
 
-def _of(number: int, X: np.ndarray) -> np.ndarray:
-    """The number of a column, once for each row."""
+def _constant(number: int, X: np.ndarray) -> np.ndarray:
+    """The number of a column, repeated for each row."""
     return np.full(len(X), float(number))
 
 
 @dataclass(frozen=True)
 class CountTask(PassTask):
-    """How often each value of each column occurs, by class and fold."""
+    """Counts each value of each column by class and fold."""
 
     columns: CountedColumns
     classes: np.ndarray | None
     folding: Folding
     memory_limit: int | None = None
     title = "counters"
-    most_bytes = 1 << 30  # tables of values do not stay in the cache, however few threads there are
+    most_bytes = 1 << 30  # tables of values do not fit the CPU cache in any case
 
     def partial(self) -> CountingCategories:
         return CountingCategories(self.classes, self.folding, self.memory_limit)
@@ -94,24 +94,24 @@ class CountTask(PassTask):
 
 @dataclass(frozen=True)
 class Codes:
-    """What is made of counts: shares with pseudo-counts, and maybe log-odds and the counts themselves.
+    """The codes computed from counts: shares with pseudo-counts, optionally log-odds and the counts themselves.
 
-    `priors` has for each c pseudo-counts (K,), or a number s for s times the shares of the classes in the rows that
+    `priors` has for each c the pseudo-counts, (K,), or a number s for s times the class shares of the rows that
     are counted.
     """
 
     priors: Sequence[np.ndarray | float]
     raw: bool = False
     log_odds: bool = False
-    above: bool = False  # classes are ranges of a number, and shares those of all ranges above
+    above: bool = False  # classes are ranges of a number; shares are those of all ranges above
 
     def n_columns(self, n_classes: int) -> int:
-        """Columns that become of one column of categories."""
+        """Number of columns for one categorical column."""
         width = n_classes - self.above
         return width * (len(self.priors) * (1 + self.log_odds) + self.raw)
 
     def of(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Codes (n_values, n_columns) of counts (K, n_values) in rows whose classes weigh (K,); NaN where none is."""
+        """Codes (n_values, n_columns) from counts (K, n_values) and class weights (K,); NaN where undefined."""
         parts = []
         with np.errstate(divide="ignore", invalid="ignore"):
             for prior in self.priors:
@@ -124,16 +124,16 @@ class Codes:
         return np.cumsum(by_class[::-1], axis=0)[::-1][1:] if self.above else by_class
 
     def names(self, column: str, of_class: Sequence[str], of_prior: Sequence[str]) -> list[str]:
-        """Of the columns of one column of categories."""
+        """Names of the columns for one categorical column."""
         kinds = [(kind, c) for c in of_prior for kind in ("P", "log odds")[: 1 + self.log_odds]]
         return [f"{column}: {kind}({k}){c}" for kind, c in kinds + [("N", "")] * self.raw for k in of_class]
 
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """Counts, and codes read off them.
+    """Counts, and the codes computed from them.
 
-    Values of a weight below `min_count` in all rows share a slot with those that were never seen, the last one of
+    Values with a total weight below `min_count` share a slot with values that were never seen, the last slot of
     their column.
     """
 
@@ -144,7 +144,7 @@ class Counters:
 
     @cached_property
     def _known(self) -> list[np.ndarray]:
-        """Of each column which of its values have a slot of their own, (n_values,) bool."""
+        """For each column a mask of the values with their own slot, (n_values,) bool."""
         often = self.counts.sums.sum.sum(axis=0) >= self.min_count
         return np.split(often, self.counts.starts[1:-1])
 
@@ -154,16 +154,16 @@ class Counters:
 
     @cached_property
     def _firsts(self) -> np.ndarray:
-        """(n_columns + 1,): the first slot of each column, and the number of all."""
+        """The first slot of each column, and the total number of slots, (n_columns + 1,)."""
         return np.concatenate([[0], np.cumsum([len(values) + 1 for values in self._values])])
 
     @property
     def n_outputs(self) -> int:
-        """Columns that come out."""
+        """Number of output columns."""
         return len(self.counts.values) * self.codes.n_columns(len(self.counts.sums.classes))
 
     def without(self, *folds: int) -> ClassStats:
-        """The sums of all rows but those of some folds."""
+        """The sums of all rows except those of these folds."""
         sums = self.counts.sums
         for fold in folds:
             sums = replace(sums, folds=self.counts.sums.folds, folding=self.counts.sums.folding).without_fold(fold)
@@ -177,19 +177,19 @@ class Counters:
         return np.concatenate(parts, axis=1)
 
     def table(self, *folds: int) -> np.ndarray:
-        """Codes of all slots by the rows outside some folds, (n_slots, n_columns)."""
+        """Codes of all slots from the rows outside these folds, (n_slots, n_columns)."""
         sums = self.without(*folds)
         return self.codes.of(self.in_slots(sums), sums.weight)
 
     def table_without_row(self, k: int) -> np.ndarray:
-        """Codes of all slots by all rows but one of class k that has the value."""
+        """Codes of all slots from all rows except one of class k that has the value."""
         counts, weight = self.in_slots(self.counts.sums), self.counts.sums.weight.copy()
         counts[k] -= 1.0
         weight[k] -= 1.0
         return self.codes.of(counts, weight)
 
     def applied(self, chunk: Chunk, survey: Any, tables: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
-        """The codes of a block of rows, (n_rows, n_outputs): of row i by tables[which[i]]."""
+        """The codes of a block of rows, (n_rows, n_outputs); row i uses tables[which[i]]."""
         X = self.columns.of(chunk)
         row_checks.check_n_features(X.shape[1], len(self.counts.values), "CategoryCounters")
         slots = np.empty(X.shape, np.int64)
@@ -210,9 +210,9 @@ class Counters:
         return codes.reshape(len(X), -1)
 
     def class_stats(self, moments: Sequence[str], without_fold: int | None = None) -> ClassStats:
-        """The class sums of the codes of training rows, each by the rows of other folds; no row is read.
+        """The class sums of the codes of training rows, coded by the rows of other folds; no row is read.
 
-        Rows of one fold with one value have one code: S_y[h(g)] = sum_{m,u} T[m, u, y] h(g(u; total - m)).
+        Rows of a fold with the same value share a code: S_y[h(g)] = sum_{m,u} T[m, u, y] h(g(u; total - m)).
         """
         left = [] if without_fold is None else [without_fold]
         training = self.without(*left)
@@ -228,7 +228,7 @@ class Counters:
                     rows = as_chunk(table[first + slot])
                     sums.add(*rows, training.classes[k], weight[k, first + slot])
             parts.append(sums.finish())
-        joined = {name: _beside([part.table(name) for part in parts]) for name in moments}
+        joined = {name: _joined_tables([part.table(name) for part in parts]) for name in moments}
         return replace(
             parts[0],
             rows=training.rows,
@@ -239,8 +239,8 @@ class Counters:
         )
 
 
-def _beside(tables: Sequence[Any]) -> Table:
-    """Tables of the same classes, column after column."""
+def _joined_tables(tables: Sequence[Any]) -> Table:
+    """Concatenate the columns of tables with the same classes."""
     dense: list[Table] = [table.dense() for table in tables]
     n_parts = max(0 if table.lo is None else len(table.lo) for table in dense)
 

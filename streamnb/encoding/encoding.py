@@ -1,4 +1,4 @@
-"""What makes columns of raw rows, texts for instance; a model keeps it, and its file."""
+"""The base class of encodings, which turn raw rows, such as texts, into columns and are saved with a model."""
 
 from typing import Any
 
@@ -6,46 +6,46 @@ from streamnb.rows.source import Source
 
 
 class Encoding:
-    """How raw rows become columns of numbers: what a model has to know of it, so that it takes raw rows itself.
+    """Turns raw rows into numeric columns; a fitted model keeps it, so that it accepts raw rows itself.
 
-    The `encoding` of a source is kept by whatever is fitted on it, and saved with it: so a subclass is a value,
-    picklable and registered in `core.persistence`. Sources that it makes have it as their `encoding`.
+    The `encoding` of a source is kept by the models fitted on it and saved with them, so a subclass is a value type,
+    picklable and registered in `core.persistence`. The sources that it returns have it as their `encoding`.
     """
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes."""
+        """Number of output columns."""
         raise NotImplementedError
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """The family, by name, that fits each group of neighbouring columns, and how many these are."""
+        """The name of the suitable family and the number of columns for each group of adjacent columns."""
         return [("multinomial", self.n_columns)]
 
     def takes(self, X: Any) -> bool:
-        """Whether X, opened by nobody, are raw rows; False for a matrix, and what holds one."""
+        """Whether X, not opened yet, holds raw rows; False for a matrix and its containers."""
         raise NotImplementedError
 
     def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> Source:
-        """Raw rows as columns.
+        """Open raw rows as encoded columns.
 
         Parameters
         ----------
-        X : what `takes`
+        X : anything that `takes` accepts
         y, weight : str or (n_rows,), optional
-            Labels and weights: names of columns beside the raw ones, or arrays.
+            Labels and weights: names of columns next to the raw ones, or arrays.
         labelled : bool
-            Whether labels are wanted; those that were named when the model was fitted, where y is None.
+            Whether labels are required; if y is None, the column named at fit is used.
         """
         raise NotImplementedError
 
     def differs(self, other: "Encoding") -> str:
-        """In words, where the columns of another one are not those that this one makes; empty if they are the same."""
+        """Describe how the columns of another encoding differ from those of this one; empty if they are the same."""
         raise NotImplementedError
 
 
 def check_alike(fitted: Encoding | None, given: Encoding | None) -> None:
-    """Refuse rows whose columns were not made as those of the fit; what came as a matrix cannot be told."""
+    """Refuse rows encoded differently from those of the fit; rows given as a matrix cannot be checked."""
     what = "" if fitted is None or given is None else fitted.differs(given)
     if what:
         raise ValueError(

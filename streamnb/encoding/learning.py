@@ -1,4 +1,4 @@
-"""Learns what rows go through in a pass before the scan: bins, maps of columns, values of categories."""
+"""Learns transforms of rows in a pass before the scan: bins, column maps, values of categories."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -36,13 +36,13 @@ from streamnb.stats.value_counts import ValueCounts
 def learned_maps(
     names: Iterable[str], rows: Source, options: RunOptions, who: str, folding: Folding | None
 ) -> dict[str, StepsOfFolds]:
-    """Maps of these names, of all rows and of those outside each fold, from one pass; none of "none"."""
+    """Learn the named column maps in one pass, from all rows and from those outside each fold; "none" is empty."""
     found = dict.fromkeys(names, StepsOfFolds())
     if set(found) <= {NONE}:
         return found
     rows.check_read_again(f"{who} with maps=")
     whole, outside, _ = totals_of(ValueScan(options.memory_limit), rows, options, folding)
-    if LOG1P in found:  # which columns have logarithms is told by all rows: those of a fold have to be mapped, too
+    if LOG1P in found:  # decided by all rows, because those of each held-out fold must have logarithms, too
         found[LOG1P] = StepsOfFolds(LogColumns(whole.low > -1.0))
     if QUANTILE_NORMAL in found:
         found[QUANTILE_NORMAL] = StepsOfFolds(quantile_normal(whole), list(map(quantile_normal, outside)))
@@ -50,7 +50,7 @@ def learned_maps(
 
 
 def check_maps(names: Iterable[str], transform: Any, normalize: Any) -> None:
-    """Refuse what would be done to values beside maps of columns."""
+    """Refuse `transform` and `normalize` together with column maps."""
     for name, value in (("transform", transform), ("normalize", normalize)):
         if value is not None and list(names):
             raise ValueError(
@@ -60,10 +60,10 @@ def check_maps(names: Iterable[str], transform: Any, normalize: Any) -> None:
 
 
 def check_applied(names: Iterable[str], applied: ColumnMap | None) -> None:
-    """Refuse statistics of other columns than those of one of the maps."""
-    done, asked = map_name(applied), list(names) or [NONE]
-    if done not in asked:
-        listed = " or ".join(map(repr, asked))
+    """Refuse statistics whose columns were not mapped by one of the requested maps."""
+    done, requested = map_name(applied), list(names) or [NONE]
+    if done not in requested:
+        listed = " or ".join(map(repr, requested))
         raise ValueError(
             f"maps={listed} is applied in the scan, which had {done!r}; use fit of LinearNB or LinearNBCV, which learn "
             "what it does to each column"
@@ -71,7 +71,7 @@ def check_applied(names: Iterable[str], applied: ColumnMap | None) -> None:
 
 
 def loaded_maps(others: Any, stats: ClassStats) -> dict[str, ClassStats]:
-    """Statistics of the same rows with other maps, out of a file, by the names of these."""
+    """Check statistics of the same rows with other maps, loaded from a file, by the names of the maps."""
     for name, other in others.items():
         alike = isinstance(other, ClassStats) and map_name(other.options.columns) == name
         if not alike or np.any(other.rows != stats.rows) or other.n_features != stats.n_features:
@@ -83,7 +83,7 @@ N_QUANTILES = 1000
 
 
 def quantile_normal(counts: ValueCounts) -> QuantileNormal:
-    """From how often values occur; none may be missing."""
+    """The quantile-normal map from value counts; no value may be missing."""
     if counts.missing.any():
         column = int(np.argmax(counts.missing > 0))
         raise ValueError(
@@ -99,19 +99,19 @@ def quantile_normal(counts: ValueCounts) -> QuantileNormal:
 
 
 class LearnsBins:
-    """What may stand in `transform=` for the bins that it learns."""
+    """Base of values of `transform=` that learn bins."""
 
     def learned(self, counts: ValueCounts) -> BinEdges:
-        """The borders, from how often values occur."""
+        """Bin edges from value counts."""
         raise NotImplementedError
 
     def check_for(self, n_features: int) -> None:
-        """Refuse parameters that are wrong for so many features."""
+        """Refuse parameters that do not fit this number of features."""
         raise NotImplementedError
 
 
 def to_learn(transform: Any) -> Any:
-    """What `transform` asks to be learned, None where it is of single values; what is neither is refused."""
+    """The transform if it has to be learned, None if it acts on single values; anything else is refused."""
     if isinstance(transform, LearnsBins):
         return transform
     if transform is None or isinstance(transform, tuple):  # steps, which the scan checks
@@ -125,63 +125,63 @@ def to_learn(transform: Any) -> Any:
 
 
 def of_values(transform: Any) -> Any:
-    """The transform of single values, which the scan does itself: None where it is a step that is learned."""
+    """The transform if it acts on single values, which the scan applies itself; None if it has to be learned."""
     return transform if to_learn(transform) is None else None
 
 
 def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> LearnedStep | None:
-    """What `transform` asks to be learned, from one pass over the rows."""
+    """Learn the step of `transform` in one pass over the rows; None if there is nothing to learn."""
     return learned_by_fold(transform, rows, options, who, None).whole
 
 
 def learned_by_fold(
     transform: Any, rows: Source, options: RunOptions, who: str, folding: Folding | None
 ) -> StepsOfFolds:
-    """What `transform` asks to be learned of all rows, and of those outside each fold, from one pass over the rows."""
-    asked = to_learn(transform)
-    if asked is None:
+    """Learn the step of `transform` in one pass, from all rows and from those outside each fold."""
+    request = to_learn(transform)
+    if request is None:
         return StepsOfFolds()
     rows.check_read_again(who)
     whole, outside, _ = totals_of(ValueScan(options.memory_limit), rows, options, folding)
-    steps = StepsOfFolds(step_of(asked, whole), [step_of(asked, counts) for counts in outside])
+    steps = StepsOfFolds(step_of(request, whole), [step_of(request, counts) for counts in outside])
     if not isinstance(steps.whole, BinEdges):
         return steps
-    gaps = steps.whole.missing  # rows of a fold that have the only gaps of a column find a bin for them
+    gaps = steps.whole.missing  # a held-out fold may have the only missing values of a column, which need a bin
     outside = [replace(step, missing=gaps) for step in steps.outside if isinstance(step, BinEdges)]
     return replace(steps, outside=outside)
 
 
 def step_of(transform: Any, counts: ValueCounts) -> LearnedStep:
-    """What `transform` asks to be learned, from how often values occur."""
+    """Learn the step of `transform` from value counts."""
     return transform.learned(counts) if isinstance(transform, LearnsBins) else quantile_normal(counts)
 
 
 def learned_levels(
     columns: Callable[[int], np.ndarray], rows: Source, options: RunOptions, who: str, folding: Folding | None
 ) -> StepsOfFolds:
-    """The values of columns of categories, of all rows and of those outside each fold, from one pass over the rows."""
+    """Learn the values of categorical columns in one pass, from all rows and from those outside each fold."""
     rows.check_read_again(who)
     seen, outside, report = totals_of(LevelScan(columns, options.memory_limit), rows, options, folding)
     warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
     return StepsOfFolds(CategoryColumns.of(seen), list(map(CategoryColumns.of, outside)))
 
 
-def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
-    """The rows as the step makes them, block by block; `beside` are their labels and weights, which Dask needs anew."""
+def prepared(step: LearnedStep | None, rows: Source, *labels: Any, labelled: bool = True) -> Source:
+    """Rows with the step applied block by block; `labels` are y and weights, with which Dask rows are opened again."""
     if step is None:
         return rows
     if rows.lazy:
-        return opened(matrix(step, rows), *beside, labelled=labelled)
+        return opened(matrix(step, rows), *labels, labelled=labelled)
     return PreparedSource(rows, step.applied, step.n_columns, persistence.digest(step), step.at_once)
 
 
-def opened_through(step: LearnedStep | None, X: Any, *beside: Any, labelled: bool = True) -> Source:
-    """Rows of any kind, opened, as the step makes them."""
-    return prepared(step, opened(X, *beside, labelled=labelled), *beside, labelled=labelled)
+def opened_through(step: LearnedStep | None, X: Any, *labels: Any, labelled: bool = True) -> Source:
+    """Open rows of any kind with the step applied."""
+    return prepared(step, opened(X, *labels, labelled=labelled), *labels, labelled=labelled)
 
 
 def matrix(step: LearnedStep, rows: Source) -> Any:
-    """What the step makes of all rows: a matrix, or of Dask a lazy array; CSR where it makes indicators."""
+    """Apply the step to all rows: a matrix, CSR if the step is sparse, or a lazy array for Dask."""
     width, sparse = step.n_columns, step.sparse
     meta: Any = sp.csr_array((0, width)) if sparse else np.empty((0, width))
     join = _joined if sparse else np.concatenate
@@ -189,34 +189,34 @@ def matrix(step: LearnedStep, rows: Source) -> Any:
 
 
 def check_learned(transform: Any, step: Any, coded: bool = False) -> Any:
-    """The step out of a file, where it is what `transform` asks for, or columns of categories that are `coded`."""
-    asked = to_learn(transform)
-    unasked: type = CategoryColumns if coded else type(None)
-    kind: Any = unasked if asked is None else BinEdges if isinstance(asked, LearnsBins) else QuantileNormal
+    """Check that a step loaded from a file fits `transform`, or is one of categorical columns if `coded`."""
+    request = to_learn(transform)
+    default: type = CategoryColumns if coded else type(None)
+    kind: Any = default if request is None else BinEdges if isinstance(request, LearnsBins) else QuantileNormal
     if not isinstance(step, kind):
-        raise ValueError(f"transform={asked!r} should come with what was learned for it, not {type(step).__name__}")
-    if isinstance(asked, LearnsBins) and step is not None:
-        asked.check_for(step.n_features)
+        raise ValueError(f"transform={request!r} should come with what was learned for it, not {type(step).__name__}")
+    if isinstance(request, LearnsBins) and step is not None:
+        request.check_for(step.n_features)
     return step
 
 
 def _joined(pieces: list[Any]) -> Any:
-    """Blocks of rows below each other."""
+    """Stack blocks of rows."""
     return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class ChosenColumns(LearnedStep):
-    """The columns that are kept, and what becomes of them.
+    """Keeps a subset of the columns before bins or categories are encoded.
 
     Attributes
     ----------
     taken : int
-        Columns that it takes.
-    columns : (n,) numbers of those that are kept, sorted
+        Number of input columns.
+    columns : (n,) numbers of the kept columns, sorted
     step : BinEdges, CategoryColumns or None
-        Of the kept columns.
+        Applied to the kept columns.
     """
 
     taken: int
@@ -225,10 +225,10 @@ class ChosenColumns(LearnedStep):
 
     @classmethod
     def of(cls, step: BinEdges | CategoryColumns | None, n_features: int, columns: np.ndarray) -> "ChosenColumns":
-        """Those columns of what a step was learned for."""
+        """Restrict a step to these columns."""
         if isinstance(step, BinEdges):
             step = BinEdges([step.edges[j] for j in columns], step.missing[columns])
-        elif isinstance(step, CategoryColumns):  # of which all are categories
+        elif isinstance(step, CategoryColumns):  # all of the columns are categorical
             step = CategoryColumns(len(columns), np.arange(len(columns)), [step.values[j] for j in columns])
         return cls(n_features, columns, step)
 
@@ -252,12 +252,12 @@ class ChosenColumns(LearnedStep):
         return len(self.columns) if self.step is None else self.step.n_columns
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
-        """The kept columns of a block of rows, or what is made of them."""
+        """The kept columns of a block of rows, encoded by the step if there is one."""
         row_checks.check_n_features(chunk.shape[1], self.taken, "TreeNB")
         some = chunk.of_columns(self.columns)
         return sp.csr_array(some.to_matrix()) if self.step is None else self.step.applied(some)
 
     def names(self, features: Sequence[str]) -> list[str]:
-        """Of the columns that it makes."""
+        """Names of the output columns."""
         some = [features[j] for j in self.columns]
         return list(some) if self.step is None else self.step.names(some)

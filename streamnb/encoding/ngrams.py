@@ -1,6 +1,6 @@
-"""N-grams of words and characters, counted in columns of their hashes or of a vocabulary that a pass has learned.
+"""Counts n-grams of words and characters, hashed or in a vocabulary learned in one pass.
 
-`kernels/ngrams` has the loops over bytes.
+The loops over bytes are in `kernels/ngrams`.
 """
 
 import re
@@ -22,26 +22,26 @@ from streamnb.rows.chunk import frozen
 from streamnb.rows.raw import TextSource
 from streamnb.rows.texts import Texts, of_strings
 
-TOKEN = re.compile(r"(?u)\b\w\w+\b")  # of scikit-learn's vectorizers
+TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as in scikit-learn's vectorizers
 SPACES = re.compile(r"\s\s+")
-PLANES = 0x40000  # code points beyond are no letters and no spaces, and have no case
+PLANES = 0x40000  # higher code points are neither letters nor spaces, and have no case
 
 
 @cache
 def rules(lowercase: bool, ascii_only: bool) -> np.ndarray:
-    """What each code point is, by the rules of Python: see kernels/ngrams."""
+    """The class and lower case of each code point, as Python defines them; see kernels/ngrams."""
     if ascii_only:
         return rules(lowercase, False)[:128].copy()
     characters = "".join(map(chr, range(PLANES)))
     found = np.arange(PLANES, dtype=np.int32)
     if lowercase:
-        low = characters.replace("\u0130", "i").replace("\u03a3", "i").lower()  # whose case is told by more than a rule
+        low = characters.replace("\u0130", "i").replace("\u03a3", "i").lower()  # their lower case depends on context
         found = np.frombuffer(low.encode("utf-32-le", "surrogatepass"), np.int32).copy()
     kinds = np.zeros(PLANES, np.int32)
     for pattern, bit in ((r"\w+", ngrams.WORD), (r"\s+", ngrams.SPACE)):
         for match in re.finditer(pattern, characters):
             kinds[match.start() : match.end()] = bit
-    found |= kinds[found]  # words are looked for in lower case
+    found |= kinds[found]  # words are searched in lower case
     found[[0x130, 0x3A3]] |= ngrams.HARD * lowercase
     return found
 
@@ -51,9 +51,9 @@ def rules(lowercase: bool, ascii_only: bool) -> np.ndarray:
 class NGrams(persistence.Parameters):
     """N-grams of words and characters, (shortest, longest) each or None, and their columns.
 
-    Words have two characters or more. Columns are the low bits of the hash of an n-gram, MurmurHash3 of its UTF-8 as
-    scikit-learn's HashingVectorizer has it; of a vocabulary the n-gram's number in it. Where there are both kinds, the
-    hash of characters has another seed, so that a word and the same characters share no column but by chance.
+    Words have at least two characters. The column of an n-gram is the low bits of its hash, MurmurHash3 of its UTF-8
+    bytes as in scikit-learn's HashingVectorizer, or its number in the vocabulary. With both kinds of n-grams, the hash
+    of characters has another seed, so that a word and the same characters share a column only by chance.
     """
 
     words: tuple[int, int] | None = (1, 1)
@@ -77,7 +77,7 @@ class NGrams(persistence.Parameters):
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def columns(self) -> dict[str, Any]:
-        """The options that make other columns where they are others."""
+        """The options that determine the columns."""
         ignored = "errors", "n_features" if self.vocabulary else "vocabulary"
         return {name: value for name, value in self._to_state().items() if name not in ignored}
 
@@ -87,7 +87,7 @@ class NGrams(persistence.Parameters):
 
     @property
     def longest(self) -> int:
-        """N-grams that begin at a character, at most."""
+        """The largest number of n-grams that begin at a character."""
         return sum(high - low + 1 for low, high in filter(None, (self.words, self.chars)))
 
     def __call__(self, texts: Texts, first_row: int = 0) -> sp.csr_array:
@@ -104,7 +104,7 @@ class NGrams(persistence.Parameters):
         return sp.csr_array(arrays, shape=(texts.shape[0], self.n_columns))
 
     def readable(self, texts: Texts, first_row: int) -> tuple[Texts, np.ndarray]:
-        """Texts that the rules tell all of, and the rules; Python reads the others, and lowers their case."""
+        """Texts that the table of rules handles, and the table; other texts are decoded and lowered by Python."""
         ascii_only = bool(len(texts.buffer) == 0 or texts.buffer.max() < 0x80)
         table = rules(self.lowercase, ascii_only)
         if ascii_only:
@@ -124,13 +124,13 @@ class NGrams(persistence.Parameters):
             text = texts.decoded(row, self.errors)
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{texts.where}: the text of row {first_row + row} is no UTF-8 ({error}); errors='replace' puts "
+                f"{texts.where}: the text of row {first_row + row} is not UTF-8 ({error}); errors='replace' puts "
                 "U+FFFD for what cannot be read"
             ) from error
         return text.lower() if self.lowercase else text
 
     def tokens(self, text: str) -> Iterator[tuple[int, str]]:
-        """The seed and the n-grams of a text in Python, for names."""
+        """Yield the n-grams of a text with the seeds of their hashes, in Python; for names of columns."""
         text = text.lower() if self.lowercase else text
         for units, sizes, join, seed in (
             (TOKEN.findall(text), self.words, " ".join, int(self._seeds[0])),
@@ -149,7 +149,7 @@ class NGrams(persistence.Parameters):
 
     @cached_property
     def _known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of a vocabulary an open table of its numbers by hashes, its bytes, and where each token begins."""
+        """The vocabulary for the kernel: a hash table of its numbers, its bytes, and where each token begins."""
         if self.vocabulary is None:
             return np.empty(0, np.int32), frozen(np.empty(0, np.uint8)), np.empty(0, np.int64)
         slots = np.full(1 << (2 * len(self.vocabulary)).bit_length(), -1, np.int32)
@@ -159,7 +159,7 @@ class NGrams(persistence.Parameters):
 
 
 def _sizes(name: str, given: Any) -> tuple[int, int] | None:
-    """The shortest and the longest n-gram, of a pair or of one number for both."""
+    """The shortest and the longest n-gram, from a pair or from one number for both."""
     if given is None:
         return None
     pair = (given, given) if isinstance(given, int | np.integer) else given
@@ -173,7 +173,7 @@ def _sizes(name: str, given: Any) -> tuple[int, int] | None:
 
 
 def check_n_features(n_features: Any, name: str = "n_features") -> int:
-    """A number of hashed columns: a power of two."""
+    """Check a number of hashed columns, which is a power of two."""
     n = arguments.positive_integer(name, n_features)
     if n & (n - 1) or n > 1 << 30:
         below = 1 << min(n.bit_length() - 1, 30)
@@ -185,7 +185,7 @@ def check_n_features(n_features: Any, name: str = "n_features") -> int:
 
 
 def hashes_of(tokens: Sequence[str], seed: int = 0) -> np.ndarray:
-    """MurmurHash3 of strings, (n,) int64 of 32 bits."""
+    """32-bit MurmurHash3 of strings, (n,) int64."""
     texts = of_strings([*tokens, "\0" * ngrams.SPARE])
     hashes = np.empty(len(tokens), np.int64)
     ngrams.hash_each(texts.buffer, texts.starts[:-1], texts.stops[:-1], seed, hashes)
@@ -193,13 +193,13 @@ def hashes_of(tokens: Sequence[str], seed: int = 0) -> np.ndarray:
 
 
 def columns_of(hashes: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and signs, as scikit-learn's FeatureHasher has them."""
+    """Columns and signs of hashes, as in scikit-learn's FeatureHasher."""
     negative = hashes >> 31
     return (hashes ^ -negative) + negative & (n_features - 1), 1 - 2 * negative
 
 
 class _Buffers:
-    """Memory that the kernel works in, and what it leaves."""
+    """Scratch and output arrays of the kernel."""
 
     def __init__(self, of: NGrams, texts: Texts):
         lengths = texts.stops - texts.starts
@@ -211,19 +211,19 @@ class _Buffers:
         self.places = np.empty(1 << ngrams.DIGIT, np.int64)
         words = 0 if of.words is None else (int(lengths.sum()) // 3 + len(lengths)) * (of.words[1] - of.words[0] + 1)
         chars = 0 if of.chars is None else int(lengths.sum()) * (of.chars[1] - of.chars[0] + 1)
-        width = np.int32 if words + chars < 1 << 31 else np.int64  # one for both, else SciPy makes it one
+        width = np.int32 if words + chars < 1 << 31 else np.int64  # the same for both, or SciPy would convert one
         self.indptr = np.zeros(len(lengths) + 1, width)
         self.indices = np.empty(words + chars, width)
         self.data = np.empty(words + chars, np.float32)
 
 
-ENTRY_BYTES = 120  # of a short token in a dict, with its count
-PLACES, SAMPLE_ROWS = 64, 256  # where rows are read for names, and how many at each
-SHOWN = 3  # tokens of a column that its name has
+ENTRY_BYTES = 120  # of a short token and its count in a dict
+PLACES, SAMPLE_ROWS = 64, 256  # positions at which rows are sampled for names, and rows at each
+SHOWN = 3  # tokens of a column that appear in its name
 
 
 class TokenCounts:
-    """How often each token occurs: partial result and total at once."""
+    """The count of each token; both partial result and total."""
 
     def __init__(self, tokens: Any = (), counts: Any = (), limit: int | None = None):
         self.counts: Counter[bytes] = Counter()
@@ -256,7 +256,7 @@ class TokenCounts:
         return self
 
     def most_frequent(self, n: int) -> tuple[str, ...]:
-        """Those that occur most, of equals those that come first in the order of their code points; in that order."""
+        """The n most frequent tokens, sorted by code points, which also break ties."""
         chosen = sorted(self.counts, key=lambda token: (-self.counts[token], token))[:n]
         return tuple(token.decode() for token in sorted(chosen))
 
@@ -280,7 +280,7 @@ class TokenScan(PassTask):
 
 
 def _counted(texts: Texts, table: np.ndarray, kind: int, sizes: tuple[int, int]) -> dict[bytes, int]:
-    """How often each n-gram occurs in some texts."""
+    """The counts of the n-grams in a block of texts."""
     lengths = texts.stops - texts.starts
     total, longest = int(lengths.sum()), int(lengths.max(initial=0))
     n = ((total // 3 + len(lengths)) if kind == ngrams.WORDS else total) * (sizes[1] - sizes[0] + 1)
@@ -297,10 +297,10 @@ def _counted(texts: Texts, table: np.ndarray, kind: int, sizes: tuple[int, int])
 
 
 def names_of_hashed(texts: TextSource, ngrams: NGrams, n_tokens: int, prefix: str) -> np.ndarray:
-    """Names of hashed columns, (n_features,) str: the tokens of a sample of rows that stand behind each.
+    """Names of hashed columns, (n_features,) str: the tokens in a sample of rows that hash to each.
 
-    The sample are rows from a few places, the same for the same texts; of its tokens the `n_tokens` most frequent ones
-    are kept. A column of which none is known is called by its number.
+    The sample is a few runs of rows, the same for the same texts; only its `n_tokens` most frequent tokens
+    are kept. A column without a known token is named by its number.
     """
     n_rows = texts.n_rows or 0
     counts: Counter[tuple[int, str]] = Counter()
@@ -309,14 +309,14 @@ def names_of_hashed(texts: TextSource, ngrams: NGrams, n_tokens: int, prefix: st
             for row in range(block.n_rows):
                 counts.update(ngrams.tokens(block.X.decoded(row, "replace")))
     kept = [pair for pair, _ in counts.most_common(n_tokens)]
-    behind: dict[int, list[str]] = {}
+    by_column: dict[int, list[str]] = {}
     for seed in sorted({seed for seed, _ in kept}):
         tokens = [token for own, token in kept if own == seed]
         columns, _ = columns_of(hashes_of(tokens, seed), ngrams.n_features)
         for column, token in zip(columns.tolist(), tokens, strict=True):
-            behind.setdefault(column, []).append(token)
+            by_column.setdefault(column, []).append(token)
     names = np.array([f"x{column}" for column in range(ngrams.n_features)], object)
-    for column, tokens in behind.items():
+    for column, tokens in by_column.items():
         names[column] = named(prefix, *tokens[:SHOWN])
     return names
 

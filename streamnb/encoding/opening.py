@@ -1,4 +1,4 @@
-"""The door for rows of any kind, also raw ones, which become columns: by an encoding of their own or a model's."""
+"""Opens rows of any kind, and encodes raw ones with a new encoding or that of a model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,9 +30,9 @@ def opened(
     layer: str | None = None,
     numbers: str = COMPLETE,
 ) -> Source:
-    """Rows with what is beside them, as `rows.opening.opened` does; texts and tables, too, told by what they are.
+    """Open rows with their labels and weights like `rows.opening.opened`, and recognise texts and tables, too.
 
-    Of tables in memory those of numbers alone are matrices: where they are complete, or any that `numbers` says.
+    In-memory tables of numbers are matrices; `numbers` says whether they may have missing values, as in `is_matrix`.
     """
     opening.check_layer(X, layer)
     if holds_raw_texts(X):
@@ -61,7 +61,7 @@ def opened_for(
     look: Look | None = None,
     layer: str | None = None,
 ) -> Source:
-    """The same for what was fitted before, whose encoding makes the columns of raw rows; None: it takes none."""
+    """Open rows for a fitted model, whose encoding is applied to raw rows; None if the model has no encoding."""
     if encoding is None and holds_raw_texts(X):
         raise ValueError(
             "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "
@@ -78,15 +78,15 @@ def opened_for(
 
 
 def is_raw(X: Any) -> bool:
-    """Whether X holds texts, or is a table, whose columns are made as it is opened."""
+    """Whether X holds texts or is a table that has to be encoded."""
     return holds_raw_texts(X) or is_raw_table(X)
 
 
 def is_raw_table(X: Any, numbers: str = COMPLETE) -> bool:
-    """Whether X is a table whose columns are made as it is opened: a path of one, or columns that are no numbers."""
+    """Whether X is a table that has to be encoded: the path of one, or columns that are not all numbers."""
     return is_table(X) and not is_matrix(X, numbers)
 
 
 def holds_raw_texts(X: Any) -> bool:
-    """Whether X are texts, in memory or in files."""
+    """Whether X holds texts, in memory or in files."""
     return holds_texts(X) or holds_text_files(X)

@@ -1,4 +1,4 @@
-"""Pseudo-counts of classes as they are given: a number, one for each label, shares of the classes, or several."""
+"""Pseudo-counts of classes in the forms that users may give them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from streamnb.core import arguments, messages
 
 
 def several(c: Any) -> list[Any]:
-    """The pseudo-counts that are given, one or several."""
+    """A list of the given pseudo-counts."""
     return c if isinstance(c, list) else [c]
 
 
 def check(c: Any, above_zero: bool) -> None:
-    """Refuse what are no pseudo-counts."""
+    """Refuse anything that is not a valid pseudo-count."""
     if isinstance(c, list) and not c:
         raise ValueError("c is an empty list; give at least one")
     for each in several(c):
@@ -24,7 +24,7 @@ def check(c: Any, above_zero: bool) -> None:
 
 
 def of_classes(c: Any, classes: np.ndarray) -> Any:
-    """Pseudo-counts (K,); of those that are s times the shares of the classes s."""
+    """Pseudo-counts as an array (K,), or the number s where they are s times the class shares."""
     labels = classes.tolist()
     if isinstance(c, Mapping):
         if {*c} != {*labels}:
@@ -34,7 +34,7 @@ def of_classes(c: Any, classes: np.ndarray) -> Any:
 
 
 def _to_state(c: Any) -> Any:
-    """As a file keeps them: of each a kind and what it holds."""
+    """The state saved in a file: the kind of each and its value."""
     if isinstance(c, list):
         return ["several", [_to_state(each) for each in c]]
     if isinstance(c, Mapping):
@@ -43,7 +43,7 @@ def _to_state(c: Any) -> Any:
 
 
 def _from_state(kept: Any) -> Any:
-    """As they were given, of what a file kept."""
+    """The pseudo-counts as they were given, from their saved state."""
     kind, value = kept
     if kind == "several":
         return [_from_state(each) for each in value]
@@ -60,7 +60,7 @@ def _is_prior(c: Any) -> bool:
 
 
 def _scale(c: Any) -> Any:
-    """The number in it."""
+    """The number itself, or the scale s of a prior."""
     if not _is_prior(c):
         return c
     return 1.0 if isinstance(c, str) else c[1]

@@ -1,4 +1,4 @@
-"""How features of a svmlight file are numbered: what is kept of it with a model, for files that it predicts."""
+"""The feature numbering of svmlight files, saved with the model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from streamnb.rows.source import Source
 @persistence.register
 @dataclass(frozen=True)
 class SvmlightEncoding(persistence.Parameters, Encoding):
-    """The options that a svmlight file was read with: another file does not tell how many features there are."""
+    """The options with which a svmlight file was read, because another file may not show the number of features."""
 
     n_features: int
     zero_based: bool
@@ -42,4 +42,4 @@ class SvmlightEncoding(persistence.Parameters, Encoding):
         return opened(X, y, weight, labelled=labelled)
 
     def differs(self, other: Encoding) -> str:
-        return ""  # which were not read from such a file, and cannot be told
+        return ""  # rows from other sources cannot be compared

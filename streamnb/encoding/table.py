@@ -1,4 +1,4 @@
-"""`table`: rows of tables, whose columns of any kind become those of a model as they are read."""
+"""`table`: opens tables whose columns of any kind are encoded as they are read."""
 
 from __future__ import annotations
 
@@ -59,54 +59,54 @@ def table(
     n_threads: int | None = None,
     memory_limit: Any = None,
 ) -> TableSource:
-    r"""Rows of a table, whose columns of any kind become those of a model: what `fit`, `scan` and `predict` take as X.
+    r"""Open a table, whose columns of any kind are encoded, to be given as X to `fit`, `scan` or `predict`.
 
-    One pass learns what values the columns have; then they are encoded block by block as rows are read, by threads or
-    on the workers of a cluster, again with each pass and from any row on. The encoding is part of what is fitted on
-    them and of its file: such a model takes the path of a table, or a data frame, with columns in any order.
+    One pass learns the values of the columns; they are then encoded block by block as rows are read, by threads or
+    on the workers of a cluster, again in each pass and from any row on. A model fitted on the rows keeps the encoding,
+    and saves it: it accepts the path of a table, or a data frame, with columns in any order.
 
     Parameters
     ----------
     X : path, list of paths, or table
-        Parquet, Arrow IPC (Feather), CSV (also ".tsv") or JSON lines files, the latter two also packed (".gz", ".zst");
-        a pattern such as `flights/*.parquet`; a folder of such files (of folders called "month=7" this is a column,
-        too). Or a table in memory: of pandas, Polars (a lazy one is collected), Dask or Arrow, or a dataset of Arrow.
+        Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three optionally ".gz" or ".zst";
+        a pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
+        too). Or a table in memory: pandas, Polars (a lazy one is collected), Dask or Arrow, or an Arrow dataset.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a column, which is no feature then, or an array. Without them
+        Labels and weights: the name of a column, which is then not a feature, or an array. Without them
         `fit`, `scan` and `score` take labels and weights beside X.
     groups : str, optional
-        A column whose rows of one value stay in one fold, wherever rows are split into folds by number; no feature,
-        unless `columns` says so. `fit(.., groups=)` comes before it.
+        A column of groups: rows with the same value stay in one fold wherever rows are split by number. Not a feature
+        unless `columns` lists it. `fit(.., groups=)` takes precedence.
     columns : list of str, optional
-        Those that are features; all others by default, but for the index of a data frame that pandas wrote.
+        The feature columns; by default all others, except the index of a data frame written by pandas.
     categorical : "auto", or list of str
-        Strings, booleans and categories of pandas are categories, and the columns named here, whatever they hold. They
-        are told apart as strings: numbers without zeros at their end, "07" and " a" as they are written.
+        Columns to treat as categories whatever their type, besides strings, booleans and pandas categoricals. Values
+        are compared as strings: numbers without trailing zeros, "07" and " a" as they are written.
     text : list of str
         Columns of texts, whose words are counted in `hash_features` columns each, as `snb.text` counts them.
     bins : int, None, or dict
-        Numbers become indicators of about so many bins with as many rows each (a bin a value where there are no more
-        values than bins), with borders half way between values; None: they stay as they are, the median where they are
-        missing. A dict says it by column, the others have 16. Durations and times of day are numbers of seconds.
+        Numbers become indicators of about this many bins with equally many rows (one bin for each value if there are no
+        more values than bins), with edges half-way between values. None keeps numbers, with the median for
+        missing ones. A dict sets it by column, 16 for others. Durations and times of day are numbers of seconds.
     dates : bool
-        Dates become categories of year, month, weekday and hour, those in a time zone as they are in that of the first
-        rows; False leaves such columns out.
+        Dates become categories of year, month, weekday and hour, converted to the time zone of the first rows if they
+        have one; False leaves out such columns.
     pairs : list of (str, str)
-        Pairs of columns whose values together are a category as well.
+        Pairs of columns whose combined values become a category, too.
     min_count : int
-        Values of a category that fewer rows have are one together, "is rare", where those never seen belong as well.
-        At 1 what was never seen has no indicator, and says nothing.
+        Values with fewer rows share one indicator, "is rare", also used for values never seen. With 1, values never
+        seen have no indicator and no effect.
     missing : {"level", "ignore"}
-        What is missing has an indicator of its own in columns where any was, or says nothing.
+        "level" gives missing values their own indicator in columns that have any; "ignore" gives them no effect.
     hash_features : int, a power of two
-        Categories of more values than this are hashed into so many columns.
+        Categories with more values than this are hashed to this many columns.
     hashed : list of str
-        Columns that are categories, whatever they hold, and hashed into `hash_features` columns each, however few
-        values they have: a model of them takes values that were never seen.
+        Columns to treat as categories and to hash to `hash_features` columns each, however few values they have, so
+        that values never seen have columns, too.
     n_threads : int, optional
         Threads that read and encode; as many as there are cores by default.
     memory_limit : int or str, optional
-        Bytes that values may take while they are learned; half of the free memory by default.
+        Bytes that values may take while they are being learned; half of the free memory by default.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def table(
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong; a column that is named is not there, is nested or of mixed kinds; a label is missing: the
+        An argument is wrong; a named column does not exist, is nested or of mixed types; a label is missing. The
         message names it.
     DataError
         A file cannot be read, or files differ in their columns: the message names them, and the row.
@@ -126,12 +126,12 @@ def table(
     Warns
     -----
     StreamnbWarning
-        Columns have one value alone or none, and are left out; or a category has another value in each row.
+        Columns have at most one value and are left out, or a category has a different value in each row.
 
     Notes
     -----
-    A row has one of the indicators of a column: ``family="auto"`` takes each column as one multinomial variable, which
-    is naive Bayes of categories. A hashed value shares its column with one of v others with probability
+    A row has one of the indicators of a column: ``family="auto"`` treats each column as one multinomial variable, which
+    is categorical naive Bayes. A hashed value shares its column with one of v others with probability
     1 - (1 - 1 / hash_features)^v.
 
     Examples
@@ -153,9 +153,9 @@ def table(
 
 
 class TableToLearn:
-    """A table of which a pass learns: `task` does it to `rows`, and `encoded` are the rows by what it left."""
+    """A table whose encoding is learned in a pass: run `task` on `rows`, and give its total to `encoded`."""
 
-    _searched = False  # whether the arguments are those of an encoding in a search
+    _searched = False  # whether the arguments are those of an encoding in `search`, for warnings
 
     def __init__(
         self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, options: _ColumnOptions, run: tuple[int, Any]
@@ -163,7 +163,7 @@ class TableToLearn:
         self._options, (self._n_threads, memory_limit) = options, run
         self._tables = open_tables(X, options.strings, self._n_threads)
         self._kinds = options.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
-        self._beside, self._groups = (y, weight), groups
+        self._labels, self._groups = (y, weight), groups
         self._zones = zones_of(self._tables.schema)
         self.rows = TableSource.of_columns(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
@@ -171,7 +171,7 @@ class TableToLearn:
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:
-        """As `table` takes them."""
+        """Create it from the arguments of `table`."""
         bound = signature(table).bind(X, y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
@@ -182,18 +182,18 @@ class TableToLearn:
         return found
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
-        """The rows, with columns by these counts; unless `quiet`, what is left out is said."""
-        encoding = self._options.encoding(counts, self._kinds, *self._beside, self._zones)
+        """The rows with columns encoded by these counts; warns of columns left out unless `quiet`."""
+        encoding = self._options.encoding(counts, self._kinds, *self._labels, self._zones)
         if not quiet:
             _warn_of(counts, [name for name in self._kinds if name not in encoding.columns], self._searched)
-        rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._beside, self._n_threads)
+        rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._labels, self._n_threads)
         rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows
 
 
 class _ColumnOptions:
-    """The options of `table` that are about columns, checked."""
+    """The checked options of `table` about columns."""
 
     def __init__(
         self,
@@ -220,11 +220,11 @@ class _ColumnOptions:
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """Columns that are read as strings where a file does not tell types."""
+        """Columns that are read as strings from files without types."""
         return self.categorical + self.text
 
     def kinds(self, tables: Tables, features: list[str]) -> dict[str, str | None]:
-        """What each column holds, None where anything is a category; refused where it is nothing that is known."""
+        """The kind of each column, None if all values are treated as categories; unsupported types are refused."""
         kinds: dict[str, str | None] = {}
         named = {"hashed": self.hashed, "categorical": self.categorical, "text": self.text, "bins": tuple(self.bins[1])}
         for argument, names in {**named, "pairs": tuple(name for pair in self.pairs for name in pair)}.items():
@@ -244,7 +244,7 @@ class _ColumnOptions:
         return kinds
 
     def parts(self, tables: Tables, kinds: dict[str, str | None]) -> tuple[ColumnPart, ...]:
-        """What columns are made of: those of indicators first."""
+        """The parts to encode: columns and parts of dates first, then pairs."""
         parts: list[ColumnPart] = []
         for name, kind in kinds.items():
             if kind in DATES:
@@ -256,7 +256,7 @@ class _ColumnOptions:
     def encoding(
         self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any, zones: dict[str, str]
     ) -> TableEncoding:
-        """What becomes of the columns, from what one pass has learned of them."""
+        """The encoding of the columns, from the counts of one pass."""
         found = [(part, self._code(part, one)) for part, one in zip(counts.parts, counts.of_parts, strict=True)]
         coded = [(part, code) for part, code in found if code is not None]
         used = {name for part, _ in coded for name in part.columns} | {*self.text}
@@ -268,9 +268,9 @@ class _ColumnOptions:
         return TableEncoding(coded, grams, kinds, y, weight, {name: zones[name] for name in zones if name in used})
 
     def _code(self, part: ColumnPart, learned: Any) -> Code | None:
-        """What becomes of a part; None where all its values are the same."""
+        """The code of a part; None if all its values are the same."""
         if isinstance(learned, LevelCounts):
-            return self._of_levels(part, learned)
+            return self._level_code(part, learned)
         gaps = self.missing and bool(learned.missing[0])
         if not learned.features[0].keys.size or (learned.low[0] == learned.high[0] and not gaps):
             return None
@@ -280,7 +280,7 @@ class _ColumnOptions:
             return PlainNumber(_median(learned.features[0]), gaps)
         return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
 
-    def _of_levels(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
+    def _level_code(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
         gaps = self.missing and learned.missing > 0
         if learned.full or part.columns in [(name,) for name in self.hashed]:
             return HashedCodes(self.n_hashed, gaps)
@@ -291,13 +291,13 @@ class _ColumnOptions:
 
 
 def _median(cells: ValueCells) -> float:
-    """The largest number of the cell that the median lies in."""
+    """The largest number in the cell that contains the median."""
     up_to = np.cumsum(cells.counts)
     return float(cells.tops()[np.searchsorted(up_to, (up_to[-1] + 1) // 2)])
 
 
 def _order(value: str) -> tuple[float, str]:
-    """Numbers by their size, before all others."""
+    """A sort key: numbers first, by size."""
     try:
         return float(value), value
     except ValueError:
@@ -306,7 +306,7 @@ def _order(value: str) -> tuple[float, str]:
 
 def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
     if left_out:
-        warn(f"columns {left_out} have one value alone, or none, and are left out")
+        warn(f"columns {left_out} have at most one value and are left out")
     apart = [
         part.label
         for part, one in zip(counts.parts, counts.of_parts, strict=True)
@@ -319,8 +319,8 @@ def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
                 f"leave them out with encodings=[{{'columns': [..]}}], texts take encodings=[{{'text': {apart[0]!r}}}]"
             )
         warn(
-            f"columns {apart} have another value in each of {counts.n_rows:,} rows, which says nothing of further "
-            f"ones; {cure}"
+            f"columns {apart} have a different value in each of {counts.n_rows:,} rows, which says nothing about new "
+            f"rows; {cure}"
         )
 
 
@@ -341,7 +341,7 @@ def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
-    """How many bins a column of numbers has, and those that have another number of them; None: no bins."""
+    """The default number of bins, and that of columns with another number; None for no bins."""
     each = dict(given) if isinstance(given, Mapping) else {}
     numbers = [*each.values()] if isinstance(given, Mapping) else [given]
     for n in numbers:
@@ -351,13 +351,13 @@ def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
 
 
 def _index_of(schema: Any) -> list[str]:
-    """The columns that are the index of the data frame which was written: no features, as pandas reads them."""
+    """The columns that hold the index of a written data frame, which are not features."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in index if isinstance(name, str)]
 
 
 def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
-    """The columns that are features."""
+    """The names of the feature columns."""
     schema = arrow().schema(
         [field for field in tables.schema if field.name not in tables.unseen], tables.schema.metadata
     )
@@ -365,15 +365,15 @@ def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) ->
         if not isinstance(groups, str):
             raise TypeError(f"groups is of type {type(groups).__name__}; it should be the name of a column")
         check_has(schema, [groups], "groups")
-    beside = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
+    named = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
     if columns is None:
-        others = *beside.values(), groups, *_index_of(schema)
+        others = *named.values(), groups, *_index_of(schema)
         return [name for name in schema.names if name not in others]
     found = _names("columns", columns)
     check_has(schema, found, "columns")
-    for argument, name in beside.items():
+    for argument, name in named.items():
         if name in found:
-            raise ValueError(f"columns has {name!r}, which is {argument}; a column is a feature, or what is to be told")
+            raise ValueError(f"columns has {name!r}, which is {argument}; leave it out of columns")
     if not found:
         raise ValueError("columns is empty; it should name the columns that are features")
     return list(found)

@@ -1,4 +1,4 @@
-"""How the columns of a table become columns of a model: what is kept of it with the model, and its file."""
+"""The encoding of a table's columns, saved with the model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -25,8 +25,8 @@ from streamnb.rows.table_columns import (
     MEASURED,
     NOTHING,
     NUMBER,
+    CachedCall,
     ColumnPart,
-    Remembered,
     TableRows,
     kind_of,
     levels_of,
@@ -42,24 +42,24 @@ NONE = -1  # no indicator
 
 
 class Code(persistence.Parameters):
-    """What becomes of the values of a `ColumnPart`: so many columns of the model, of which a row has one, or none."""
+    """Encodes the values of a `ColumnPart` as columns of the model, of which each row has at most one."""
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes."""
+        """Number of output columns."""
         raise NotImplementedError
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """As of an `Encoding`."""
+        """As in `Encoding`."""
         return [("categorical", self.n_columns)]
 
     def places(self, part: ColumnPart, values: Any) -> np.ndarray:
-        """The column of each value and, last, of what is missing, (n_values + 1,) int32; -1 for none."""
+        """The column of each value and, last, of missing values, (n_values + 1,) int32; -1 for none."""
         raise NotImplementedError
 
     def names(self, part: ColumnPart) -> list[str]:
-        """Of the columns."""
+        """Names of the columns."""
         raise NotImplementedError
 
     def _to_state(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Code(persistence.Parameters):
 @persistence.register
 @dataclass(frozen=True)
 class LevelCodes(Code):
-    """An indicator of each value that was seen; of those that are rare or new together; of what is missing."""
+    """An indicator for each known value, optionally one for rare and new values and one for missing values."""
 
     values: list[str]
     rare: bool = False
@@ -98,7 +98,7 @@ class LevelCodes(Code):
 @persistence.register
 @dataclass(frozen=True)
 class HashedCodes(Code):
-    """An indicator of the hash of each value, of columns that have too many of them."""
+    """An indicator for the hash of each value, for columns with too many values."""
 
     n_features: int
     missing: bool = False
@@ -119,7 +119,7 @@ class HashedCodes(Code):
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class BinCodes(Code):
-    """An indicator of the bin of each number."""
+    """An indicator for the bin of each number."""
 
     edges: BinEdges  # of one feature
 
@@ -142,7 +142,7 @@ class BinCodes(Code):
 @persistence.register
 @dataclass(frozen=True)
 class PlainNumber(Code):
-    """A number as it is, the median where it is missing, and an indicator of that."""
+    """A number, the median if it is missing, and optionally an indicator of missing values."""
 
     median: float
     missing: bool = False
@@ -156,11 +156,11 @@ class PlainNumber(Code):
         return [("gaussian", 1), *([("bernoulli", 1)] if self.missing else [])]
 
     def filled(self, values: np.ndarray) -> np.ndarray:
-        """The number of each value and, last, of what is missing."""
+        """The number for each value and, last, for missing values."""
         return np.append(np.where(np.isnan(values), self.median, values), self.median)
 
     def places(self, part: ColumnPart, values: Any) -> np.ndarray:
-        """The indicator of what is missing."""
+        """The column of the indicator of missing values."""
         gap = 1 if self.missing else NONE
         return np.append(np.where(np.isnan(values), gap, NONE), gap).astype(np.int32)
 
@@ -171,12 +171,12 @@ class PlainNumber(Code):
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class TableEncoding(persistence.Parameters, Encoding):
-    """What becomes of each column of a table.
+    """Encodes each column of a table.
 
-    `coded` has the parts of its columns and what becomes of each, `texts` the columns of texts and their n-grams;
-    `columns` what each column of the table that is read should hold, None where numbers and strings are both taken as
-    categories; `y` and `weight` name the columns of labels and weights. `zones` has the time zone of each column of
-    instants; None of a model of 0.2.0, which takes columns as they come.
+    `coded` has the parts of columns and their codes, `texts` the text columns and their n-grams;
+    `columns` the kind of each column that is read, None if numbers and strings are both taken as
+    categories. `y` and `weight` name the columns of labels and weights. `zones` has the time zone of each column of
+    instants; None in models of 0.2.0, which do not convert columns.
     """
 
     coded: list[tuple[ColumnPart, Code]]
@@ -201,21 +201,21 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     @cached_property
     def _firsts(self) -> np.ndarray:
-        """The first column of each part and of each text, and the number of all."""
+        """The first output column of each part and each text, and the total number."""
         widths = [code.n_columns for _, code in self.coded] + [grams.n_columns for _, grams in self.texts]
         return np.concatenate([[0], np.cumsum(widths)])
 
     @cached_property
     def _places(self) -> list[Callable[[Any], np.ndarray]]:
-        """Of each part what finds the columns of its values."""
+        """For each part a function that returns the columns of its values."""
         found: list[Any] = []
         for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
             place = partial(_columns_of, part, code, first)
-            found.append(Remembered(place) if part.role == LEVEL else place)
+            found.append(CachedCall(place) if part.role == LEVEL else place)
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return self._to_state()  # without what was found out on the way
+        return self._to_state()  # without cached values
 
     @property
     def n_columns(self) -> int:
@@ -223,7 +223,7 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     @cached_property
     def column_names(self) -> np.ndarray:
-        """Of the columns it makes, (n_columns,) str."""
+        """Names of the output columns, (n_columns,) str."""
         names = [name for part, code in self.coded for name in code.names(part)]
         for name, grams in self.texts:
             known = grams.vocabulary
@@ -252,7 +252,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         return self.applied(rows, UnknownValues())
 
     def applied(self, rows: TableSource, unknown: UnknownValues | None = None) -> TableSource:
-        """The columns of these rows; what is `unknown` of them is said once they are read."""
+        """The rows with encoded columns; `unknown` counts unknown values and warns once the rows are read."""
         self._check(rows.tables)
         step = partial(self, unknown=unknown)
         made = rows.with_step(step, self.n_columns, persistence.digest(self), self.column_names, self)
@@ -262,14 +262,14 @@ class TableEncoding(persistence.Parameters, Encoding):
     def differs(self, other: Encoding) -> str:
         if not isinstance(other, TableEncoding):
             return "they were made of a table"
-        mine, theirs = self.column_names.tolist(), other.column_names.tolist()
-        odd = sorted(set(mine) ^ set(theirs))
+        fitted, given = self.column_names.tolist(), other.column_names.tolist()
+        odd = sorted(set(fitted) ^ set(given))
         if odd:
-            return f"{odd[0]!r} is one of {'those fitted' if odd[0] in mine else 'X'} alone"
-        return "" if mine == theirs else "they are in another order"
+            return f"{odd[0]!r} is one of {'those fitted' if odd[0] in fitted else 'X'} alone"
+        return "" if fitted == given else "they are in another order"
 
     def check_width(self, X: Any) -> None:
-        """Refuse a matrix that has other columns than those that the table became: values without names."""
+        """Refuse a matrix whose width is not that of the encoded table."""
         shape: tuple[Any, ...] = getattr(X, "shape", ())
         if len(shape) == 2 and shape[1] != self.n_columns:
             raise ValueError(
@@ -279,26 +279,26 @@ class TableEncoding(persistence.Parameters, Encoding):
             )
 
     def _check(self, tables: Tables) -> None:
-        """Refuse a table that lacks a column, or has another kind of values in it."""
+        """Refuse a table that lacks a column or has another kind of values in it."""
         for name, kind in self.columns.items():
             if name not in tables.schema.names:
                 raise ValueError(
                     f"X has no column {name!r}, which the model was fitted on; it has {shown_names(tables.schema)}"
                 )
             given = kind_of(tables.schema.field(name).type)
-            if given not in (*takes(kind), *self._once_taken(kind), NOTHING):
+            if given not in (*takes(kind), *self._former_kinds(kind), NOTHING):
                 should = "numbers or strings" if kind is None else f"of kind {kind!r}, as in the rows that were fitted"
                 raise ValueError(
                     f"X: column {name!r} is of type {tables.schema.field(name).type} ({given or 'nested'}); it should "
                     f"be {should}"
                 )
 
-    def _once_taken(self, kind: str | None) -> tuple[str, ...]:
-        """The kinds that went by the name of this one in 0.2.0."""
+    def _former_kinds(self, kind: str | None) -> tuple[str, ...]:
+        """The kinds that had the name of this one in 0.2.0."""
         return {NUMBER: MEASURED, DATE: DATES}.get(kind or "", ()) if self.zones is None else ()
 
     def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> EncodedRows:
-        """The columns of some rows, as CSR."""
+        """Encode a block of rows as CSR."""
         made = self._indicators(rows, first_row, unknown)
         if not self.texts:
             return made
@@ -310,7 +310,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         return sp.hstack(parts, format="csr")
 
     def _indicators(self, rows: TableRows, first_row: int, unknown: UnknownValues | None) -> EncodedRows:
-        """One value of each part, or none."""
+        """Encode the parts other than texts: at most one indicator, or a number, for each."""
         n_rows = rows.shape[0]
         places: list[np.ndarray] = []
         values: list[Any] = []
@@ -324,18 +324,18 @@ class TableEncoding(persistence.Parameters, Encoding):
                 places.append(coded.spread(found))
                 values.append(None)
                 if unknown is not None and isinstance(code, LevelCodes) and not code.rare and len(part.columns) == 1:
-                    unknown.add(part, code.values, coded, found)  # of rare ones new ones are some
+                    unknown.add(part, code.values, coded, found)  # with `rare`, new values count as rare ones
         return _joined(places, values, (n_rows, self.n_columns))
 
 
 def _columns_of(part: ColumnPart, code: Code, first: int, values: Any) -> np.ndarray:
-    """The column of each value and, last, of what is missing, where the first of the part is this one."""
+    """The column of each value and, last, of missing values, counted from the first column of the part."""
     places = code.places(part, strings_of(part, values) if part.role == LEVEL else values)
     return np.where(places < 0, NONE, places + np.int32(first))
 
 
 def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int]) -> EncodedRows:
-    """Rows that have a value in each of these columns, (n_rows,) each, but where they are -1; values None are 1."""
+    """CSR rows with a value in each of these columns, (n_rows,) each, -1 for none; values None are all 1."""
     n_rows, width = shape[0], len(places)
     columns = np.empty((n_rows, width), np.int32)
     for j, one in enumerate(places):

@@ -1,4 +1,4 @@
-"""What is learned of the columns of a table in one pass: which values there are, how often, and how numbers lie."""
+"""Learns the columns of a table in one pass: their values, counts and quantiles."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from streamnb.core.messages import listed, warn
 from streamnb.encoding.ngrams import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
+from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, levels_of, numbers_of, same_values, strings_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
 
 
 class LevelCounts:
-    """How often each value of a category occurs; nothing of them once they are more than `most`."""
+    """The count of each value of a category; discarded once there are more than `most` values."""
 
     def __init__(self, counts: Any, missing: int, most: int, full: bool = False):
         self.counts, self.missing, self.most = Counter[str](), missing, most
@@ -32,7 +32,7 @@ class LevelCounts:
             self.counts.clear()
 
     def add(self, counts: Mapping[str, int], missing: int) -> None:
-        """Add what some rows have, while this is a partial result."""
+        """Add the counts of a block of rows to a partial result."""
         self.missing += missing
         self._add(counts)
 
@@ -47,7 +47,7 @@ class LevelCounts:
 
 
 class TableCounts:
-    """What is known of the parts of a table, a `LevelCounts` or a `ValueCounts` each: partial result and total."""
+    """A `LevelCounts` or `ValueCounts` for each part of a table; both partial result and total."""
 
     def __init__(self, parts: tuple[ColumnPart, ...], most: int, limit: int | None = None):
         self.parts, self._most, self._limit = parts, most, limit
@@ -55,14 +55,14 @@ class TableCounts:
         self.of_parts: list[Any] = [
             LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
         ]
-        self._pending: dict[int, tuple[Any, np.ndarray]] = {}  # values of categories of the last blocks, and counts
+        self._pending: dict[int, tuple[Any, np.ndarray]] = {}  # categories of the last blocks and their counts
 
     @property
     def nbytes(self) -> int:
         return sum(one.nbytes for one in self.of_parts)
 
     def add(self, block: Block) -> None:
-        """Count the values of some rows."""
+        """Count the values of a block of rows."""
         self.n_rows += block.n_rows
         for k, part in enumerate(self.parts):
             if part.role == LEVEL:
@@ -80,16 +80,16 @@ class TableCounts:
         return both
 
     def _add_levels(self, k: int, coded: Coded) -> None:
-        """Count values, by their places as long as blocks have the same ones."""
+        """Count values by their codes as long as blocks have the same distinct values."""
         counts = coded.counts()
-        if k in self._pending and alike(self._pending[k][0], coded.values):
+        if k in self._pending and same_values(self._pending[k][0], coded.values):
             self._pending[k][1][:] += counts
         else:
             self._flush(k)
             self._pending[k] = coded.values, counts
 
     def _flush(self, k: int) -> None:
-        """Add pending counts."""
+        """Add the pending counts of a part."""
         if k in self._pending:
             values, counts = self._pending.pop(k)
             seen = np.flatnonzero(counts[:-1])
@@ -158,7 +158,7 @@ def _of_numbers(cells: ValueCells, missing: int, known: np.ndarray) -> ValueCoun
 
 
 class _Found(NamedTuple):
-    """What some rows have of a column: how many of them are of a value, and of an unknown one, such as `example`."""
+    """Counts of one block for a part: rows, rows with a value, and rows with an unknown value such as `example`."""
 
     n_rows: int
     values: int
@@ -167,7 +167,7 @@ class _Found(NamedTuple):
 
 
 class UnknownValues:
-    """Counts unknown values as rows are read, by several threads; once all are, it says where they are the most."""
+    """Counts unknown values as several threads read rows; at the end, warns of parts where most values are unknown."""
 
     def __init__(self) -> None:
         self._found: dict[ColumnPart, list[_Found]] = {}
@@ -175,10 +175,10 @@ class UnknownValues:
         self._warned, self._lock = False, Lock()
 
     def __reduce__(self) -> Any:
-        return UnknownValues, ()  # elsewhere others are counted
+        return UnknownValues, ()  # workers count separately
 
     def add(self, part: ColumnPart, fitted: list[str], coded: Coded, places: np.ndarray) -> None:
-        """Take the values of a part of some rows, and (n_values + 1,) the column of each, -1 where it has none."""
+        """Count the values of a part in a block; `places`, (n_values + 1,), has the column of each, -1 for none."""
         if self._warned:
             return
         counts = coded.counts()
@@ -189,7 +189,7 @@ class UnknownValues:
         self._found.setdefault(part, []).append(found)
 
     def warn_of_most(self, n_rows: int) -> None:
-        """Warn, once, if so many rows were read by now."""
+        """Warn, once, if all `n_rows` rows have been read."""
         by_part = list(self._found.items())
         with self._lock:
             if self._warned or any(sum(one.n_rows for one in found) < n_rows for _, found in by_part):
@@ -201,6 +201,6 @@ class UnknownValues:
                 example = min(one.example for one in found if one.unknown)
                 fitted = listed(np.array(self._fitted[part], object))
                 warn(
-                    f"X: {unknown:,} of {values:,} values of {part.label!r} are none of those that were fitted, such "
-                    f"as {example!r}, and say nothing; fitted were {fitted}"
+                    f"X: {unknown:,} of {values:,} values of {part.label!r} were not seen at fit, such "
+                    f"as {example!r}, and have no effect; the fitted values are {fitted}"
                 )

@@ -1,4 +1,4 @@
-"""`text`: rows of text from files or from memory, hashed or counted by a vocabulary as they are read."""
+"""`text`: opens texts in files or memory, hashed or counted by a vocabulary as they are read."""
 
 from __future__ import annotations
 
@@ -45,43 +45,43 @@ def text(
     n_threads: int | None = None,
     memory_limit: Any = None,
 ) -> TextSource:
-    r"""Rows of text, whose columns count their words and n-grams: what `fit`, `scan` and `predict` take as X.
+    r"""Open rows of text, whose words and n-grams become columns, to be given as X to `fit`, `scan` or `predict`.
 
-    The texts are read in blocks, again with each pass and from any row on, so that files of any size, checkpoints,
-    clusters and models of several reads are served; nothing but the blocks at work is in memory.
+    The texts are read in blocks, again in each pass and from any row on, so that files of any size, checkpoints,
+    clusters and models of several reads are supported; only the current blocks are in memory.
 
     Parameters
     ----------
     X : path, list of paths, or texts
-        Files, a pattern such as `news/*.jsonl`, or a folder. What a file holds its ending tells: ".jsonl", ".ndjson"
-        and ".json" JSON lines, ".csv" and ".tsv" a table with a first row of names, all others plain text, a line a
-        row; ".gz" and ".zst" behind that are unpacked. A folder of folders has a class in each, and in it a file a row.
+        Files, a pattern such as `news/*.jsonl`, or a folder. The extension gives the format: ".jsonl", ".ndjson"
+        and ".json" are JSON lines, ".csv" and ".tsv" tables with a header row, all others plain text with a row in each
+        line; a further ".gz" or ".zst" is decompressed. In a folder of folders each is a class and each file a row.
         Or texts in memory: a list, an array, a column of pandas, Polars or Arrow, or a table of these.
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a field or column, or an array. Of folders the labels are their names. Without
+        Labels and weights: the name of a field or column, or an array. The labels of folders are their names. Without
         them `fit`, `scan` and `score` take labels and weights beside X.
     words, chars : (shortest, longest), optional
         Lengths of n-grams of words and of characters. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
-        across words, runs of spaces counting as one.
+        across words, and a run of spaces counts as one.
     n_features : int
-        Columns, a power of two: a column is the low bits of the hash of an n-gram.
+        Number of columns, a power of two: a column is given by the low bits of the hash of an n-gram.
     vocabulary : int or list of str, optional
-        In place of hashing a column for each of these n-grams; of a number the most frequent ones of the texts,
-        learned in one pass before. A model that is fitted on the rows keeps all this as its `encoding_`.
+        A column for each of these n-grams instead of hashing; a number selects the most frequent n-grams of the texts,
+        learned in a pass of its own. A model fitted on the rows keeps the vocabulary in its `encoding_`.
     keep_tokens : int, optional
-        Learn so many tokens for names of hashed columns, from a sample of at most 16,384 rows.
+        Number of tokens to keep for the names of hashed columns, from a sample of at most 16,384 rows.
     lowercase : bool
         As ``str.lower`` does it.
     alternate_sign : bool
         Count by the sign of the hash; families for counts need it False.
     errors : {"strict", "replace", "ignore"}
-        What is done with bytes that are no UTF-8: as in ``bytes.decode``.
+        How bytes that are not UTF-8 are handled, as in ``bytes.decode``.
     n_threads : int, optional
         Threads that read and hash; as many as there are cores by default.
     memory_limit : int or str, optional
-        Bytes that a vocabulary may take while it is learned; half of the free memory by default.
+        Bytes that a vocabulary may take while it is being learned; half of the free memory by default.
 
     Returns
     -------
@@ -104,13 +104,13 @@ def text(
     -----
     Columns and signs are those of scikit-learn's HashingVectorizer with ``norm=None``: with h the signed 32-bit
     MurmurHash3 of the n-gram's UTF-8, column abs(h) mod n_features and sign of h (Weinberger et al. 2009). Where both
-    words and chars are asked for, those of characters are hashed with seed 1.
+    words and chars are counted, those of characters are hashed with seed 1.
 
-    Two different n-grams share a column with probability 1 / n_features; of v others at least one meets a given one
-    with probability 1 - (1 - 1 / n_features)^v.
+    Two different n-grams share a column with probability 1 / n_features; at least one of v others shares that of
+    a given one with probability 1 - (1 - 1 / n_features)^v.
 
-    Files are looked through once when they are opened, for the places of their rows. Rows of packed files are read
-    from any row on by unpacking all before it.
+    Files are indexed in one read when they are opened. To reach a row of a compressed file, everything before it is
+    decompressed.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def text(
     grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors)
     rows = open_texts(X, text, y, weight, n_threads)
     names: np.ndarray | None = None
-    if _learned(vocabulary):
+    if _is_count(vocabulary):
         given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
         counts, _ = run(given.task, rows, RunOptions(False, n_threads))
         return given.encoded(counts)
@@ -139,7 +139,7 @@ def text(
 
 
 class TextsToLearn:
-    """Texts whose n-grams a pass counts: `task` does it to `rows`, and `encoded` are the rows by the most frequent."""
+    """Texts whose vocabulary is learned in a pass: run `task` on `rows`, and give its total to `encoded`."""
 
     def __init__(self, rows: TextSource, grams: NGrams, n_tokens: Any, fields: Any, memory_limit: Any = None):
         self.rows, self._grams, self._fields = rows, grams, fields
@@ -148,7 +148,7 @@ class TextsToLearn:
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TextsToLearn:
-        """As `text` takes them."""
+        """Create it from the arguments of `text`."""
         bound = signature(text).bind(X, y=y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
@@ -157,7 +157,7 @@ class TextsToLearn:
         return cls(rows, grams, every["vocabulary"], (every["text"], y, weight), every["memory_limit"])
 
     def encoded(self, counts: TokenCounts, quiet: bool = False) -> TextSource:
-        """The rows, with a column for each of the most frequent n-grams."""
+        """The rows with a column for each of the most frequent n-grams."""
         known = counts.most_frequent(self._n_tokens)
         if not known:
             raise ValueError("vocabulary: the texts have no word of two characters or more")
@@ -170,8 +170,8 @@ def _encoding(grams: NGrams, text: str | None, y: Any, weight: Any) -> TextEncod
     return TextEncoding(grams, text, *(name if isinstance(name, str) else None for name in (y, weight)))
 
 
-def _learned(vocabulary: Any) -> bool:
-    """Whether it is a number of n-grams to learn."""
+def _is_count(vocabulary: Any) -> bool:
+    """Whether the vocabulary is given as a number of n-grams to learn."""
     return isinstance(vocabulary, int | np.integer) and not isinstance(vocabulary, bool)
 
 
@@ -187,7 +187,7 @@ def _tokens(given: Any) -> tuple[str, ...]:
 @persistence.register
 @dataclass(frozen=True)
 class TextEncoding(persistence.Parameters, Encoding):
-    """The n-grams that are counted of texts, and the fields where text, labels and weights are."""
+    """The n-grams to count, and the fields that hold text, labels and weights."""
 
     ngrams: NGrams
     text: str | None = None
@@ -211,7 +211,7 @@ class TextEncoding(persistence.Parameters, Encoding):
         return self.applied(open_texts(X, self.text, y, weight, n_cores()))
 
     def applied(self, rows: TextSource, names: np.ndarray | None = None) -> TextSource:
-        """The columns of these texts; `names` of hashed ones, where they are known."""
+        """The texts with encoded columns; `names` are those of hashed columns, if known."""
         if self.ngrams.vocabulary is not None:
             names = np.array([named(self.text or "text", token) for token in self.ngrams.vocabulary], object)
         made = rows.with_step(self.ngrams, self.n_columns, shown(self.ngrams), names, self)
@@ -221,21 +221,21 @@ class TextEncoding(persistence.Parameters, Encoding):
     def differs(self, other: Encoding) -> str:
         if not isinstance(other, TextEncoding):
             return "they were made of texts"
-        mine, theirs = self.ngrams.columns(), other.ngrams.columns()
+        fitted, given = self.ngrams.columns(), other.ngrams.columns()
         if self.ngrams.vocabulary != other.ngrams.vocabulary:
             return "they are those of another vocabulary"
-        parts = [f"{name}={theirs[name]!r} and not {mine[name]!r}" for name in mine if theirs[name] != mine[name]]
+        parts = [f"{name}={given[name]!r} and not {fitted[name]!r}" for name in fitted if given[name] != fitted[name]]
         return ", ".join(parts)
 
 
 def open_texts(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> TextSource:
-    """Texts of any kind with labels and weights, whose blocks hold the texts themselves."""
+    """Open texts of any kind with labels and weights; blocks hold the texts themselves."""
     texts, y, weight = _opened(X, text, y, weight, n_threads)
     return TextSource(texts, open_columns(y, weight, texts.n_rows, False), n_threads=n_threads)
 
 
 def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tuple[Any, Any, Any]:
-    """Where the texts are, and labels and weights that do not come with them."""
+    """The holder of the texts, and the labels and weights that do not come with them."""
     paths = _paths(X)
     if paths is None:
         return _columns(X, text, y, weight)
@@ -250,7 +250,7 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
 
 
 def _paths(X: Any) -> Any:
-    """The files of X, sorted where a pattern or a folder names them; a folder of folders; None where X is no path."""
+    """The files of X, sorted for a pattern or folder; a folder of folders itself; None if X is not a path."""
     if _are_paths(X):
         return [str(one) for one in X]
     if not isinstance(X, str | os.PathLike):
@@ -272,15 +272,15 @@ def _are_paths(X: Any) -> bool:
 
 
 def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[TextsInMemory, Any, Any]:
-    """The columns of a table that are named; of what is no table X itself."""
+    """The named columns of a table; if X is not a table, X itself."""
     names = columns_in(X)
     if names is None:
         if text is not None or isinstance(y, str) or isinstance(weight, str):
             given = next(f"{k}={v!r}" for k, v in (("text", text), ("y", y), ("weight", weight)) if isinstance(v, str))
-            raise ValueError(f"{given} names a column, but X is no table and no file of records")
+            raise ValueError(f"{given} names a column, but X is neither a table nor a file of records")
         return TextsInMemory(X), y, weight
     if text is None:
         raise ValueError(f"X is a table; text= should name its column of texts: {listed(np.array(names, object))}")
-    beside = (column_of(X, one, name) if isinstance(one, str) else one for name, one in (("y", y), ("weight", weight)))
-    y, weight = (np.asarray(one) if hasattr(one, "to_numpy") else one for one in beside)
+    columns = (column_of(X, one, name) if isinstance(one, str) else one for name, one in (("y", y), ("weight", weight)))
+    y, weight = (np.asarray(one) if hasattr(one, "to_numpy") else one for one in columns)
     return TextsInMemory(column_of(X, text, "text"), X), y, weight

@@ -163,7 +163,7 @@ def _judged_portable(model: PortableModel, X: Any, y: Any, sample_weight: Any) -
     """The evaluation of a portable model by its predictions; labels are read separately."""
     X, y = with_labels(X, y)
     rows = opened_for(model.encoding, X, y, sample_weight)
-    blocks = list(rows.beside(BLOCK_ROWS))
+    blocks = list(rows.row_columns(BLOCK_ROWS))
     truth, weight = (_joined([block[name] for block in blocks]) for name in ("y", "sample_weight"))
     given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight}
     if model.reference is None:  # a reference class has no score

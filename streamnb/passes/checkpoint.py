@@ -178,7 +178,7 @@ def _difference(name: str, *texts: str) -> str:
 def _beside(source: Source) -> dict[str, str]:
     """Digests of labels, weights and other columns beside the rows."""
     digests: dict[str, Any] = {}
-    for columns in source.beside(sizes.BLOCK_ROWS):
+    for columns in source.row_columns(sizes.BLOCK_ROWS):
         for name, column in columns.items():
             if column is not None:
                 _digest(digests.setdefault(name, hashlib.sha256()), column)

@@ -23,7 +23,7 @@ from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask
 from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
-from streamnb.rows.retries import ATTEMPTS, persistently, repeatedly
+from streamnb.rows.retries import ATTEMPTS, retried, with_retries
 from streamnb.rows.source import Source, row_ranges
 from streamnb.rows.zarr_reading import Clock, timed
 
@@ -170,7 +170,7 @@ class Tasks:
         future.exception()  # waits for the end
         copy = partial(self._client.replicate, [self._checked(future)], callback_timeout=COPYING)
         with suppress(Exception):
-            repeatedly(copy, "copies for all workers", ATTEMPTS, final=TimeoutError)
+            retried(copy, "copies for all workers", ATTEMPTS, final=TimeoutError)
 
     def ended(self, work: str, jobs: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Submit jobs (description, function, arguments ..), a bounded number at a time; yield futures as they end."""
@@ -378,7 +378,7 @@ def check_found(source: Source) -> None:
     for array in source.arrays:
         where = f"array {array.path!r} in {array.store}"
         try:
-            found = persistently(partial(zarr.open_array, store=array.store, path=array.path, mode="r"), array.store)
+            found = with_retries(partial(zarr.open_array, store=array.store, path=array.path, mode="r"), array.store)
         except Exception as error:  # stores can raise anything
             raise DataError(
                 f"a worker cannot open {where} ({error}); workers should reach it under the same path or URL, or X "

@@ -1,1 +1,1 @@
-"""Rows in: whatever holds the data becomes checked blocks of rows."""
+"""Reads X and y in any form as validated blocks of rows."""

@@ -1,4 +1,4 @@
-"""A block: some rows as they were read, cut and joined with its neighbours."""
+"""A block: consecutive rows as they were read, with their labels and weights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Rows as they were read, not checked yet.
+    """Consecutive rows as they were read, not validated yet.
 
     `X` is a matrix, a (data, indices, indptr, n_features) tuple, or a dict of columns.
 
@@ -32,15 +32,15 @@ class Block:
         return len(self.X[2]) - 1 if isinstance(self.X, tuple) else self.X.shape[0]
 
     def cut(self, start: int, stop: int) -> "Block":
-        """Some of its rows, by their numbers among all rows."""
+        """The rows in [start, stop), numbered among all rows."""
         n_rows, first, last = self.n_rows, start - self.first_row, stop - self.first_row
         if last - first == n_rows:
             return self
         X: Any = _of_arrays(self.X, first, last) if isinstance(self.X, tuple) else self.X[first:last]
-        beside = {name: getattr(self, name) for name in ("y", "weight", "split")}
-        beside = {name: part if part is None else part[first:last] for name, part in beside.items()}
+        parts = {name: getattr(self, name) for name in ("y", "weight", "split")}
+        parts = {name: part if part is None else part[first:last] for name, part in parts.items()}
         nbytes = self.nbytes * last // n_rows - self.nbytes * first // n_rows
-        return replace(self, X=X, **beside, first_row=start, nbytes=nbytes)
+        return replace(self, X=X, **parts, first_row=start, nbytes=nbytes)
 
 
 def _of_arrays(X: Any, first: int, last: int) -> Any:
@@ -50,7 +50,7 @@ def _of_arrays(X: Any, first: int, last: int) -> Any:
 
 
 def joined(blocks: list[Block]) -> Iterator[Block]:
-    """Neighbours as one block; as they are where they are of several kinds, which is for others to refuse."""
+    """Join consecutive blocks into one; blocks of different kinds are yielded as they are, and refused later."""
     if len(blocks) < 2 or len({_kind(block) for block in blocks}) > 1:
         yield from blocks
         return
@@ -62,8 +62,8 @@ def joined(blocks: list[Block]) -> Iterator[Block]:
         X = joined, np.concatenate(indices), np.concatenate([[0], np.cumsum(np.concatenate(counts))]), n_features[0]
     else:
         X = _stacked(X)
-    beside = {name: _stacked([getattr(block, name) for block in blocks]) for name in ("y", "weight", "split")}
-    yield replace(blocks[0], X=X, **beside, nbytes=sum(block.nbytes for block in blocks))
+    parts = {name: _stacked([getattr(block, name) for block in blocks]) for name in ("y", "weight", "split")}
+    yield replace(blocks[0], X=X, **parts, nbytes=sum(block.nbytes for block in blocks))
 
 
 def _stacked(parts: list[Any]) -> Any:
@@ -73,10 +73,10 @@ def _stacked(parts: list[Any]) -> Any:
 
 
 def _kind(block: Block) -> tuple[Any, ...]:
-    """What neighbours have to have in common."""
+    """What blocks must have in common to be joined."""
     arrays = isinstance(block.X, tuple)
-    of_rows = (arrays, sp.issparse(block.X), *((block.X[3], block.X[0] is None) if arrays else (block.X.shape[1],)))
-    return of_rows + tuple(
+    key = (arrays, sp.issparse(block.X), *((block.X[3], block.X[0] is None) if arrays else (block.X.shape[1],)))
+    return key + tuple(
         None if part is None else (sp.issparse(part), part.dtype.kind, *part.shape[1:])
         for part in (block.y, block.weight, block.split)
     )

@@ -1,8 +1,8 @@
-"""The boundary: rows of any kind become chunks, and whatever passes here cannot hurt a kernel.
+"""Validates blocks and converts them to chunks; kernels trust whatever has passed here.
 
-Indices are copied and then checked: the arrays, or files mapped into memory, are those of somebody who may change them
-while they are summed. A copy takes a few percent of a scan from memory; a bound in each loop would take as much, and be
-one more thing to remember in every kernel. Values may change: no kernel takes them for places without a bound.
+Indices are copied and then checked, because the caller may change the arrays, or files mapped into memory,
+while they are summed. The copy costs a few percent of a scan from memory; a bounds check in each loop would cost as
+much, and every kernel would have to remember it. Values may change: no kernel uses them as unchecked indices.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from streamnb.rows.block import Block
 from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, frozen
 from streamnb.rows.matrices import as_matrix
 
-TILE = 1 << 17  # values looked at together
-FEWEST, MOST = 16, 4096  # rows of them, where these have columns; of more, sums by the largest would lose digits
-SIDE_BY_SIDE = 2048  # values of short rows that are looked at at once
-_BITS = {  # the integer that a float is looked at as, and all its bits but the sign
+TILE = 1 << 17  # values surveyed together
+FEWEST, MOST = 16, 4096  # rows of a dense tile; sums of more rows would lose digits
+SIDE_BY_SIDE = 2048  # values of short rows that are surveyed at once
+_BITS = {  # the integer that a float is viewed as, and the mask of all its bits but the sign
     np.dtype(np.float32): (np.int32, np.int32(2**31 - 1)),
     np.dtype(np.float64): (np.int64, np.int64(2**63 - 1)),
 }
@@ -30,18 +30,18 @@ _BITS = {  # the integer that a float is looked at as, and all its bits but the 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What is known of all values of a block."""
+    """Facts about a block found in one pass over its values."""
 
     whole: bool  # every value is a whole number
     negatives: int  # values below zero
-    low: float  # no value is below
-    top: float  # no absolute value is larger; NaN where some value is none
-    tops: np.ndarray | None = None  # of each column in each `tile` of rows, (n_tiles, n_features); of dense floats
+    low: float  # no value is smaller
+    top: float  # no absolute value is larger; NaN if any value is NaN
+    tops: np.ndarray | None = None  # largest absolute values, (n_tiles, n_features); dense floats only
     tile: int = 0
 
 
-def look_at(stored: np.ndarray, width: int) -> Survey:
-    """Survey flat values, of rows stored in full where `width` is more than 1."""
+def survey_values(stored: np.ndarray, width: int) -> Survey:
+    """Survey a flat array of values; they are dense rows where `width` is more than 1."""
     if stored.dtype.kind != "f":
         low, high = int(stored.min(initial=0)), int(stored.max(initial=0))
         negatives = int(np.count_nonzero(stored < 0)) if low < 0 else 0
@@ -59,42 +59,42 @@ def look_at(stored: np.ndarray, width: int) -> Survey:
 
 
 class TakesValues(Protocol):
-    """Somebody who does not take every value of x."""
+    """Accepts some values of x and refuses others."""
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
-        """Report the first value that is outside."""
+        """Raise for the first value that is not accepted."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The values of x that somebody takes; an open end is its neighbour among the floats."""
+    """The range of values of x that a family or transform accepts; an open end is given by the next float inside."""
 
     who: str = ""
     lowest: float = -np.inf
     highest: float = np.inf
-    columns: Any = None  # of these alone, a slice or numbers; None for all
-    what: str = "X"  # whose values they are
+    columns: Any = None  # the columns that it is about, a slice or numbers; None for all
+    what: str = "X"  # the name of the values in messages
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
-        """Report the first value that is outside, of those stored, then of those absent."""
+        """Raise for the first value outside the range: stored values first, then absent zeros."""
         if survey.low >= self.lowest and survey.top <= self.highest:
             return
-        # as float64: the smallest numbers are 0 in float32
+        # as float64, because the smallest numbers are 0 in float32
         lowest, highest = np.float64(self.lowest), np.float64(self.highest)
         outside = np.flatnonzero((chunk.stored < lowest) | (chunk.stored > highest))
-        mine = self._mine(chunk.shape[1])
-        outside = outside[mine[chunk.columns_at(outside)]]
+        mask = self._column_mask(chunk.shape[1])
+        outside = outside[mask[chunk.columns_at(outside)]]
         if outside.size:
             row, column = chunk.locate(int(outside[0]))
             self._refuse(float(chunk.stored[outside[0]]), row, column)
-        absent = None if self.lowest <= 0.0 <= self.highest else chunk.first_absent(mine)
+        absent = None if self.lowest <= 0.0 <= self.highest else chunk.first_absent(mask)
         if absent is not None:
             self._refuse(0.0, *absent)
 
-    def _mine(self, n_features: int) -> np.ndarray:
-        mine = np.zeros(n_features, bool)
-        mine[slice(None) if self.columns is None else self.columns] = True
-        return mine
+    def _column_mask(self, n_features: int) -> np.ndarray:
+        mask = np.zeros(n_features, bool)
+        mask[slice(None) if self.columns is None else self.columns] = True
+        return mask
 
     def _refuse(self, value: float, row: int, column: int) -> NoReturn:
         if value > self.highest:
@@ -108,7 +108,7 @@ TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int
 
 
 def as_chunk(X: Any, first_row: int = 0, missing: bool = False) -> tuple[Chunk, Survey]:
-    """Check and normalise one block of rows in memory.
+    """Validate one block of rows in memory and convert it to a chunk.
 
     Parameters
     ----------
@@ -116,16 +116,16 @@ def as_chunk(X: Any, first_row: int = 0, missing: bool = False) -> tuple[Chunk, 
     first_row : int
         The number of its first row, for messages.
     missing : bool
-        Let NaN stand in dense rows, for those who know what to do with it: no kernel does.
+        Keep NaN in dense rows, for learned steps that handle missing values; kernels do not.
 
     Returns
     -------
     chunk, survey
-        The chunk shares the values of X where these are in order already; X itself is never changed.
+        The chunk shares the values of X where these are in canonical form already; X itself is never changed.
     """
     if sp.issparse(X):
         X = as_csr(X, "X")
-        stop = X.indptr[-1]  # SciPy allows spare room behind the last value
+        stop = X.indptr[-1]  # SciPy allows unused space after the last value
         return csr_chunk(X.data[:stop], X.indices[:stop], X.indptr, X.shape[1], first_row)
     values = np.ascontiguousarray(_kernel_values(as_matrix(X, first_row)))
     row_checks.check_min_size(1, values.shape[1])
@@ -138,7 +138,7 @@ def as_chunk(X: Any, first_row: int = 0, missing: bool = False) -> tuple[Chunk, 
 def csr_chunk(
     data: np.ndarray | None, indices: np.ndarray, indptr: np.ndarray, n_features: int, first_row: int = 0
 ) -> tuple[CSRChunk, Survey]:
-    """Check and normalise rows given as CSR arrays; `data`, None for ones, and `indices` start at indptr[0]."""
+    """Validate CSR arrays and convert them to a chunk; `data`, None for all ones, and `indices` start at indptr[0]."""
     row_checks.check_min_size(1, n_features)
     indptr = np.array(indptr, np.int64)
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
@@ -159,7 +159,7 @@ def csr_chunk(
             f"X.indices has column {wrong[0]} in row {first_row + bad_row}; "
             f"with {n_features} features columns run from 0 to {n_features - 1}"
         )
-    if indices.dtype == np.int64 and n_features <= 2**31:  # half as much to read, and the same kernels
+    if indices.dtype == np.int64 and n_features <= 2**31:  # half the memory traffic, and the same kernels
         indices = indices.astype(np.int32)
     if ones and canonical:
         return CSRChunk(data, frozen(indices), frozen(indptr), n_features, first_row, True), Survey(True, 0, 0.0, 1.0)
@@ -170,7 +170,7 @@ def csr_chunk(
 
 
 def _kernel_values(values: np.ndarray) -> np.ndarray:
-    """Values in a dtype of the kernels: as they are where these take it, else float64."""
+    """Values in a dtype that kernels accept: unchanged where possible, else float64."""
     if values.dtype.kind not in "buif":
         raise TypeError(f"X has dtype {values.dtype}; it should hold numbers")
     if values.dtype == bool:
@@ -186,7 +186,7 @@ def _kernel_values(values: np.ndarray) -> np.ndarray:
 
 
 def _index_values(indices: np.ndarray) -> np.ndarray:
-    """A copy of indices, in a dtype of the kernels or of 8 bytes."""
+    """A copy of indices, in a dtype that kernels accept or in int64."""
     indices = np.array(indices, order="C")
     if indices.dtype.kind not in "iu":
         raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
@@ -203,9 +203,9 @@ def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple
 
 
 def surveyed(chunk: Any) -> tuple[Any, Survey]:
-    """A chunk and what one look at its values tells; values that are not finite are refused."""
+    """A chunk and its survey; values that are not finite are refused."""
     stored = chunk.stored
-    survey = look_at(stored, chunk.shape[1] if isinstance(chunk, DenseChunk) else 1)
+    survey = survey_values(stored, chunk.shape[1] if isinstance(chunk, DenseChunk) else 1)
     if not survey.top <= row_checks.LARGEST:
         position = int(np.flatnonzero(~(np.abs(stored.astype(np.float64)) <= row_checks.LARGEST))[0])
         row, column = chunk.locate(position)
@@ -214,7 +214,7 @@ def surveyed(chunk: Any) -> tuple[Any, Survey]:
 
 
 def checked(block: Block, missing: bool = False) -> tuple[Chunk, Survey]:
-    """A block as the kernels want it, and what one look at its values tells; `missing` as in `as_chunk`."""
+    """Validate a block: its chunk and survey; `missing` as in `as_chunk`."""
     if isinstance(block.X, tuple):
         data, indices, indptr, n_features = block.X
         return csr_chunk(data, indices, indptr, n_features, block.first_row)

@@ -1,4 +1,4 @@
-"""A block of rows as the kernels want it.
+"""A validated block of rows in the form that kernels use, CSR or dense.
 
 Values are finite: float32, float64 or integers of one or two bytes. Indices are uint16 or int32, or int64
 for more than 2^31 columns, in [0, n_features), sorted and without repeats inside a row; `indptr` is int64. Every array
@@ -14,11 +14,11 @@ import scipy.sparse as sp
 
 from streamnb.kernels import class_sums, columns, grid_scores, lanes, scores
 
-COMPRESSED = 1 << 18  # values of dense rows that are compressed at once
+COMPRESSED = 1 << 18  # values of dense rows that are compressed to CSR at once
 
 
 class Entries(NamedTuple):
-    """Which row enters the sums of which group, with which weight; three arrays of one length."""
+    """Rows, the group whose sums each enters, and its weight; three arrays of one length."""
 
     rows: np.ndarray
     codes: np.ndarray
@@ -26,7 +26,7 @@ class Entries(NamedTuple):
 
 
 class ColumnForm(NamedTuple):
-    """Stored values of rows, column by column: column j ends at ends[j], and begins where that before it ends."""
+    """Stored values of rows in column order: column j ends at ends[j], and begins where column j - 1 ends."""
 
     values: np.ndarray  # float64
     rows: np.ndarray
@@ -34,7 +34,7 @@ class ColumnForm(NamedTuple):
 
 
 class SparseRows(NamedTuple):
-    """Some rows of CSR arrays."""
+    """Selected rows as CSR arrays."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -42,7 +42,7 @@ class SparseRows(NamedTuple):
     rows: np.ndarray
 
     def columns(self, n_features: int) -> ColumnForm:
-        """Their stored values, fewer than 2^31 in up to 2^16 rows, by columns."""
+        """The stored values in column order; at most 2^16 rows with fewer than 2^31 values."""
         n_stored = int((self.indptr[self.rows + 1] - self.indptr[self.rows]).sum())
         found = ColumnForm(np.empty(n_stored), np.empty(n_stored, np.uint16), np.empty(n_features, np.int32))
         columns.turn(*self, found.ends, found.values, found.rows)
@@ -51,7 +51,7 @@ class SparseRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseChunk:
-    """Rows stored in full: `values` (n_rows, n_features), C order. `first_row` numbers them in messages."""
+    """Dense rows: `values` (n_rows, n_features), C order. `first_row` numbers them in messages."""
 
     values: np.ndarray
     first_row: int
@@ -67,7 +67,7 @@ class DenseChunk:
 
     @property
     def row_ends(self) -> np.ndarray:
-        """Where each row lies in `stored`, (n_rows + 1,)."""
+        """Offsets of the rows in `stored`, (n_rows + 1,)."""
         return frozen(np.arange(self.shape[0] + 1, dtype=np.int64) * self.shape[1])
 
     def locate(self, position: int) -> tuple[int, int]:
@@ -84,7 +84,7 @@ class DenseChunk:
         return None
 
     def mapped(self, function: Callable[[np.ndarray], np.ndarray], columns: np.ndarray | None) -> "DenseChunk":
-        """With a function of the stored values in place of those of some columns, or of all."""
+        """The chunk with a function applied to the stored values of some columns, or of all."""
         if columns is None:
             return self.with_values(function(self.stored))
         values = self.values.astype(np.float64)
@@ -95,11 +95,11 @@ class DenseChunk:
         return replace(self, values=frozen(stored.reshape(self.shape)))
 
     def scaled(self, factors: np.ndarray) -> "DenseChunk":
-        """With each feature multiplied by a factor of its own."""
+        """The chunk with each feature multiplied by its factor."""
         return replace(self, values=frozen(self.values * factors))
 
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
-        """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""
+        """Add the group sums of a moment to the table hi, or to (hi, lo); True if the second low part was used."""
         arrays = self.values, *entries, moment, threshold, hi
         if lo is None:
             class_sums.add_dense(*arrays)
@@ -111,7 +111,7 @@ class DenseChunk:
         scores.score_dense(self.values, frozen(weights), out)
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
-        """Those rows without their zeros, some at a time, and which these are."""
+        """Yield the given rows in batches as CSR without zeros, each with its slice of `rows`."""
         step = max(COMPRESSED // self.shape[1], 1)
         data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (self.values.dtype, np.int32))
         indptr = np.empty(step + 1, np.int64)
@@ -122,7 +122,7 @@ class DenseChunk:
             yield some, SparseRows(frozen(data), frozen(indices), frozen(indptr[: n_rows + 1]), np.arange(n_rows))
 
     def together(self, rows: np.ndarray) -> SparseRows:
-        """Those rows without their zeros, one after the other."""
+        """The given rows as CSR without zeros, in one piece."""
         most = len(rows) * self.shape[1] + 1
         data, indices = np.empty(most, self.values.dtype), np.empty(most, np.int32)
         indptr = np.empty(len(rows) + 1, np.int64)
@@ -130,11 +130,11 @@ class DenseChunk:
         return SparseRows(frozen(data), frozen(indices), frozen(indptr), np.arange(len(rows)))
 
     def of_rows(self, start: int, stop: int) -> "DenseChunk":
-        """Some rows of the block."""
+        """The rows in [start, stop), numbered within the block."""
         return self if stop - start >= self.shape[0] else DenseChunk(self.values[start:stop], self.first_row + start)
 
     def picked(self, rows: np.ndarray) -> "DenseChunk":
-        """Rows of these numbers."""
+        """The rows with these numbers."""
         return replace(self, values=frozen(self.values[rows]))
 
     def used_columns(self) -> np.ndarray:
@@ -142,7 +142,7 @@ class DenseChunk:
         return np.arange(self.shape[1])
 
     def of_columns(self, columns: np.ndarray) -> "DenseChunk":
-        """The block with some features only, `columns` ascending."""
+        """The block with a subset of the features; `columns` are ascending."""
         return replace(self, values=frozen(np.ascontiguousarray(self.values[:, columns])))
 
     def to_matrix(self) -> np.ndarray:
@@ -151,14 +151,14 @@ class DenseChunk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CSRChunk:
-    """Rows stored sparse; `indptr` may start anywhere, `data` and `indices` start with its first row."""
+    """Sparse rows; `indptr` may start anywhere, `data` and `indices` start with the first row."""
 
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
     n_features: int
     first_row: int
-    ones: bool = False  # `data` is one number over and over, 1
+    ones: bool = False  # every value of `data` is 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -171,7 +171,7 @@ class CSRChunk:
 
     @property
     def row_ends(self) -> np.ndarray:
-        """Where each row lies in `stored`, (n_rows + 1,)."""
+        """Offsets of the rows in `stored`, (n_rows + 1,)."""
         return self.indptr
 
     def locate(self, position: int) -> tuple[int, int]:
@@ -194,7 +194,7 @@ class CSRChunk:
         return self.first_row + int(short[0]), int(np.setdiff1d(np.flatnonzero(columns), here)[0])
 
     def mapped(self, function: Callable[[np.ndarray], np.ndarray], columns: np.ndarray | None) -> "CSRChunk":
-        """With a function of the stored values in place of those of some columns, or of all."""
+        """The chunk with a function applied to the stored values of some columns, or of all."""
         if columns is None:
             return self.with_values(function(self.data))
         data, mine = self.data.astype(np.float64), np.isin(self.indices, columns)
@@ -205,11 +205,11 @@ class CSRChunk:
         return replace(self, data=frozen(stored), ones=False)
 
     def scaled(self, factors: np.ndarray) -> "CSRChunk":
-        """With each feature multiplied by a factor of its own."""
+        """The chunk with each feature multiplied by its factor."""
         return self.with_values(self.data * factors[self.indices])
 
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
-        """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""
+        """Add the group sums of a moment to the table hi, or to (hi, lo); True if the second low part was used."""
         arrays, spilled = (self.data, self.indices, self.indptr, *entries, moment, threshold, hi), False
         if lo is None and self.ones and moment == class_sums.NONZERO:
             class_sums.count_csr(*arrays[1:6], hi)
@@ -223,7 +223,7 @@ class CSRChunk:
         return spilled
 
     def _mark_absent(self, entries: Entries, hi: np.ndarray) -> None:
-        """Put NaN into hi where some row of the group has no value, hence no logarithm."""
+        """Set hi to NaN where a row of the group has no stored value, hence no logarithm."""
         if (np.bincount(self.indices, minlength=self.n_features) < self.shape[0]).any():
             each_once = entries._replace(weight=np.ones(len(entries.rows)))
             present = np.zeros(hi.shape)
@@ -233,30 +233,30 @@ class CSRChunk:
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         arrays = self.data, self.indices, self.indptr
-        weights = frozen(np.ascontiguousarray(weights, np.float64))  # the kernel reads LANES of these at a time
+        weights = frozen(np.ascontiguousarray(weights, np.float64))  # the kernel reads LANES weights at a time
         n_rows, width = out.shape
         if width < lanes.LANES:
             scores.score_csr(*arrays, weights, out)
         else:
-            room = np.empty((1, width))
-            scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, frozen(np.arange(width)), room, out)
+            buffer = np.empty((1, width))
+            scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, frozen(np.arange(width)), buffer, out)
 
     def columns(self) -> ColumnForm:
-        """The stored values, fewer than 2^31 in up to 2^16 rows, by columns."""
+        """The stored values in column order; at most 2^16 rows with fewer than 2^31 values."""
         rows = np.arange(self.shape[0])
         return SparseRows(self.data, self.indices, self.indptr, rows).columns(self.n_features)
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
-        """Those rows, as `DenseChunk.sparse` gives them; all at once."""
+        """Yield the given rows as `DenseChunk.sparse` does, in a single batch."""
         yield slice(0, len(rows)), SparseRows(self.data, self.indices, self.indptr, rows)
 
     def together(self, rows: np.ndarray) -> SparseRows:
-        """Those rows one after the other."""
+        """The given rows in one piece."""
         some = self.picked(rows)
         return SparseRows(some.data, some.indices, some.indptr, np.arange(len(rows)))
 
     def of_rows(self, start: int, stop: int) -> "CSRChunk":
-        """Some rows of the block."""
+        """The rows in [start, stop), numbered within the block."""
         if stop - start >= self.shape[0]:
             return self
         indptr = self.indptr[start : stop + 1]
@@ -264,7 +264,7 @@ class CSRChunk:
         return CSRChunk(self.data[stored], self.indices[stored], indptr, self.n_features, self.first_row + start)
 
     def picked(self, rows: np.ndarray) -> "CSRChunk":
-        """Rows of these numbers."""
+        """The rows with these numbers."""
         n_stored = int((self.indptr[rows + 1] - self.indptr[rows]).sum())
         data, indices = (np.empty(n_stored, array.dtype) for array in (self.data, self.indices))
         indptr = np.empty(len(rows) + 1, np.int64)
@@ -276,7 +276,7 @@ class CSRChunk:
         return np.unique(self.indices)
 
     def of_columns(self, columns: np.ndarray) -> "CSRChunk":
-        """The block with some features only, `columns` ascending."""
+        """The block with a subset of the features; `columns` are ascending."""
         at = np.minimum(np.searchsorted(columns, self.indices), len(columns) - 1)
         kept = columns[at] == self.indices
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr - self.indptr[0]]

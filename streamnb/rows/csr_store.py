@@ -1,4 +1,4 @@
-"""CSR in Zarr, in the layout of AnnData: opened and read."""
+"""Opens and reads CSR matrices in Zarr, in AnnData's layout."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -8,10 +8,10 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
-from streamnb.rows.retries import persistently
+from streamnb.rows.retries import with_retries
 from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_layout
 
-FEATURE_NAMES = "feature_names"  # an array of strings in a group that `write_csr` made, if there were any
+FEATURE_NAMES = "feature_names"  # an array of strings in a group written by `write_csr`, if names were given
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
 
 
@@ -54,8 +54,8 @@ def open_csr(group: zarr.Group) -> "CSRStore":
 def member_of(group: zarr.Group, path: str) -> Any:
     """An array or group inside a group, None where there is none."""
     try:
-        member = persistently(lambda: group.get(path), group.store)
-    except Exception as error:  # broken metadata shows in many ways
+        member = with_retries(lambda: group.get(path), group.store)
+    except Exception as error:  # broken metadata raises many kinds of errors
         raise DataError(
             f"the metadata of {path!r} in group {group.path or '/'!r} of {group.store} is broken: {error!r}"
         ) from error
@@ -63,7 +63,7 @@ def member_of(group: zarr.Group, path: str) -> Any:
 
 
 class CSRStore:
-    """A CSR group that was opened and whose shapes agree; `positive` where every stored value is known to be."""
+    """An open CSR group whose shapes agree; `positive` if every stored value is known to be above zero."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class CSRStore:
     ) -> Iterator[tuple[int, int, Callable[[], CSRArrays]]]:
         """Yield (first row, end row, a function that waits for the arrays) of the rows in [start, stop), in order.
 
-        Blocks end with the last row that lies whole inside the chunks read for it; the row cut by the boundary
-        goes to the next block. Each chunk of each array is read once; `data` is None, and not read, where the caller
-        asks for no `values` and all are positive.
+        A block ends with the last row that lies entirely within the chunks read for it; a row cut by a chunk boundary
+        goes to the next block. Each chunk of each array is read once; `data` is None, and not read, if the caller
+        does not need `values` and all are positive.
         """
         rows = CSRCursor(self, start, values or not self.positive, readers)
         target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
@@ -110,7 +110,7 @@ class CSRStore:
             raise DataError(f"X: {self.where}: indptr ends at {rows.position}, but data has {n_values} entries")
 
     def check_indptr(self, ends: np.ndarray, row: int) -> None:
-        """Refuse entries of indptr, from that of `row` on, that cannot be."""
+        """Refuse impossible entries of indptr; the first of `ends` is that of `row`."""
         falls = np.flatnonzero(np.diff(ends) < 0)
         if ends[0] < 0 or (row == 0 and ends[0] > 0) or falls.size or ends[-1] > self.data.shape[0]:
             at = row + int(falls[0]) if falls.size else row
@@ -121,36 +121,36 @@ class CSRStore:
 
 
 class CSRCursor:
-    """Reads rows of a store in order, from row `start` on; without `values` it leaves `data` alone."""
+    """Reads rows of a store in order, from row `start` on; without `values`, `data` is not read."""
 
     def __init__(self, store: CSRStore, start: int, values: bool = True, readers: Readers | None = None):
         self._store, self.row = store, start
         self._indptr = Cursor(store.indptr, start)
-        self.position = int(self._ends(start)[0])  # where the row begins in data and indices
+        self.position = int(self._ends(start)[0])  # offset of the row in data and indices
         self._indices = Cursor(store.indices, self.position, readers)
         self._data = Cursor(store.data, self.position, readers) if values else None
 
     def aligned(self, n_values: int) -> int:
-        """The position some `n_values` on where chunks end, if one is near."""
+        """The position about `n_values` ahead, moved to the end of a chunk if one is near."""
         return (self._data or self._indices).aligned(self.position + n_values)
 
     def last_before(self, position: int, most: int) -> int:
-        """The last row that ends by `position`, the present one at least and `most` at the utmost."""
+        """The last row that ends by `position`, at least the current row and at most `most`."""
         ends = self._indptr.peek(most + 1)
-        return self.row + max(bisect_right(ends, position) - 1, 1)  # np.searchsorted would cast all of them
+        return self.row + max(bisect_right(ends, position) - 1, 1)  # np.searchsorted would cast the whole array
 
     def _ends(self, stop: int) -> np.ndarray:
-        """The positions where the rows up to `stop` begin, and where the last ends."""
+        """Offsets of the rows up to `stop`, and the end of the last."""
         ends = self._indptr.peek(stop + 1).astype(np.int64)
         self._store.check_indptr(ends, self.row)
         return ends
 
     def take(self, stop: int) -> CSRArrays:
-        """The data, indices and indptr of the rows up to `stop`, and move there."""
+        """Return data, indices and indptr of the rows up to `stop`, and move there."""
         return self.ask(stop)()
 
     def ask(self, stop: int) -> Callable[[], CSRArrays]:
-        """Move to row `stop`; the function returned waits for the rows passed, and gives their arrays."""
+        """Move to row `stop`; return a function that waits for the rows passed and returns their arrays."""
         ends = self._ends(stop)
         self._indptr.take(stop)
         self.row, self.position = stop, int(ends[-1])

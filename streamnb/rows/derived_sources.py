@@ -19,7 +19,7 @@ SHARED = "n_rows", "n_features", "n_values", "nbytes", "stored", "files", "readi
 
 
 class WrappedSource(Source):
-    """A source of the same rows as another, not of Dask; a subclass says what becomes of its blocks."""
+    """Base of sources that wrap another source, except Dask; a subclass defines how its blocks are changed."""
 
     def __init__(self, rows: Source):
         self._rows = rows
@@ -42,23 +42,23 @@ class WrappedSource(Source):
     def n_blocks(self) -> int | None:
         return self._rows.n_blocks
 
-    def _around(self, rows: Source) -> Self:
+    def _wrapping(self, rows: Source) -> Self:
         part = copy(self)
         part._rows = rows
         return part
 
     def cut(self, start: int, stop: int) -> Self:
-        part = self._around(self._rows.cut(start, stop))
+        part = self._wrapping(self._rows.cut(start, stop))
         part.group = None
         return part
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = self._around(self._rows.wanted(values, block_bytes))
+        part = self._wrapping(self._rows.wanted(values, block_bytes))
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
     def with_split(self, name: str, values: Any) -> Self:
-        return self._around(self._rows.with_split(name, values))
+        return self._wrapping(self._rows.with_split(name, values))
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return self._rows.whole_column(column, name)
@@ -78,27 +78,27 @@ class WrappedSource(Source):
     def rows_near(self, n_rows: int) -> int:
         return self._rows.rows_near(n_rows)
 
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
-        return self._rows.beside(step)
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
+        return self._rows.row_columns(step)
 
 
 class PreparedSource(WrappedSource):
-    """A source whose blocks are matrices, CSR or dense, that `step` makes of those of another.
+    """A source whose blocks, CSR or dense, are those of another source with `step` applied.
 
     Parameters
     ----------
     rows : Source
     step : callable
-        Of a chunk, dense ones with NaN where values are missing: (n_rows, n_features); picklable.
+        Maps a chunk, with NaN for missing values in dense ones, to a matrix (n_rows, n_features); picklable.
     n_features : int
-        Columns of what it makes.
+        Number of columns of the step's output.
     about : str
-        What tells the step from others.
+        Identifies the step, in checkpoints.
     at_once : int, optional
-        Rows that the step is given at most.
+        Maximum number of rows given to the step at once.
     """
 
-    making_takes = True
+    costly_features = True
 
     def __init__(self, rows: Source, step: Callable, n_features: int, about: str, at_once: int | None = None):
         super().__init__(rows)
@@ -106,12 +106,12 @@ class PreparedSource(WrappedSource):
         self.n_features, self.n_values, self.in_memory, self.dtype = n_features, None, False, Source.dtype
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        for block in self._few(start, stop):
+        for block in self._small_blocks(start, stop):
             X = self._step(checked(block, missing=True)[0])
             yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
 
-    def _few(self, start: int, stop: int | None) -> Iterator[Block]:
-        """Blocks of the other source, cut where what the step makes of them would be large."""
+    def _small_blocks(self, start: int, stop: int | None) -> Iterator[Block]:
+        """Blocks of the wrapped source, cut where the step's output would be large."""
         for block in self._rows.blocks(start, stop):
             first, end = block.first_row, block.first_row + block.n_rows
             step = self._at_once or max(block.n_rows, 1)
@@ -119,7 +119,7 @@ class PreparedSource(WrappedSource):
                 yield block.cut(row, min(row + step, end))
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = super().wanted(True, block_bytes)  # the step looks at them in any case
+        part = super().wanted(True, block_bytes)  # the step needs the values in any case
         part.values_matter = values
         return part
 
@@ -128,12 +128,12 @@ class PreparedSource(WrappedSource):
 
 
 class FoldRows(WrappedSource):
-    """A source whose rows have their weight inside a fold, or outside it, and none elsewhere.
+    """A source that sets the weight of rows to 0 outside a fold, or inside it.
 
     Parameters
     ----------
     rows : Source
-        With groups or fold numbers beside the rows where the folding asks for them.
+        With groups or fold numbers for each row if the folding needs them.
     folding : Folding
     fold : int
     inside : bool
@@ -149,9 +149,9 @@ class FoldRows(WrappedSource):
         for block in self._rows.blocks(start, stop):
             yield replace(block, weight=self._weights(block.first_row, block.n_rows, block.weight, block.split))
 
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         first = 0
-        for columns in self._rows.beside(step):
+        for columns in self._rows.row_columns(step):
             n_rows = columns["y"].shape[0]
             split = columns.get("groups", columns.get("folds"))
             weight = self._weights(first, n_rows, columns.get("sample_weight"), split)
@@ -165,16 +165,16 @@ class FoldRows(WrappedSource):
 
 
 def in_tiles(rows: Any, n_rows: int) -> Any:
-    """The same rows in blocks that cut none of the tiles [t n_rows, (t + 1) n_rows)."""
+    """The same rows in blocks that do not cut any tile [t n_rows, (t + 1) n_rows)."""
     if n_rows == 1:
         return rows
     return rows.in_tiles(n_rows) if rows.lazy else TiledSource(rows, n_rows)
 
 
 class TiledSource(WrappedSource):
-    """A source whose blocks begin and end at multiples of `tile` rows, but for the first and the last row asked for.
+    """A source whose blocks begin and end at multiples of `tile` rows, except at both ends of the requested range.
 
-    Only rows of tiles that the blocks of `rows` cut are copied.
+    Rows are copied only in tiles that the blocks of `rows` cut.
     """
 
     def __init__(self, rows: Source, tile: int):
@@ -182,7 +182,7 @@ class TiledSource(WrappedSource):
         self._tile = tile
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        tile, held = self._tile, list[Block]()  # what has come of a tile so far
+        tile, held = self._tile, list[Block]()  # blocks of an unfinished tile
         for block in self._rows.blocks(start, stop):
             row, end = block.first_row, block.first_row + block.n_rows
             first = min(-(-row // tile) * tile, end)
@@ -203,13 +203,13 @@ class TiledSource(WrappedSource):
 
 
 class CachedSource(WrappedSource):
-    """Rows whose blocks are made once and cached, where all of them fit.
+    """A source whose blocks are computed once and cached, if all of them fit.
 
     Parameters
     ----------
     rows : Source
     max_bytes : int
-        Of X that are cached; rows of more are made with each read, as without this.
+        Limit of the cached X; if it takes more, blocks are computed again with each read.
     """
 
     def __init__(self, rows: Source, max_bytes: int):
@@ -236,28 +236,28 @@ class CachedSource(WrappedSource):
 
     def with_split(self, name: str, values: object) -> Self:
         part = super().with_split(name, values)
-        part._cached = {}  # which lack it
+        part._cached = {}  # cached blocks lack the new split
         return part
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
-        part._cached, part._max_bytes = {}, 0  # whoever it is sent to reads these rows once
+        part._cached, part._max_bytes = {}, 0  # the worker that it is sent to reads these rows once
         return part
 
 
 class NarrowSource(WrappedSource):
-    """Rows as a model takes them: prepared, and without columns that are all 0.
+    """Rows as they enter a model: prepared, and without the columns that are all 0.
 
-    Of 2^18 columns of hashed words a fifth is in use, and the arrays of a read are as long as there are columns.
+    Of 2^18 hashed columns about a fifth is in use, and every read allocates arrays with an entry for each column.
 
     Parameters
     ----------
     rows : Source
     options : RowOptions
-        What is done to a row.
+        Transformations of the rows.
     columns : (n_columns,) ints, ascending
     n_features : int
-        Columns of `rows`, which are 0 in all of these but for `columns`.
+        Number of columns of `rows`, all 0 except `columns`.
     """
 
     def __init__(self, rows: Source, options: RowOptions, columns: np.ndarray, n_features: int):
@@ -274,7 +274,7 @@ class NarrowSource(WrappedSource):
             chunk, _ = transformed(chunk, survey, self._options)
             if isinstance(chunk, CSRChunk):
                 places = self._places[chunk.indices]
-                if (places < 0).any():  # of values that count for nothing: zeros, and those of rows of weight 0
+                if (places < 0).any():  # values without effect: zeros, and those of rows of weight 0
                     chunk = chunk.of_columns(self._columns)
                     places = chunk.indices
                 arrays = None if chunk.ones else chunk.data, frozen(places), chunk.indptr
@@ -290,5 +290,5 @@ class NarrowSource(WrappedSource):
 
 
 def cached(rows: Source, max_bytes: int) -> Source:
-    """Rows whose features are made as they are read, which takes longer than to sum them, made once."""
-    return CachedSource(rows, max_bytes) if rows.making_takes and not rows.lazy else rows
+    """Cache rows whose features are computed as they are read, which takes longer than summing them."""
+    return CachedSource(rows, max_bytes) if rows.costly_features and not rows.lazy else rows

@@ -1,4 +1,4 @@
-"""Files that are no Zarr stores: what a path holds, told by the bytes it begins with or by its ending, and the cure."""
+"""Identifies a file by its first bytes or its name, and says how to open what is not a Zarr store."""
 
 import bz2
 import gzip
@@ -10,7 +10,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from typing import Any
 
-HEAD = 1 << 12  # bytes that are looked at
+HEAD = 1 << 12  # bytes that are inspected
 _HDF5 = "an HDF5"
 _TABLE = "open it with snb.table(path, y=..)"
 _TEXTS = f'{_TABLE}, texts with snb.text(path, text="field", y=..); its name should end with what it is, such as'
@@ -35,35 +35,35 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def unlike_zarr(path: Any) -> str | None:
-    """What the file is, and how its rows are read; None where it is not there or nothing that is known."""
+    """A message that says what the file is and how to read it; None if it does not exist or is not recognised."""
     if not isinstance(path, str) or not (os.path.exists(path) or "://" in path):
         return None
     kind = kind_of(path)
     if kind == _HDF5 and os.path.isfile(path) and not is_hdf5(path):
-        return "is no HDF5 file, as its name says; write it again, or give it the name of what it is"
+        return "is not an HDF5 file, as its name says; write it again, or rename it"
     return None if kind is None else f"is {kind} file, not a Zarr store; {CURES[kind]}"
 
 
 def kind_of(path: str) -> str | None:
-    """What sort of file it is, with its article; None of what is not known."""
+    """The kind of file, with its article; None if it is not recognised."""
     return _by_content(path) or _by_ending(path)
 
 
 def opener(path: Any) -> Any:
-    """What unpacks the file: a function like `open`; None where it is not packed, by its first bytes."""
+    """A function like `open` that decompresses the file, chosen by its first bytes; None if it is not compressed."""
     with open(path, "rb") as file:
         head = file.read(8)
     return next((unpacking for magic, unpacking in _OPENERS.items() if head.startswith(magic)), None)
 
 
 def unpacked_name(path: str, packed: Iterable[str]) -> str:
-    """The name of a file in lower case, without the ending of what it is packed by."""
+    """The name of a file in lower case, without the extension of its compression."""
     name = path.lower().rstrip("/")
     return next((name.removesuffix(end) for end in packed if name.endswith(end)), name)
 
 
 def is_svmlight(path: Any) -> bool:
-    """Whether it is the path of a svmlight file, by its name or by its first line with a feature, packed or not."""
+    """Whether a path is a svmlight file, compressed or not, by its name or its first line."""
     if not isinstance(path, (str, os.PathLike)) or not os.path.isfile(path):
         return False
     if unpacked_name(os.fspath(path), _PACKED).endswith(_SVMLIGHT):
@@ -78,14 +78,14 @@ def is_svmlight(path: Any) -> bool:
 
 
 def holds_numbers(path: Any) -> bool:
-    """Whether it is the path of rows that are numbers already: a URL, a Zarr store, a svmlight or an HDF5 file."""
+    """Whether a path holds numeric rows: a URL, a Zarr store, a svmlight or an HDF5 file."""
     path = os.fspath(path)
     store = any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray"))
     return "://" in path or store or is_svmlight(path) or is_hdf5(path)
 
 
 def is_hdf5(path: Any) -> bool:
-    """Whether it is the path of an HDF5 file, by its first bytes."""
+    """Whether a path is an HDF5 file, by its first bytes."""
     if not isinstance(path, (str, os.PathLike)):
         return False
     try:
@@ -106,9 +106,9 @@ def _by_content(path: str) -> str | None:
 
 
 def _is_csv(head: bytes) -> bool:
-    """Whether two lines of text have the same number of columns, and more than one."""
+    """Whether the first two lines have the same number of columns, and more than one."""
     try:
-        lines = getincrementaldecoder("utf-8-sig")().decode(head).splitlines()[:2]  # the last character may be cut
+        lines = getincrementaldecoder("utf-8-sig")().decode(head).splitlines()[:2]  # it may end within a character
     except UnicodeDecodeError:
         return False
     return len(lines) == 2 and any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in ",;\t")

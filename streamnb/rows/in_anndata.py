@@ -1,4 +1,4 @@
-"""AnnData, in memory, backed or in a file: which part of it are the rows, columns of `obs` by name, and var_names."""
+"""Rows of AnnData objects and files: the layer to read, columns of `obs`, and feature names."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ from streamnb.rows.matrices import made_by
 
 
 def is_anndata(X: Any) -> bool:
-    """Whether X is an AnnData object or root, or the path of an HDF5 file, which may be of no other sort."""
+    """Whether X is an AnnData object or Zarr root, or the path of an HDF5 file, which must then be AnnData."""
     if isinstance(X, zarr.Group):
         return X.attrs.get("encoding-type") == "anndata"
     return (made_by(X, "anndata") and hasattr(X, "obs")) or is_hdf5(X)
 
 
 def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
-    """What holds the rows, what has the columns beside them, and an empty frame with the names of the features."""
+    """The matrix, the holder of the columns of `obs`, and an empty frame with the feature names."""
     if isinstance(X, zarr.Group):
         names = list((member_of(X, "layers") or {}).keys()) if layer is not None else []
         _check_layer(layer, names)
@@ -84,7 +84,7 @@ class ObsColumns:
 
 
 class FileColumns:
-    """The same in an .h5ad file."""
+    """Columns of `obs` of an .h5ad file by name, with or without "obs/" before it."""
 
     def __init__(self, path: Any):
         self._path = path
@@ -100,7 +100,7 @@ class FileColumns:
 
 
 class FileColumn:
-    """A column in an HDF5 file, which is read along with the rows."""
+    """A column in an HDF5 file, read along with the rows."""
 
     arrays: tuple[zarr.Array, ...] = ()
 
@@ -120,7 +120,7 @@ class FileColumn:
         return lambda start, stop: lambda: self.values(start, stop)
 
     def values(self, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Those of some rows, None where they are missing."""
+        """Values of the rows in [start, stop), None where they are missing."""
         some = slice(start, stop)
         with opened_hdf5(self._path) as file:
             member = file[self._key]
@@ -137,12 +137,12 @@ class FileColumn:
 
 
 def raise_missing(path: str, name: str, names: list[str]) -> None:
-    """Say which columns there are."""
+    """Raise an error that lists the existing columns."""
     raise ValueError(f"{name}={path!r} is not in obs of X, which has the columns: {', '.join(sorted(names)) or 'none'}")
 
 
 def _plain(dataset: Any, some: slice = slice(None)) -> np.ndarray:
-    """Values of a dataset, strings as an array of strings."""
+    """Values of a dataset; strings become an array of strings."""
     return dataset.asstr()[some].astype(str) if dataset.dtype.kind == "O" else dataset[some]
 
 
@@ -157,7 +157,7 @@ def _zarr_names(root: zarr.Group) -> np.ndarray | None:
 
 
 def named_frame(names: np.ndarray | None) -> Any:
-    """An empty data frame of columns of these names; None without any, or without pandas."""
+    """An empty data frame with these column names; None without names or without pandas."""
     try:
         from pandas import DataFrame
     except ImportError:

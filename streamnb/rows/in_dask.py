@@ -1,4 +1,4 @@
-"""Rows in Dask: known here, made and worked on where Dask has its blocks."""
+"""Rows in Dask arrays, processed block by block where Dask has them."""
 
 from collections.abc import Iterator
 from typing import Any, Self
@@ -12,9 +12,9 @@ from streamnb.rows.source import Source
 
 
 class DaskSource(Source):
-    """A Dask array or data frame, 2-D, its features in one chunk; `X` is the array.
+    """A 2-D Dask array or data frame with its features in one chunk; `X` is the array.
 
-    `columns` are labels, weights and splits by name, as they were given.
+    `columns` holds labels, weights and splits by name, as they were given.
     """
 
     lazy = True
@@ -44,7 +44,7 @@ class DaskSource(Source):
         raise TypeError("rows in Dask are worked on where their blocks are")
 
     def in_tiles(self, tile: int) -> Self:
-        """The same in blocks that cut no tile of so many rows."""
+        """The same rows in blocks that do not cut any tile of `tile` rows."""
         ends = np.cumsum(self.X.chunks[0])
         if np.isnan(ends).any():
             raise ValueError(

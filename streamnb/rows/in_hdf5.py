@@ -1,4 +1,4 @@
-"""Rows in HDF5, dense or CSR, in the layout of AnnData's .h5ad files: read block by block."""
+"""Reads dense or CSR rows from HDF5 in AnnData's .h5ad layout, block by block."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from streamnb.rows.zarr_reading import timed
 
 
 def opened_hdf5(path: Any) -> Any:
-    """An HDF5 file, open to be read; a context manager."""
+    """Open an HDF5 file for reading; a context manager."""
     try:
         import h5py
     except ImportError as error:
@@ -29,7 +29,7 @@ def opened_hdf5(path: Any) -> Any:
 
 
 class HDF5Matrix:
-    """A matrix in an HDF5 file, of which only the shape has been looked at: a dataset, or a CSR group of AnnData."""
+    """A matrix in an HDF5 file, a dataset or a CSR group of AnnData; opening it reads only the shape."""
 
     ndim = 2
 
@@ -85,7 +85,7 @@ class HDF5Source(Source):
 
 
 def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
-    """Yield the first row, the end, the values and their bytes of some rows at a time."""
+    """Yield dense rows in batches: the first row, the end row, the values and their bytes."""
     step = min(max(sizes.BLOCK_BYTES // max(values.dtype.itemsize * values.shape[1], 1), 1), sizes.BLOCK_ROWS)
     for row in range(start, stop, step):
         until = min(row + step, stop)
@@ -94,7 +94,7 @@ def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, 
 
 
 def _csr_rows(group: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
-    """The same of CSR; the values are data, indices and indptr."""
+    """Yield sparse rows like `_dense_rows`; the values are data, indices and indptr."""
     data, indices, indptr = (group[name] for name in ("data", "indices", "indptr"))
     most = max(sizes.BLOCK_BYTES // (data.dtype.itemsize + indices.dtype.itemsize), 1)
     row, ends = start, np.empty(0, np.int64)

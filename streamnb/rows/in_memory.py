@@ -1,4 +1,4 @@
-"""Rows in memory: arrays, and streams of chunks of them."""
+"""Rows in memory: NumPy and SciPy arrays, and streams of chunks."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,14 +10,14 @@ from streamnb.core import label_checks, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.labels import AskBeside, RowColumns
+from streamnb.rows.labels import RequestColumns, RowColumns
 from streamnb.rows.matrices import as_matrix
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import timed
 
 
 class ArraySource(Source):
-    """Rows in memory: NumPy or SciPy CSR."""
+    """Rows in a NumPy array or a SciPy CSR matrix."""
 
     in_memory = True
 
@@ -77,14 +77,14 @@ class StreamSource(Source):
             block = self._block(chunk, start, ask)
             yield block
             start += block.X.shape[0]
-        self._columns.check_spent(start)
+        self._columns.check_exhausted(start)
 
-    def _block(self, chunk: Any, row: int, ask: AskBeside) -> Block:
+    def _block(self, chunk: Any, row: int, ask: RequestColumns) -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)
         if not 1 <= len(parts) <= 3:
             raise ValueError(f"X: a chunk is a tuple of {len(parts)}; it should be X, (X, y) or (X, y, sample_weight)")
         rows, y, weight = (*parts, None, None)[:3]
-        # copies: the stream may fill the same buffers again while these rows are still being summed
+        # copies, because the stream may reuse its buffers while these rows are still being summed
         X: Any = as_csr(rows, "X", copy=True) if sp.issparse(rows) else np.array(as_matrix(rows, row))
         y = None if y is None else label_checks.check_y(y, row).copy()
         weight = None if weight is None else np.array(row_checks.check_weights(weight, row))

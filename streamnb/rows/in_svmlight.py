@@ -1,4 +1,4 @@
-"""Rows in svmlight files: lines of text, `label index:value index:value ..`, read by ranges of bytes in threads."""
+"""Reads svmlight files, `label index:value ..`, by byte ranges in several threads."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ from streamnb.rows.block import Block
 from streamnb.rows.files import kind_of, opener
 from streamnb.rows.labels import RowColumns
 from streamnb.rows.source import Source, multiple
-from streamnb.rows.zarr_reading import Readers, Recycled, ahead
+from streamnb.rows.zarr_reading import BufferPool, Readers, ahead
 
-WIDEST = 2**31 - 1  # features: indices have 32 bits
-LONGEST = 1 << 10  # letters of a number that are read
+WIDEST = 2**31 - 1  # features; indices are int32
+LONGEST = 1 << 10  # characters of a number that are read
 _ROW, _QUERY = re.compile(rb"\s*[^\s#]"), re.compile(rb"\s*(?:[^\s:#]+\s+)?qid:(\d+)(?![^\s#])")
 
 
 def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False) -> Any:
-    r"""Rows in a svmlight (libsvm) file, to be given as X: read block by block, again and again, never whole.
+    r"""Open a svmlight (libsvm) file, to be given as X; it is read block by block in each pass, never as a whole.
 
-    Each line is a row, ``label qid:query index:value index:value ..  # comment``. A query, which rows need not have, is
-    their group where ``groups="qid"`` asks for it. The file is looked through once now, for the number of rows and the
-    highest index, at several times the speed at which it is read.
+    Each line is a row, ``label qid:query index:value index:value ..  # comment``. The query is optional; with
+    ``groups="qid"`` it is the group of the row. Opening scans the file once for the number of rows and the
+    highest index, several times faster than reading it.
 
     Parameters
     ----------
     path : path
-        Of a file, which may be packed (gzip, bzip2 or xz, told by its first bytes).
+        The file may be compressed by gzip, bzip2 or xz, recognised by its first bytes.
     n_features : int, optional
-        One more than the highest index by default. Give it where another file, of new rows, shall have as many.
+        One more than the highest index by default. Set it if other files have to have the same number.
     zero_based : {"auto", True, False}
-        Whether the first feature has the index 0 or 1; "auto": 0 if that index occurs.
+        Whether the first feature has index 0 or 1; "auto" means 0 if that index occurs.
     multilabel : bool
-        Whether each row has any number of labels, with commas between them; y is an indicator then, (n_rows,
+        Whether rows have any number of labels, separated by commas; y is then an indicator matrix, (n_rows,
         n_labels), whose columns are the `labels` in ascending order.
 
     Returns
     -------
     SvmlightFile
-        Rows with labels of their own: ``fit(rows)``, ``score(rows)``; ``fit(rows, y)`` takes others. It has `n_rows`,
-        `n_features`, `zero_based` and `labels` (None but for several labels a row).
+        Rows that come with labels: ``fit(rows)``, ``score(rows)``; ``fit(rows, y)`` uses others. It has `n_rows`,
+        `n_features`, `zero_based` and `labels` (None unless `multilabel`).
 
     Raises
     ------
     OSError
         The file cannot be opened.
     DataError
-        It is empty, cut off, or something else; while it is read also: a line is wrong. The message names the row.
+        It is empty, truncated or of another format or, during a read, a line is wrong. The message names the row.
     ValueError
         An index is beyond `n_features`.
 
@@ -82,12 +82,12 @@ def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "aut
     return SvmlightFile(path, n_features, zero_based, multilabel)
 
 
-_DTYPES = "f8", "i8", "i8", "i4", "f8", "i8"  # of labels, where they end, indptr, indices, values, odd numbers
+_DTYPES = "f8", "i8", "i8", "i4", "f8", "i8"  # labels, their ends, indptr, indices, values, numbers left to Python
 _NEW = (np,) * len(_DTYPES)
 
 
 class SvmlightFile:
-    """What is known of a svmlight file before its rows are read: `shape`, where lines begin, labels of many."""
+    """An indexed svmlight file: its `shape`, its ranges of lines, and the labels that occur if rows have several."""
 
     ndim = 2
 
@@ -97,12 +97,12 @@ class SvmlightFile:
         self.n_rows, lowest, highest, labels = 0, WIDEST, -1, np.empty(0)
         try:
             for offset, size, text in self.lines.ranges():
-                n_rows, low, high, more = self._surveyed(text)
+                n_rows, low, high, more = self._survey(text)
                 self.ranges.append(LineRange(offset, size, self.n_rows))
                 self.n_rows, lowest, highest = self.n_rows + n_rows, min(lowest, low), max(highest, high)
                 labels = np.union1d(labels, more)
         except DataError as error:
-            raise DataError(f"{error} (behind row {self.n_rows})") from error
+            raise DataError(f"{error} (after row {self.n_rows})") from error
         self.zero_based = lowest == 0 if zero_based == "auto" else zero_based
         self.labels = labels if multilabel else None
         if not self.n_rows:
@@ -125,8 +125,8 @@ class SvmlightFile:
             raise DataError(f"{about}, beyond {WIDEST}; number the features anew, or hash them")
         return max(found, 1) if given is None else given
 
-    def _surveyed(self, text: np.ndarray) -> tuple[int, int, int, np.ndarray]:
-        """How many rows there are in the text, the lowest and the highest index, and, where rows have many, labels."""
+    def _survey(self, text: np.ndarray) -> tuple[int, int, int, np.ndarray]:
+        """The number of rows, the lowest and highest feature index, and the distinct labels if rows have several."""
         if not self.multilabel:
             n_rows, low, high = survey_lines(text, len(text))
             if n_rows >= 0:
@@ -138,9 +138,9 @@ class SvmlightFile:
 def parsed(
     file: SvmlightFile, text: np.ndarray, first_row: int, base: int, n_features: int, memory: Any = _NEW
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """Lines of text as CSR arrays, labels one behind the other, and where those of each row end.
+    """Parse lines of text: CSR arrays of the features, all labels in a row, and where those of each row end.
 
-    `base` is the lowest index, `memory` what makes room: most of it is not touched, and what is should be used again.
+    `base` is the lowest index. `memory` allocates the buffers: most of each is never touched, the rest is reused.
     """
     size = len(text)
     n_labels, n_ends, n_values = (size if file.multilabel else size // 2) + 1, size // 2 + 2, size // 3 + 1
@@ -158,17 +158,17 @@ def parsed(
             row = first_row + int(np.searchsorted(ends, i, side="right")) - 1
             what = "value" if place >= 0 else "label"
             cure = "; give multilabel=True" if place < 0 and "," in token else ""
-            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is no number{cure}")) from None
+            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is not a number{cure}")) from None
     if wrong != RIGHT:
         raise DataError(_wrong(file, first_row + n_rows, _why(wrong, _token(text, at), base, n_features)))
     n_values, n_labels = int(indptr[-1]), int(label_ends[-1])
     return (values[:n_values], indices[:n_values], indptr), labels[:n_labels], label_ends
 
 
-def _token(text: np.ndarray, begin: int, of_several: bool = False) -> str:
-    """What stands there, up to a blank or a comment, or among several labels a comma."""
+def _token(text: np.ndarray, begin: int, several: bool = False) -> str:
+    """The token at `begin`: up to a blank, a comment or, among several labels, a comma."""
     token = text[begin : begin + LONGEST].tobytes().decode("latin-1")
-    return re.split(r"[\0-\x20#,]" if of_several else r"[\0-\x20#]", token, maxsplit=1)[0]
+    return re.split(r"[\0-\x20#,]" if several else r"[\0-\x20#]", token, maxsplit=1)[0]
 
 
 def _why(wrong: int, token: str, base: int, n_features: int) -> str:
@@ -179,7 +179,7 @@ def _why(wrong: int, token: str, base: int, n_features: int) -> str:
         return f"the feature index {index}, beyond {WIDEST}; number the features anew, or hash them"
     if index < base:
         return "the feature index 0, but is read with zero_based=False; give True, or number features from 1"
-    where = "before a lower one" if wrong == TOO_HIGH else "behind one that is not lower"  # the last one is the highest
+    where = "before a lower one" if wrong == TOO_HIGH else "after one that is not lower"  # indices rise
     return f"the feature index {index} {where}; sort the features of each row, each once"
 
 
@@ -190,12 +190,12 @@ def _wrong(file: SvmlightFile, row: int, what: str) -> str:
 
 
 def _queries(file: SvmlightFile, place: LineRange, text: np.ndarray) -> np.ndarray:
-    """The queries of some rows."""
+    """The query numbers of a range of rows."""
     rows = [line for line in text.tobytes().split(b"\n") if _ROW.match(line)]
     found = [_QUERY.match(line) for line in rows]
     if None in found:
         row = place.first_row + found.index(None)
-        raise DataError(_wrong(file, row, "no qid:number behind its label, which groups='qid' asks for"))
+        raise DataError(_wrong(file, row, "no qid:number after its label, which groups='qid' asks for"))
     return np.array([int(match[1]) for match in found if match], np.int64)
 
 
@@ -207,13 +207,13 @@ class SvmlightSource(Source):
         self.file, self._own_labels = file, own_labels
         self.n_rows, self.n_features = file.shape
         self.files = ((str(file.path), file.path.stat().st_size),)
-        self.nbytes = sum(place.size for place in file.ranges)  # about as many as the values and indices take
+        self.nbytes = sum(place.size for place in file.ranges)  # about the size of the parsed values and indices
 
     def layout(self) -> dict[str, str]:
         return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self.file.zero_based}"}
 
     def rows_near(self, n_rows: int) -> int:
-        if self.file.lines.packed:  # all before it would be unpacked once more
+        if self.file.lines.packed:  # everything before would be decompressed again
             return self.file.n_rows
         return multiple(-(-self.file.n_rows // len(self.file.ranges)), n_rows)
 
@@ -221,7 +221,7 @@ class SvmlightSource(Source):
         end, n_threads = self.file.n_rows if stop is None else stop, n_cores()
         ask = self._columns.reader(start)
         with Readers(self.reading, n_threads) as readers:
-            for place, rows, labels, label_ends in ahead(self._asked(readers, start, end), n_threads):
+            for place, rows, labels, label_ends in ahead(self._pending_ranges(readers, start, end), n_threads):
                 first, last = max(start, place.first_row), min(end, place.first_row + len(label_ends) - 1)
                 for row in range(first, last, sizes.BLOCK_ROWS):
                     until = min(row + sizes.BLOCK_ROWS, last)
@@ -230,8 +230,8 @@ class SvmlightSource(Source):
                     X, (y, weight, split) = _rows(rows, some, self.file.n_features), ask(row, until, y)()
                     yield Block(X, y, weight, split, row, X[0].nbytes + X[1].nbytes)
 
-    def _asked(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Any]]:
-        ranges, memory = self.file.ranges, [Recycled() for _ in _DTYPES]
+    def _pending_ranges(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Any]]:
+        ranges, memory = self.file.ranges, [BufferPool() for _ in _DTYPES]
         ends = [*(place.first_row for place in ranges[1:]), self.file.n_rows]
         wanted = [place for place, end in zip(ranges, ends, strict=True) if place.first_row < stop and start < end]
         for place, text in self.file.lines.texts(wanted):
@@ -242,7 +242,7 @@ class SvmlightSource(Source):
         return place, *parsed(file, text(), place.first_row, 1 - int(file.zero_based), file.n_features, memory)
 
     def _labels(self, labels: np.ndarray, ends: np.ndarray, row: int) -> Any:
-        """Labels of some rows, or their indicator."""
+        """The labels of a block of rows, or their indicator matrix."""
         here = labels[ends[0] : ends[-1]]
         if self.file.labels is None:
             return label_checks.check_labels(here, first_row=row)
@@ -250,7 +250,7 @@ class SvmlightSource(Source):
         shape = len(ends) - 1, len(self.file.labels)
         indicator = sp.csr_array((np.ones(len(columns), np.uint8), columns, ends - ends[0]), shape=shape)
         indicator.sum_duplicates()
-        indicator.data[:] = 1  # a label that a row has twice
+        indicator.data[:] = 1  # a row may repeat a label
         return indicator
 
     def named(self, column: Any, name: str) -> Any:
@@ -261,9 +261,9 @@ class SvmlightSource(Source):
         texts = self.file.lines.texts(self.file.ranges)
         return np.concatenate([_queries(self.file, place, text()) for place, text in texts])
 
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         if not self._own_labels:
-            yield from super().beside(step)
+            yield from super().row_columns(step)
             return
         for block in self.blocks():
             yield dict(zip(self._columns.names, (block.y, block.weight, block.split), strict=True))
@@ -275,13 +275,13 @@ def _rows(arrays: tuple[np.ndarray, ...], some: slice, n_features: int) -> Any:
     return data[first:last], indices[first:last], indptr[some.start : some.stop + 1], n_features
 
 
-PAD = 16  # newlines behind the text, for loops that look ahead
+PAD = 16  # newlines after the text, for loops that read ahead
 _NEWLINE = ord("\n")
 _DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError
 
 
 class LineRange(NamedTuple):
-    """Some lines: where they begin among the bytes of the text, how many bytes they are, and their first row."""
+    """A range of whole lines: its byte offset in the text, its size in bytes, and its first row."""
 
     offset: int
     size: int
@@ -289,9 +289,9 @@ class LineRange(NamedTuple):
 
 
 class Lines:
-    """A file of lines, whose text is packed by gzip, bzip2 or xz, or lies there as it is.
+    """A file of lines, plain or compressed by gzip, bzip2 or xz.
 
-    A range of packed text is reached by unpacking all that lies before it.
+    A range of compressed text is reached by decompressing everything before it.
     """
 
     def __init__(self, path: Path):
@@ -302,7 +302,7 @@ class Lines:
         return open(self.path, "rb", buffering=0) if self._opener is None else self._opener(self.path, "rb")
 
     def ranges(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Yield where each range begins, its size, and its text, ended by a newline; the next one overwrites it."""
+        """Yield the offset, size and text of each range, ended by a newline; the next range overwrites the text."""
         offset, kept, length = 0, 0, sizes.TEXT_BYTES
         buffer = np.empty(length + PAD, np.uint8)
         with self._open() as file:
@@ -316,13 +316,13 @@ class Lines:
                     yield offset, stop, _ended(buffer, stop)
                     buffer[: len(rest)] = rest
                     offset, kept = offset + stop, len(rest)
-                else:  # a line that is longer than all this
+                else:  # a line longer than the buffer
                     kept, length = length, 2 * length
                     buffer = np.concatenate([buffer[:kept], np.empty(kept + PAD, np.uint8)])
 
     def texts(self, ranges: Iterable[LineRange]) -> Iterator[tuple[LineRange, Callable[[], np.ndarray]]]:
-        """Yield each of some ranges, in order, and a function that returns its text; threads may call it."""
-        memory = Recycled()
+        """Yield each range, in order, with a function that returns its text; threads may call it."""
+        memory = BufferPool()
         if not self.packed:
             for place in ranges:
                 yield place, partial(self._read, place, memory)
@@ -331,14 +331,14 @@ class Lines:
             for place in ranges:
                 self._skip(file, place.offset - file.tell())
                 text = self._text(file, place, memory)
-                yield place, partial(_itself, text)
+                yield place, partial(_identity, text)
 
-    def _read(self, place: LineRange, memory: Recycled) -> np.ndarray:
+    def _read(self, place: LineRange, memory: BufferPool) -> np.ndarray:
         with self._open() as file:
             file.seek(place.offset)
             return self._text(file, place, memory)
 
-    def _text(self, file: Any, place: LineRange, memory: Recycled) -> np.ndarray:
+    def _text(self, file: Any, place: LineRange, memory: BufferPool) -> np.ndarray:
         buffer = memory.empty((place.size + PAD,), np.dtype(np.uint8))
         if self._fill(file, buffer[: place.size]) < place.size:
             raise DataError(f"X={str(self.path)!r} has become shorter since it was opened; open it again")
@@ -350,7 +350,7 @@ class Lines:
             n_bytes -= self._fill(file, buffer[:n_bytes]) or n_bytes
 
     def _fill(self, file: Any, buffer: np.ndarray) -> int:
-        """Read until the buffer is full, or the file ends; return how many bytes there were."""
+        """Read until the buffer is full or the file ends; return the number of bytes read."""
         n_bytes = 0
         try:
             while n_bytes < len(buffer) and (n := file.readinto(buffer[n_bytes:].data)):
@@ -361,8 +361,8 @@ class Lines:
 
 
 def _last_end(text: np.ndarray) -> int:
-    """Where the last whole line ends; 0 if none does."""
-    step = 1 << 12  # most lines are shorter, and not all of the text is looked at
+    """The end of the last whole line; 0 if there is none."""
+    step = 1 << 12  # most lines are shorter, so that only the tail of the text is searched
     for stop in range(len(text), 0, -step):
         ends = np.flatnonzero(text[max(stop - step, 0) : stop] == _NEWLINE)
         if ends.size:
@@ -370,11 +370,11 @@ def _last_end(text: np.ndarray) -> int:
     return 0
 
 
-def _itself(text: np.ndarray) -> np.ndarray:
+def _identity(text: np.ndarray) -> np.ndarray:
     return text
 
 
 def _ended(buffer: np.ndarray, size: int) -> np.ndarray:
-    """The text, which ends with a newline; PAD bytes less one at least lie behind it."""
+    """The text, ended by a newline and followed by at least PAD - 1 bytes."""
     buffer[size : size + PAD] = _NEWLINE
     return buffer[: size + (buffer[size - 1] != _NEWLINE)]

@@ -1,4 +1,4 @@
-"""Labels, weights and splits beside the rows, read along with them from any row on."""
+"""Labels, weights and folds stored beside X, read along with its rows."""
 
 import numbers
 from collections.abc import Callable, Sequence
@@ -16,21 +16,21 @@ from streamnb.rows.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, o
 from streamnb.rows.matrices import computed, is_dask
 from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_layout
 
-Beside = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits
-AskBeside = Callable[..., Beside]
-LABELS = "y", "y_true", "y_pred"  # arguments that may be an indicator
-Ask = Callable[[int, int], Callable[[], Any]]  # for the rows from `start` to `stop`, next to those asked for last
+Pending = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits, and returns them
+RequestColumns = Callable[..., Pending]
+LABELS = "y", "y_true", "y_pred"  # arguments that may be an indicator matrix
+Ask = Callable[[int, int], Callable[[], Any]]  # requests the rows in [start, stop), which follow those requested last
 
 
 class RowColumns:
-    """Labels, weights, and groups or fold numbers of a source, read along with its rows."""
+    """The labels, weights, and groups or fold numbers of a source, read along with its rows."""
 
     def __init__(self, y: Any, weight: Any, labelled: bool, split: Any = None, split_name: str = "split"):
         self._y, self._weight, self._split, self._labelled = y, weight, split, labelled
         self.names = "y", "sample_weight", split_name
 
-    def with_beside(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
-        """The same with labels and weights where there are none."""
+    def with_columns(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
+        """A copy with labels and weights added where there are none."""
         more = open_columns(y, weight, n_rows, self._labelled)
         for name, here, there in (("y", self._y, more._y), ("sample_weight", self._weight, more._weight)):
             if here is not None and there is not None:
@@ -41,37 +41,37 @@ class RowColumns:
         return RowColumns(y, weight, self._labelled, self._split, self.names[2])
 
     def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
-        """The same with groups or fold numbers."""
+        """A copy with groups or fold numbers."""
         split = _opened(name, values, partial(label_checks.check_labels, name=name), n_rows, group)
         return RowColumns(self._y, self._weight, self._labelled, split, name)
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
-        """Zarr arrays among them."""
+        """The Zarr arrays that are read."""
         return tuple(
             array for part in (self._y, self._weight, self._split) if part is not None for array in part.arrays
         )
 
     def cut(self, start: int, stop: int) -> "RowColumns":
-        """The same for the rows in [start, stop) alone, with no others in memory."""
+        """A copy for the rows in [start, stop), which holds no others in memory."""
         y, weight, split = (part and part.cut(start, stop) for part in (self._y, self._weight, self._split))
         return RowColumns(y, weight, self._labelled, split, self.names[2])
 
-    def reader(self, start: int = 0, readers: Readers | None = None) -> AskBeside:
-        """A function `ask` of rows in order, from `start` on; see `_ask`. `readers` read from stores meanwhile."""
+    def reader(self, start: int = 0, readers: Readers | None = None) -> RequestColumns:
+        """A function that requests rows in order, from `start` on; see `_ask`. `readers` read from stores meanwhile."""
         parts = self._y, self._weight, self._split
         return partial(self._ask, tuple(None if part is None else part.reader(start, readers) for part in parts))
 
-    def _ask(self, asks: Sequence[Ask | None], start: int, stop: int, y: Any = None, weight: Any = None) -> Beside:
-        """Ask for the rows from `start` to `stop`; the function returned waits for them, and gives what is beside them.
+    def _ask(self, asks: Sequence[Ask | None], start: int, stop: int, y: Any = None, weight: Any = None) -> Pending:
+        """Request the rows in [start, stop); return a function that waits for their labels, weights and splits.
 
-        `y` and `weight` are what came with the rows themselves, in a stream.
+        `y` and `weight` are those that came with the rows themselves, in a stream.
         """
-        return partial(self._taken, [ask and ask(start, stop) for ask in asks], start, y, weight)
+        return partial(self._received, [ask and ask(start, stop) for ask in asks], start, y, weight)
 
-    def _taken(self, asked: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-        """Labels, weights and splits of the rows from `start` on."""
-        labels, weights, splits = asked
+    def _received(self, pending: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+        """Wait for the labels, weights and splits of the rows from `start` on, and check them."""
+        labels, weights, splits = pending
         for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
                 raise _given_twice(name)
@@ -86,8 +86,8 @@ class RowColumns:
         split = None if splits is None else label_checks.check_labels(splits(), self.names[2], start)
         return y, weight, split
 
-    def check_spent(self, n_rows: int) -> None:
-        """Refuse labels, weights or splits left over behind the last row."""
+    def check_exhausted(self, n_rows: int) -> None:
+        """Refuse labels, weights or splits left over after the last row."""
         for name, column in zip(self.names, (self._y, self._weight, self._split), strict=True):
             if column is not None:
                 row_checks.check_lengths(n_rows, column.n_rows, name)
@@ -102,7 +102,7 @@ def _given_twice(name: str) -> ValueError:
 
 
 class InMemory:
-    """A column held here, or of it the rows from `first_row` on."""
+    """A column in memory, or its rows from `first_row` on."""
 
     arrays: tuple[zarr.Array, ...] = ()
 
@@ -113,12 +113,12 @@ class InMemory:
         return InMemory(self.values[start - self.first_row : stop - self.first_row], start)
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        # copies, which nobody changes between the checks and their use
+        # copies, which cannot change between the checks and their use
         return lambda start, stop: lambda: self.values[start - self.first_row : stop - self.first_row].copy()
 
 
 class _InStore:
-    """What is in a store is read there, whole or cut."""
+    """A column in a store, which is read there whether or not rows are cut."""
 
     arrays: tuple[zarr.Array, ...]
 
@@ -138,7 +138,7 @@ class Stored(_InStore):
 
 
 class _IndicatorInZarr(_InStore):
-    """An indicator of labels kept as a CSR group."""
+    """An indicator matrix of labels in a CSR group."""
 
     ndim = 2
 
@@ -157,7 +157,7 @@ class _IndicatorInZarr(_InStore):
 
 
 class _Masked(_InStore):
-    """A column in a group of the AnnData layout: codes into categories, -1 where missing, or values and a mask."""
+    """A column in AnnData's layout: codes of categories, -1 where missing, or values and a mask."""
 
     def __init__(self, group: zarr.Group, categorical: bool):
         names = ("codes", "categories") if categorical else ("values", "mask")
@@ -175,10 +175,10 @@ class _Masked(_InStore):
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
         read = self.arrays if self._categories is None else self.arrays[:1]
         asks = [Stored(array).reader(start, readers) for array in read]
-        return lambda start, stop: partial(self._present, [ask(start, stop) for ask in asks], start)
+        return lambda start, stop: partial(self._decoded, [ask(start, stop) for ask in asks], start)
 
-    def _present(self, asked: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
-        read, categories = [wait() for wait in asked], self._categories
+    def _decoded(self, pending: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
+        read, categories = [wait() for wait in pending], self._categories
         values, missing = read if categories is None else of_codes(read[0], categories)
         if missing.any():
             raise ValueError(
@@ -189,13 +189,13 @@ class _Masked(_InStore):
 
 
 def of_codes(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The categories that codes number, and where these are missing: their codes are none."""
+    """The category of each code, and a mask of missing ones, whose codes are out of range."""
     missing = (codes < 0) | (codes >= len(categories))
     return categories[np.where(missing, 0, codes)] if len(categories) else codes, missing
 
 
 def in_zarr(column: Any, name: str) -> Any:
-    """Labels or weights in a Zarr array, or in a group of the AnnData layout: `n_rows`, and a `reader` of rows."""
+    """Labels or weights in a Zarr array or a group of AnnData's layout: a column with `n_rows` and `reader`."""
     if isinstance(column, zarr.Group):
         kind = str(column.attrs.get("encoding-type"))
         if kind == "csr_matrix" and name in LABELS:
@@ -209,7 +209,7 @@ def in_zarr(column: Any, name: str) -> Any:
 
 
 def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, int]:
-    """How many classes there are, and of an indicator the most labels that a row can have; None where reading tells."""
+    """The number of classes, None if it takes a read to know, and the largest number of labels of an indicator row."""
     if isinstance(y, str):
         y = _member(group, y, "y")
     y = y.values() if hasattr(y, "reader") else y
@@ -227,14 +227,14 @@ def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, i
 
 
 def whole(array: zarr.Array) -> np.ndarray:
-    """All of an array, in memory."""
+    """Read a whole array into memory."""
     return Cursor(array).take(array.shape[0])
 
 
 def open_columns(
     y: Any, weight: Any, n_rows: int | None, labelled: bool, group: zarr.Group | None = None
 ) -> RowColumns:
-    """Labels and weights for `n_rows` rows (None: not known yet); a string names an array beside X."""
+    """Open labels and weights of `n_rows` rows (None if unknown); a string names an array beside X."""
     if isinstance(weight, numbers.Real) and n_rows is not None:
         weight = np.full(n_rows, weight)
     labels = _opened("y", y, label_checks.check_y, n_rows, group)
@@ -248,7 +248,7 @@ def _opened(name: str, column: Any, check: Any, n_rows: int | None, group: zarr.
         column = _member(group, column, name)
     if isinstance(column, zarr.Array | zarr.Group):
         part = in_zarr(column, name)
-    else:  # read along from a file, or in memory
+    else:  # read along from a file, or held in memory
         part = column if hasattr(column, "reader") else InMemory(check(computed(column)))
     if n_rows is not None:
         row_checks.check_lengths(n_rows, part.n_rows, name)
@@ -278,7 +278,7 @@ def _member(group: Any, path: str, name: str) -> Any:
 
 
 def whole_column(column: Any, name: str, group: Any = None) -> np.ndarray:
-    """All of a column in memory: of an array, a lazy one, or the name of one in the group."""
+    """Read a whole column into memory: an array, a lazy array, or the name of an array in the group."""
     if isinstance(column, str):
         column = _member(group, column, name)
     if hasattr(column, "reader"):

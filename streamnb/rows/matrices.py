@@ -1,4 +1,4 @@
-"""What users give for rows in memory, as a 2-D array of numbers; a message with a cure for whatever holds none."""
+"""Converts in-memory X to a 2-D numeric array, with a helpful error for everything else."""
 
 import datetime
 from typing import Any
@@ -14,9 +14,9 @@ _MORE_DATES = (
 
 
 def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
-    """Return rows in memory as a 2-D NumPy array of numbers; of objects only where they are numbers.
+    """Return rows in memory as a 2-D NumPy array of numbers; objects are accepted if all are numbers.
 
-    `first_row` is the number of the first of them, for messages.
+    `first_row` is the number of the first row, for messages.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "buif":
         return X
@@ -36,7 +36,7 @@ def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
         raise ValueError(
             f"Expected 2D array, got {values.ndim}D array instead: X should have shape (n_rows, n_features). "
             "Reshape your data either using array.reshape(-1, 1) if it has a single feature "
-            "or array.reshape(1, -1) if it contains a single sample." + _what_else(X, values)
+            "or array.reshape(1, -1) if it contains a single sample." + _hint(X, values)
         )
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: X should hold real numbers")
@@ -53,19 +53,19 @@ def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
 
 
 def made_by(X: Any, package: str) -> bool:
-    """True for objects of a class of that package, which need not be installed."""
+    """Whether X is of a class from this package, which need not be installed."""
     return any(cls.__module__.partition(".")[0] == package for cls in type(X).__mro__)
 
 
 def check_dtypes(frame: Any) -> None:
-    """Refuse a pandas data frame, also the empty one that stands for a lazy one, with columns of dates."""
+    """Refuse a pandas data frame with columns of dates, or the empty frame that stands for a lazy one."""
     for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
         if getattr(dtype, "kind", "") in DATES:
             raise TypeError(f"X has {DATES[dtype.kind]} in column {name!r} (dtype {dtype}); {_MORE_DATES}")
 
 
 def _check_kind(X: Any, first_row: int) -> None:
-    """Refuse what NumPy makes an array of late, wrongly or not at all."""
+    """Refuse objects that NumPy converts slowly, wrongly or not at all."""
     if made_by(X, "sparse"):
         cure = next((f"X.{name}()" for name in ("tocsr", "to_scipy_sparse") if hasattr(X, name)), "X.to_coo().tocsr()")
         raise TypeError(f"X is a {type(X).__name__} array of the package sparse; give a SciPy matrix: {cure}")
@@ -80,7 +80,7 @@ def _check_kind(X: Any, first_row: int) -> None:
     for j, dtype in enumerate(X.dtypes):
         if isinstance(dtype, np.dtype):
             continue
-        missing = np.flatnonzero(np.asarray(X.iloc[:, j].isna()))  # NumPy would make objects of the whole frame
+        missing = np.flatnonzero(np.asarray(X.iloc[:, j].isna()))  # NumPy would convert the whole frame to objects
         if missing.size:
             raise ValueError(
                 f"X has a missing value (NA) in column {X.columns[j]!r}, at row {first_row + missing[0]} (dtype "
@@ -88,8 +88,8 @@ def _check_kind(X: Any, first_row: int) -> None:
             )
 
 
-def _what_else(X: Any, values: np.ndarray) -> str:
-    """What X was taken for, where it holds no numbers at all."""
+def _hint(X: Any, values: np.ndarray) -> str:
+    """A hint about what X seems to be, for the error message."""
     if values.ndim == 0 and values.dtype.kind == "O":
         return f" X is of type {type(X).__name__}"
     if values.ndim != 1 or not values.size or values.dtype.kind not in "OUS":
@@ -104,7 +104,7 @@ def _what_else(X: Any, values: np.ndarray) -> str:
 
 
 def _numbers_of(values: np.ndarray, names: Any) -> np.ndarray:
-    if any(issubclass(kind, _DATED) for kind in {*map(type, values.flat)}):  # NumPy makes numbers of its own ones
+    if any(issubclass(kind, _DATED) for kind in {*map(type, values.flat)}):  # NumPy converts its own dates to numbers
         at, value = next((j, v) for j, column in enumerate(values.T) for v in column if isinstance(v, _DATED))
         raise TypeError(f"X holds a {type(value).__name__} in {_column(at, names)}; {_MORE_DATES}")
     try:
@@ -135,13 +135,13 @@ def _numeric(column: np.ndarray) -> bool:
 
 
 def is_dask(X: Any) -> bool:
-    """True for Dask arrays, data frames and series."""
-    kind = type(X)  # a delayed object itself has every attribute that it is asked for
+    """Whether X is a Dask array, data frame or series."""
+    kind = type(X)  # a delayed object itself seems to have every attribute
     return hasattr(kind, "__dask_graph__") and (hasattr(kind, "chunks") or hasattr(kind, "to_dask_array"))
 
 
 def check_not_delayed(**given: Any) -> None:
-    """Refuse what is lazy and no array, such as `dask.delayed` objects and bags: nobody knows what rows they hold."""
+    """Refuse lazy objects that are not arrays, such as `dask.delayed` and bags, whose rows are unknown."""
     for name, value in given.items():
         if hasattr(type(value), "__dask_graph__") and not is_dask(value):
             raise TypeError(
@@ -151,7 +151,7 @@ def check_not_delayed(**given: Any) -> None:
 
 
 def dask_array(X: Any) -> Any:
-    """A Dask array of a Dask array, data frame or series."""
+    """Convert a Dask array, data frame or series to a Dask array."""
     if not hasattr(X, "to_dask_array"):
         return X
     if X.ndim == 2:
@@ -160,5 +160,5 @@ def dask_array(X: Any) -> Any:
 
 
 def computed(column: Any) -> Any:
-    """Labels or weights, computed if lazy; None stays None."""
+    """Labels or weights, computed if they are lazy; None stays None."""
     return dask_array(column).compute() if is_dask(column) else column

@@ -1,4 +1,4 @@
-"""Columns of one length by name, such as labels and scores: rows without X."""
+"""Several columns of one length read side by side, such as labels and scores without X."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
@@ -18,7 +18,7 @@ from streamnb.rows.zarr_reading import Clock, Readers
 
 
 class NamedColumns(Source):
-    """Columns in memory or in Zarr; in blocks of them X is a dict of arrays."""
+    """Columns in memory or in Zarr; X of their blocks is a dict of arrays."""
 
     def __init__(self, columns: Mapping[str, Any]):
         self._parts = {name: _part(name, values) for name, values in columns.items()}
@@ -40,12 +40,12 @@ class NamedColumns(Source):
         end = self.n_rows or 0 if stop is None else stop
         with Readers(self.reading) as readers:
             asks = {name: part.reader(start, readers) for name, part in self._parts.items()}
-            for row in range(start, max(end, start + 1), self._step):  # one at least
+            for row in range(start, max(end, start + 1), self._step):  # at least one block
                 until = min(row + self._step, end)
-                asked = {name: ask(row, until) for name, ask in asks.items()}
-                yield Block({name: wait() for name, wait in asked.items()}, None, None, None, row, 0)
+                pending = {name: ask(row, until) for name, ask in asks.items()}
+                yield Block({name: wait() for name, wait in pending.items()}, None, None, None, row, 0)
 
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         return (block.X for block in self.blocks())
 
     def cut(self, start: int, stop: int) -> Self:
@@ -56,7 +56,7 @@ class NamedColumns(Source):
 
 
 class DaskColumns(Source):
-    """Columns of which one at least is a Dask array, whose blocks the others are cut into."""
+    """Columns of which at least one is a Dask array; the others are cut at its blocks."""
 
     lazy = True
     X = None
@@ -67,9 +67,9 @@ class DaskColumns(Source):
 
 
 def opened_columns(given: Mapping[str, Any], labels: tuple[str, ...] = ()) -> Source:
-    """Columns as rows: each a NumPy, Dask or Zarr array, CSR, or anything array-like.
+    """Open columns as a source of rows; each is a NumPy, Dask or Zarr array, CSR, or array-like.
 
-    `labels` names those that hold labels, 1-D, or an indicator of labels, 2-D.
+    `labels` names the columns that hold labels, 1-D, or an indicator matrix of labels, 2-D.
     """
     check_not_delayed(**given)
     columns = {name: _as_column(name, values, name in labels) for name, values in given.items()}
@@ -77,7 +77,7 @@ def opened_columns(given: Mapping[str, Any], labels: tuple[str, ...] = ()) -> So
 
 
 def _as_column(name: str, values: Any, is_label: bool) -> Any:
-    """Dask and Zarr arrays and CSR as they are; anything else as a NumPy array, labels checked."""
+    """Keep Dask and Zarr arrays and CSR; convert anything else to a NumPy array, with labels checked."""
     if is_dask(values):
         values = dask_array(values)
     elif isinstance(values, zarr.Group):
@@ -94,7 +94,7 @@ def _as_column(name: str, values: Any, is_label: bool) -> Any:
 
 
 def _in_memory(name: str, values: Any) -> Any:
-    """Of a column that is a Zarr group, its values; any other as it is."""
+    """The values of a column in a Zarr group; any other column unchanged."""
     if not isinstance(values, zarr.Group):
         return values
     part = in_zarr(values, name)
@@ -102,7 +102,7 @@ def _in_memory(name: str, values: Any) -> Any:
 
 
 def _part(name: str, values: Any) -> Any:
-    """A column that is cut and read."""
+    """A column with `cut` and `reader`."""
     if isinstance(values, zarr.Group):
         return in_zarr(values, name)
     return Stored(values) if isinstance(values, zarr.Array) else InMemory(values)

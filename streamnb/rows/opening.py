@@ -1,4 +1,4 @@
-"""The one door: whatever stands for X and y becomes a source of rows."""
+"""Opens X and y of any kind as a source of rows: the one entry point."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import open_columns, whole
 from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask
-from streamnb.rows.retries import persistently
+from streamnb.rows.retries import with_retries
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import check_layout
 
@@ -30,7 +30,7 @@ from streamnb.rows.zarr_reading import check_layout
 
 
 def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
-    """X and y, where y names a column of a data frame X (pandas or Dask) that column, and X without it."""
+    """X and y; if y names a column of a data frame X (pandas or Dask), that column, and X without it."""
     if not isinstance(y, str) or not (hasattr(X, "iloc") and hasattr(X, "columns")):
         return X, y
     here = [name == y for name in X.columns]
@@ -41,18 +41,18 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def resolve(X: Any, layer: str | None = None) -> tuple[Any, Any, Any]:
-    """Open paths; return what holds the rows, what the columns named by `y` are in, and what has names of features."""
+    """Open paths; return the holder of the rows, of the columns that `y` may name, and of the feature names."""
     if is_svmlight(X):
         X = SvmlightFile(X)
     elif isinstance(X, (str, os.PathLike, Store)) and not is_anndata(X):
         X = _open_path(X if isinstance(X, Store) else os.fspath(X))
     if is_anndata(X):
         return rows_of(X, layer)
-    return X, X if isinstance(X, zarr.Group) else None, _with_names(X)
+    return X, X if isinstance(X, zarr.Group) else None, _names_holder(X)
 
 
 def check_layer(X: Any, layer: str | None) -> None:
-    """Refuse the name of a layer where X has none."""
+    """Refuse `layer` if X cannot have layers."""
     if layer is not None and not (is_anndata(X) or isinstance(X, (str, os.PathLike, Store))):
         raise ValueError(
             f"layer={layer!r} goes with AnnData, its files and stores, and X is of type {type(X).__name__}"
@@ -61,15 +61,15 @@ def check_layer(X: Any, layer: str | None) -> None:
 
 def _open_path(path: Any) -> Any:
     try:
-        return persistently(lambda: zarr.open(path, mode="r"), path)
-    except Exception as error:  # missing files, broken metadata, stores that answer no
+        return with_retries(lambda: zarr.open(path, mode="r"), path)
+    except Exception as error:  # missing files, broken metadata, stores that refuse access
         what = unlike_zarr(path) or f"cannot be opened as a Zarr array or group: {error}"
         raise DataError(f"X={path!s} {what}") from error
 
 
 def is_stream(X: Any) -> bool:
-    """True for a callable or an iterator of chunks."""
-    rows = ("__array__", "__len__", "shape")  # what holds rows itself
+    """Whether X is a callable or an iterator of chunks."""
+    rows = ("__array__", "__len__", "shape")  # attributes of objects that hold rows themselves
     return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
 
 
@@ -111,15 +111,15 @@ def _in_memory(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Sourc
 
 
 class Kind(NamedTuple):
-    """A kind of X: how it is recognised, and what opens it."""
+    """A kind of X: how it is recognised, and the function that opens it."""
 
     name: str
     recognised: Callable[[Any], bool]
     opened: Callable[[Any, Any, Any, bool, Any], Source]  # X, y, sample_weight, labelled, group of X
-    own_labels: bool = False  # whether rows may bring labels of their own
+    own_labels: bool = False  # whether rows may come with labels
 
 
-KINDS = [  # the first that recognises X
+KINDS = [  # the first that recognises X is used
     Kind("Dask", is_dask, _in_dask),
     Kind("stream", is_stream, _stream, own_labels=True),
     Kind("HDF5", lambda X: isinstance(X, HDF5Matrix), _hdf5),
@@ -140,40 +140,40 @@ def opened(
     look: Callable[[Any], None] | None = None,
     layer: str | None = None,
 ) -> Source:
-    """Rows of any kind, with what is beside them; everything that reads rows comes through here.
+    """Open rows of any kind with their labels and weights; everything that reads rows calls this.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-        Anything that `scan` takes; what was opened before is returned.
+        Anything that `scan` accepts; an open source is returned.
     y, sample_weight : (n_rows,), optional
         Arrays, or names of arrays beside X.
     split : (name, values), optional
-        Groups or fold numbers beside the rows.
+        Groups or fold numbers of the rows.
     labelled : bool
-        Whether y has to be there.
+        Whether y is required.
     look : callable, optional
-        Is shown, before any value is looked at, what has the names of the columns or their number; None if nothing has.
+        Called before any value is read, with an object that has the names or the number of columns, or None.
     layer : str, optional
-        Of AnnData, in place of its X.
+        The layer of AnnData to read in place of its X.
 
     Raises
     ------
     ValueError, TypeError
-        X is nothing that holds rows, or y or sample_weight have another length.
+        X does not hold rows, or y or sample_weight have another length.
     DataError
         A store cannot be opened, or its layout is wrong.
     """
-    if isinstance(X, Source):  # it was opened before
-        if X.by_users:
-            X = X.with_beside(y, sample_weight)
+    if isinstance(X, Source):  # already open
+        if X.opened_by_user:
+            X = X.with_columns(y, sample_weight)
         if look is not None:
             look(None if X.feature_names is None else X)
         return X if split is None else X.with_split(*split)
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     X, y = with_labels(X, y)
     rows, group, given = resolve(X, layer)
-    if hasattr(group, "column"):  # of AnnData in memory or in HDF5, whose columns are in memory
+    if hasattr(group, "column"):  # AnnData in memory or in HDF5
         y, sample_weight = (
             group.column(part, name) if isinstance(part, str) else part
             for name, part in (("y", y), ("sample_weight", sample_weight))
@@ -190,8 +190,8 @@ def opened(
     return source if split is None else source.with_split(*split)
 
 
-def _with_names(X: Any) -> Any:
-    """What has the names of the columns or their number, None where nothing has; of a data frame in Dask no rows."""
+def _names_holder(X: Any) -> Any:
+    """An object with the names or the number of columns, None if there is none; a Dask frame gives its empty frame."""
     if isinstance(X, zarr.Group):
         names = member_of(X, FEATURE_NAMES) if "streamnb" in X.attrs else None
         return named_frame(whole(names)) if isinstance(names, zarr.Array) else None

@@ -1,4 +1,4 @@
-"""What is done to a row before it is summed or scored, such as log1p; maps of columns that were learned before."""
+"""Row transforms applied before summing or scoring; they use learned values but learn nothing."""
 
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -15,28 +15,28 @@ from streamnb.rows.boundary import Domain, Survey, as_chunk, checked, surveyed
 from streamnb.rows.chunk import Chunk, DenseChunk, frozen
 
 NONE, LOG1P, QUANTILE_NORMAL = MAPS = ("none", "log1p", "quantile_normal")
-ABOVE = float(np.nextafter(-1.0, 0.0))  # the least value with a logarithm of one more
-LEAST = 1e-7  # probability of the values at either end
+ABOVE = float(np.nextafter(-1.0, 0.0))  # the smallest x for which ln(1 + x) exists
+LEAST = 1e-7  # probability given to the values at either end
 
 
 class LearnedStep(persistence.Parameters):
-    """What rows go through once it was learned of some; a value, alike and shown by all that it holds."""
+    """A transform learned from rows; compared, hashed and shown by everything that it holds."""
 
-    sparse = True  # what it makes of rows
-    at_once: int | None = None  # rows that it is given at most
+    sparse = True  # whether its output is sparse
+    at_once: int | None = None  # maximum number of rows at once
 
     @property
     def n_features(self) -> int:
-        """Columns that it takes."""
+        """Number of input columns."""
         raise NotImplementedError
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes."""
+        """Number of output columns."""
         raise NotImplementedError
 
     def applied(self, chunk: Chunk, survey: Any = None) -> Any:
-        """What it makes of a block of rows, (n_rows, n_columns), CSR or dense."""
+        """The transformed rows of a block, (n_rows, n_columns), CSR or dense."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -50,7 +50,7 @@ class LearnedStep(persistence.Parameters):
 
 
 class ColumnMap(LearnedStep):
-    """A map of each column, which leaves as many."""
+    """A map of each column by itself; the number of columns stays the same."""
 
     sparse = False
     name: str
@@ -60,7 +60,7 @@ class ColumnMap(LearnedStep):
         return self.n_features
 
     def mapped(self, chunk: Chunk, survey: Any) -> Chunk:
-        """A checked block with its columns mapped."""
+        """A validated block with its columns mapped."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class ColumnMap(LearnedStep):
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class LogColumns(ColumnMap):
-    """ln(1 + x) in the columns whose values were all above -1; the others stay as they are."""
+    """ln(1 + x) in the columns whose values were all above -1; the others stay unchanged."""
 
     taken: np.ndarray  # (n_features,) bool
     name = LOG1P
@@ -95,9 +95,9 @@ class LogColumns(ColumnMap):
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class QuantileNormal(ColumnMap):
-    """x becomes Phi^-1(F(x)), F the distribution that was seen; between quantiles in a straight line.
+    """x becomes Phi^-1(F(x)), where F is the learned distribution, interpolated linearly between quantiles.
 
-    Of values that occur often, the least among them, F is the middle of their step. ``quantiles[:, i]`` are those of
+    For frequent values, among them the smallest, F is the middle of their step. ``quantiles[:, i]`` are those of
     probability ``i / (n_quantiles - 1)``, exact up to 4,096 distinct values.
     """
 
@@ -136,18 +136,18 @@ class QuantileNormal(ColumnMap):
 
 
 def map_name(columns: ColumnMap | None) -> str:
-    """What a map is called, or that there is none."""
+    """The name of a map, or the name that stands for none."""
     return NONE if columns is None else columns.name
 
 
 TRANSFORMS = {"binary": row_values.BINARY, "log1p": row_values.LOG1P, "sqrt": row_values.SQRT}
 NORMS = {"l1": row_values.NORM_L1, "l2": row_values.NORM_L2}
-FEW_NUMBERS = 1 << 12  # whole numbers below this are transformed once each, where there are as many values
+FEW_NUMBERS = 1 << 12  # whole numbers below this are transformed once each, if there are at least as many values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureScale:
-    """What features are multiplied by, (n_features,): a value, alike and shown by all its numbers."""
+    """Factors of the features, (n_features,); compared, hashed and shown by all of them."""
 
     values: np.ndarray
 
@@ -163,15 +163,12 @@ class FeatureScale:
 
 
 def prepared_block(block: Block, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """A block, checked and then prepared; values may be missing where what was learned takes them."""
+    """Validate and transform a block; values may be missing if a learned step handles them."""
     return transformed(*checked(block, missing=options.learned is not None), options)
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Apply what was learned and the steps of the transform, scale the features, divide each row by its length.
-
-    Or map the columns.
-    """
+    """Apply the learned step and the transform, scale the features, normalize each row; or map the columns."""
     steps, normalize, scale = options.steps, options.normalize, options.scale
     if options.learned is not None:
         chunk, survey = as_chunk(options.learned.applied(chunk, survey), chunk.first_row)
@@ -185,33 +182,33 @@ def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Ch
         row_checks.check_n_features(chunk.shape[1], len(scale.values), "the idf of these rows")
         chunk = chunk.scaled(scale.values)
     if normalize is not None:
-        chunk = _of_length(chunk, normalize, 1.0)
+        chunk = _normalized(chunk, normalize, 1.0)
     if not steps and normalize is None and scale is None:
         return chunk, survey
     return surveyed(chunk)
 
 
 def _stepped(chunk: Chunk, survey: Survey, step: str) -> Chunk:
-    """A function of each value, or each row divided by its length."""
+    """Apply one step: a function of each value, or the division of each row by its norm."""
     if step not in TRANSFORMS:
-        return _of_length(chunk, *_norm(step))
+        return _normalized(chunk, *_norm(step))
     lowest = {"sqrt": 0.0, "log1p": np.nextafter(-1.0, 0.0)}.get(step, -np.inf)
     Domain(f"transform={step!r}", lowest).check(chunk, survey)
     counts = survey.whole and not survey.negatives and survey.top < FEW_NUMBERS <= len(chunk.stored)
-    values = np.arange(survey.top + 1.0) if counts else chunk.stored  # of few numbers each is transformed once
+    values = np.arange(survey.top + 1.0) if counts else chunk.stored  # each of few numbers is transformed once
     stored = np.empty(len(values))
     row_values.transform_values(values, TRANSFORMS[step], stored)
     return chunk.with_values(stored.take(chunk.stored.astype(np.intp)) if counts else stored)
 
 
-def _of_length(chunk: Chunk, norm: str, length: float) -> Chunk:
+def _normalized(chunk: Chunk, norm: str, length: float) -> Chunk:
     stored = chunk.stored.astype(np.float64)
     row_values.normalize_rows(stored, chunk.row_ends, NORMS[norm])
     return chunk.with_values(stored if length == 1.0 else stored * length)
 
 
 def _norm(step: str) -> tuple[str, float]:
-    """A norm, and what it is to be in the end, 1 where the step does not say."""
+    """The norm and the target length of a step, 1 by default."""
     norm, _, length = step.partition(":")
     return norm, float(length or 1.0)
 
@@ -232,16 +229,16 @@ def _check_step(step: Any) -> None:
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What is done to a row before it is summed or scored, in this order."""
+    """Transformations of a row before it is summed or scored, in this order."""
 
     transform: str | tuple[str, ...] | None = None
     normalize: str | None = None
     binarize: float = 0.0
     centre: float = 0.0
     scale: FeatureScale | None = None  # between transform and normalize
-    columns: ColumnMap | None = None  # in place of the others
-    step: LearnedStep | None = None  # before the others, done by the source of the rows
-    learned: LearnedStep | None = None  # before the others, of rows whose source does nothing: folds have their own
+    columns: ColumnMap | None = None  # excludes the others
+    step: LearnedStep | None = None  # before the others, applied by the source of the rows
+    learned: LearnedStep | None = None  # before the others, if the source does not apply it: each fold has its own
 
     def __post_init__(self) -> None:
         if isinstance(self.transform, list | tuple):
@@ -258,26 +255,26 @@ class RowOptions:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The steps of the transform, none, one or several."""
+        """The steps of the transform: none, one or several."""
         return (self.transform,) if isinstance(self.transform, str) else self.transform or ()
 
     @property
     def by_length(self) -> bool:
-        """Whether rows are divided by their length at any point."""
+        """Whether rows are divided by their norm at any point."""
         return self.normalize is not None or any(step not in TRANSFORMS for step in self.steps)
 
     @property
     def n_taken(self) -> int | None:
-        """Columns of the rows, where others are made of them."""
+        """Number of input columns, if a step makes other columns of them."""
         return None if self.learned is None else self.learned.n_features
 
     def n_made(self, n_features: int) -> int:
-        """Columns that are made of so many."""
+        """Number of output columns for `n_features` input columns."""
         return n_features if self.learned is None else self.learned.n_columns
 
     @classmethod
     def of_state(cls, saved: Any) -> "RowOptions":
-        """Loaded options; older files have fewer of them."""
+        """Options loaded from a file; older files have fewer."""
         transform, normalize, *others = saved
         if len(others) > 2 and others[2] is not None:
             others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
@@ -287,7 +284,7 @@ class RowOptions:
         return cls(transform, normalize, *others)
 
     def _to_state(self) -> list[Any]:
-        """What `of_state` takes."""
+        """The state that `of_state` reads."""
         *saved, scale, columns, step, learned = (getattr(self, part.name) for part in fields(self))
         last = [None if scale is None else scale.values, columns, step, learned]
         while last and last[-1] is None:
@@ -296,7 +293,7 @@ class RowOptions:
 
     @property
     def seen(self) -> str:
-        """What is summed, in words."""
+        """A description of the summed values."""
         steps = ((name, getattr(self, name)) for name in ("step", "transform", "scale", "normalize", "columns"))
         done = [f"{name}={how!r}" for name, how in steps if how is not None]
         return f"X after {' and '.join(done)}" if done else "X"

@@ -1,4 +1,4 @@
-"""Raw rows, texts or tables, which are decoded and encoded as columns block by block, as they are read."""
+"""Raw rows (texts, tables), whose features are computed as they are read."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ from streamnb.rows.zarr_reading import Clock
 
 
 class EncodedRows(NamedTuple):
-    """Rows as CSR arrays, as SciPy's classes have them; `data` is None where every value is 1."""
+    """Rows as CSR arrays with SciPy's attributes; `data` is None if every value is 1."""
 
     data: np.ndarray | None
     indices: np.ndarray
@@ -28,33 +28,33 @@ class EncodedRows(NamedTuple):
 
 
 class RawSource(Source):
-    """Raw rows, of which `step` makes CSR.
+    """Raw rows that `step` encodes as CSR.
 
     Parameters
     ----------
     raw : any
-        What holds them: it has `n_rows`, `nbytes` and `files`; `step`, rows whose multiples are reached without reading
+        Holds the rows: `n_rows`, `nbytes`, `files`; `step`, rows at whose multiples reading can start without reading
         those before; and `jobs(start, stop)`, which yields the number of a first row and a function that reads rows
         from there on, with their `shape`, `nbytes`, `y` and `weight`.
     columns : RowColumns
         Labels, weights and splits that do not come with the raw rows.
     step : callable, optional
-        Of raw rows and the number of the first one: SciPy CSR (n_rows, n_features), or `EncodedRows`; picklable.
-        Without it the blocks hold the raw rows.
+        Maps raw rows and the number of the first one to SciPy CSR (n_rows, n_features) or `EncodedRows`; picklable.
+        Without it, blocks hold the raw rows.
     n_features : int, optional
-        Columns of what it makes.
+        Number of columns of the step's output.
     about : str
-        What tells the step from others.
+        Identifies the step, in checkpoints.
     n_threads : int
-        That read and make features.
+        Threads that read rows and compute features.
 
     Attributes
     ----------
     making : Clock
-        Seconds that the step took so far, summed over threads; they are part of `reading`.
+        Seconds spent in the step so far, summed over threads; part of `reading`.
     """
 
-    by_users = making_takes = True
+    opened_by_user = costly_features = True
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class RawSource(Source):
                 nbytes = X.indices.nbytes + (0 if X.data is None else X.data.nbytes)
                 yield Block((X.data, X.indices, X.indptr, X.shape[1]), y, weight, split, first_row, nbytes)
 
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         ask = self._columns.reader()
         for first_row, raw, _, _ in self._made(None, 0, None):
             found = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
@@ -111,7 +111,7 @@ class RawSource(Source):
     def with_step(
         self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
     ) -> Self:
-        """The same rows with other features."""
+        """A copy with the same rows and other features."""
         part = copy(self)
         part.encoding = encoding
         part._step, part.n_features, part._about, part.feature_names = step, n_features, about, feature_names
@@ -119,7 +119,7 @@ class RawSource(Source):
 
 
 def _decoded(step: Any, job: tuple[int, Any]) -> tuple[int, Any, Any, tuple[float, float]]:
-    """The raw rows of a job, and the columns that are made of them; the seconds of both."""
+    """The raw rows of a job, their features, and the seconds spent on each."""
     first_row, read = job
     started = time.perf_counter()
     raw = read()
@@ -131,7 +131,7 @@ def _decoded(step: Any, job: tuple[int, Any]) -> tuple[int, Any, Any, tuple[floa
 class TableSource(RawSource):
     """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
 
-    unknown: Any = None  # what counts values that encoding finds no column for
+    unknown: Any = None  # counts values for which the encoding has no column
 
     @classmethod
     def of_columns(
@@ -143,9 +143,9 @@ class TableSource(RawSource):
         weight: Any,
         n_threads: int,
     ) -> Self:
-        """Rows whose blocks hold these columns of a table, by what is known of them, as `Fields` have it.
+        """Rows whose blocks hold these columns of a table; `kinds` and `zones` as in `Fields`.
 
-        Labels and weights are columns of it by name, or arrays.
+        Labels and weights are names of columns, or arrays.
         """
         check_has(tables.schema, [y] if isinstance(y, str) else [], "y")
         check_has(tables.schema, [weight] if isinstance(weight, str) else [], "weight")
@@ -165,7 +165,7 @@ class TableSource(RawSource):
 
     @property
     def tables(self) -> Tables:
-        """What holds them."""
+        """The table that holds the rows."""
         return self._raw
 
     def named(self, column: Any, name: str) -> Any:
@@ -189,5 +189,5 @@ class TextSource(RawSource):
 
     @property
     def vocabulary(self) -> tuple[str, ...] | None:
-        """The n-grams that have a column each, None where columns are hashed."""
+        """The n-grams with a column each; None if columns are hashed."""
         return getattr(self._step, "vocabulary", None)

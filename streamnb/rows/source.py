@@ -1,4 +1,4 @@
-"""A source: the shape of its rows, and the rows block by block."""
+"""The base class of sources: the shape of the rows, and the rows block by block."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -15,46 +15,46 @@ from streamnb.rows.zarr_reading import Clock
 
 
 class Source:
-    """Rows from somewhere. `n_rows` and `n_features` are None where only reading tells.
+    """A source of rows. `n_rows` and `n_features` are None if only reading can tell.
 
     `reading` is the time that went into it so far, summed over threads.
     """
 
     n_rows: int | None = None
     n_features: int | None = None
-    n_values: int | None = None  # that are stored
-    nbytes = 0  # decoded, all rows
-    stored: tuple[zarr.Array, ...] = ()  # that hold rows
+    n_values: int | None = None  # stored values
+    nbytes = 0  # of all rows, decoded
+    stored: tuple[zarr.Array, ...] = ()  # Zarr arrays that hold the rows
     group: Any = None  # the Zarr group in which columns are named
-    given: Any = None  # what has the names of columns, or their number: the X that was given, or one like it
-    feature_names: np.ndarray | None = None  # of columns that the source itself makes
-    label_names: np.ndarray | None = None  # of an indicator of labels, where it has any
-    own_groups: str | None = None  # the name of groups that come with the rows, for whoever splits them into folds
-    encoding: Any = None  # what made columns of raw rows; a model that is fitted on them keeps it
-    by_users = False  # True where users open the rows themselves, with what is beside them
-    names_last = True  # False where other rows of the same columns may have other names, those of hashed ones
-    files: tuple[tuple[str, int], ...] = ()  # paths and bytes of those that hold rows, for others to open
+    given: Any = None  # an object with the names or the number of columns: the given X, or one like it
+    feature_names: np.ndarray | None = None  # names of columns that the source itself makes
+    label_names: np.ndarray | None = None  # names of the columns of an indicator matrix of labels, if any
+    own_groups: str | None = None  # the name of groups that come with the rows, for folds
+    encoding: Any = None  # the encoding of raw rows, which fitted models keep
+    opened_by_user = False  # True if users open the rows themselves, with labels and weights
+    names_last = True  # False if names may differ between rows with the same columns, as those of hashed columns do
+    files: tuple[tuple[str, int], ...] = ()  # paths and sizes of the files that hold rows, for workers to open
     in_memory = False
-    dtype = np.dtype(np.float64)  # of a table in memory; of rows from elsewhere values may be of several
-    columns: dict[str, Any]  # by name, where rows are columns
-    making_takes = False  # True where features are made as rows are read, which takes longer than to sum them
-    lazy = False  # True where blocks are made by Dask, which works on them where they are
-    longer_blocks = 0  # bytes, if more than BLOCK_BYTES; of rows in memory, which take no more of it
-    values_matter = True  # False lets a source that knows its values to be positive leave them out
+    dtype = np.dtype(np.float64)  # of an array in memory; blocks of other sources may have several dtypes
+    columns: dict[str, Any]  # by name, for sources of named columns
+    costly_features = False  # True if features are computed as rows are read, which takes longer than summing them
+    lazy = False  # True if Dask has the blocks and processes them where they are
+    longer_blocks = 0  # bytes of a block, if more than BLOCK_BYTES; for rows in memory, where they cost nothing
+    values_matter = True  # False lets a source whose values are known to be positive skip reading them
 
-    _columns: Any = None  # labels, weights and splits beside the rows
+    _columns: Any = None  # labels, weights and splits of the rows
 
     def __init__(self, columns: RowColumns):
         self._columns, self.reading = columns, Clock()
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
-        """Those that hold rows, and what is beside them; none where rows are in memory."""
+        """The Zarr arrays that are read, with those of labels and weights; none if rows are in memory."""
         return (*self.stored, *self._columns.arrays) if self.stored else ()
 
     @property
     def n_blocks(self) -> int | None:
-        """About how many blocks there will be."""
+        """The approximate number of blocks."""
         if self.n_rows is None:
             return None
         return max(-(-self.nbytes // sizes.BLOCK_BYTES), -(-self.n_rows // sizes.BLOCK_ROWS))
@@ -64,7 +64,7 @@ class Source:
         raise NotImplementedError
 
     def cut(self, start: int, stop: int) -> Self:
-        """The same, to be sent elsewhere for the rows in [start, stop): columns in memory hold those alone."""
+        """A copy to be sent to a worker that reads the rows in [start, stop); columns in memory are cut to these."""
         part = copy(self)
         part.group = part.given = None
         if self._columns is not None:
@@ -72,64 +72,64 @@ class Source:
         return part
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
-        """The same for who wants values, or only their places, and so many bytes at once."""
+        """A copy that reads values, or only their positions, in blocks of up to `block_bytes`."""
         part = copy(self)
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
-    def with_beside(self, y: Any, weight: Any) -> Self:
-        """The same with labels and weights that rows were opened without."""
+    def with_columns(self, y: Any, weight: Any) -> Self:
+        """A copy with labels and weights that were not given when the rows were opened."""
         if y is None and weight is None:
             return self
         part = copy(self)
-        part.by_users = False  # whoever opens them once more has these already
-        part._columns = self._columns.with_beside(self.named(y, "y"), self.named(weight, "sample_weight"), self.n_rows)
+        part.opened_by_user = False  # so that opening it again does not add them twice
+        part._columns = self._columns.with_columns(self.named(y, "y"), self.named(weight, "sample_weight"), self.n_rows)
         part.label_names = self.label_names if y is None else names_of_labels(y)
         return part
 
     def with_split(self, name: str, values: Any) -> Self:
-        """The same with groups or fold numbers beside the rows."""
+        """A copy with groups or fold numbers of the rows."""
         part = copy(self)
         part._columns = self._columns.with_split(name, self.named(values, name), self.n_rows, self.group)
         return part
 
     def named(self, column: Any, name: str) -> Any:
-        """The column that a string names, where rows have it in themselves; anything else as it is."""
+        """The column that a string names, if the rows themselves have it; anything else unchanged."""
         return column
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
-        """All of a column beside the rows, in memory: an array, a lazy one, or the name of one in the group of X."""
+        """Read a whole column into memory: an array, a lazy array, or the name of an array in the group of X."""
         return whole_column(self.named(column, name), name, self.group)
 
     def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
-        """Of a column and all of it in memory, what is cut as the rows are."""
+        """Of a column and its values in memory, the one that is cut along with the rows."""
         return whole
 
     def check_resumable(self) -> None:
-        """Refuse rows that cannot be read again from any row on."""
+        """Raise unless rows can be read again from any row on."""
 
     def check_read_again(self, who: str) -> None:
-        """Refuse rows that can be read only once."""
+        """Raise if rows can be read only once."""
 
     def layout(self) -> dict[str, str]:
-        """How what is stored lies, by what it is."""
+        """Descriptions of the stored arrays by their role, for reports and checkpoints."""
         return {}
 
     def rows_near(self, n_rows: int) -> int:
-        """About `n_rows` rows, whose multiples lie where chunks end if that keeps chunks from being read twice."""
+        """A step of about `n_rows` rows, aligned with chunks if that avoids reading chunks twice."""
         return n_rows
 
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
-        """Labels, weights and splits of all rows by name, some rows at a time, without the rows themselves."""
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
+        """Yield labels, weights and splits by name, `step` rows at a time, without the rows themselves."""
         ask, n_rows = self._columns.reader(), self.n_rows or 0
         for start in range(0, n_rows, step):
             yield dict(zip(self._columns.names, ask(start, min(start + step, n_rows))(), strict=True))
 
 
 def row_ranges(source: Source, n_bytes: int | None = None) -> list[tuple[int, Any]]:
-    """Cut the rows into segments [start, stop) of about `n_bytes`, SEGMENT_BYTES by default; a stream is one.
+    """Cut the rows into segments [start, stop) of about `n_bytes`, SEGMENT_BYTES by default; a stream is one segment.
 
-    It depends on shapes, chunks and the number of stored values alone, so that it is the same everywhere and always.
+    The result depends only on shapes, chunks and the number of stored values, so that it is always reproducible.
     """
     if source.n_rows is None:
         return [(0, None)]

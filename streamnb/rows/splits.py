@@ -1,4 +1,4 @@
-"""Which fold a row belongs to: a pure function of its number, or of its group, and the seed; never of the chunking."""
+"""Assigns rows to folds by row number, or group, and seed, whatever the chunking."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.kernels.row_values import GOLDEN, rank_few, scatter_bits
 
-MOST_SPLITS = 1 << 20  # of folds and repeats; a slip such as folds=10**9 would not end
-FEW_FOLDS = 32  # whose keys are all compared with each other
+MOST_SPLITS = 1 << 20  # folds times repeats; a mistake such as folds=10**9 would run forever
+FEW_FOLDS = 32  # up to this many, all keys are compared with each other
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Folding:
 
     @classmethod
     def of_state(cls, saved: dict[str, Any]) -> Folding:
-        """How rows were split, as it was saved."""
+        """A folding from its saved state."""
         folding = cls(**persistence.typed(cls, saved))
         for name, lowest in (("n_folds", 2), ("repeats", 1)):
             arguments.positive_integer(name, getattr(folding, name), lowest)
@@ -57,18 +57,18 @@ class Folding:
         return self._of_groups(column, repeat) if self.by == "groups" else self._given(column, first_row)
 
     def _of_rows(self, first_row: int, n_rows: int, repeat: int) -> np.ndarray:
-        """Each stretch of n_folds rows goes to all folds in an order of its own, so that folds are of one size."""
+        """Each run of n_folds rows is spread over all folds in a random order, so that folds have equal sizes."""
         start = first_row // self.n_folds
         stop = -(-(first_row + n_rows) // self.n_folds)
         rows = np.arange(start * self.n_folds, stop * self.n_folds, dtype=np.int64)
-        keys = self._mixed(rows.view(np.uint64), repeat).reshape(-1, self.n_folds)
+        keys = self._random_keys(rows.view(np.uint64), repeat).reshape(-1, self.n_folds)
         ranks = _ranks(keys).reshape(-1)
         offset = first_row - start * self.n_folds
         return ranks[offset : offset + n_rows]
 
     def _of_groups(self, groups: np.ndarray, repeat: int) -> np.ndarray:
         labels, inverse = np.unique(groups, return_inverse=True)
-        folds = self._mixed(_keys(labels), repeat) % np.uint64(self.n_folds)
+        folds = self._random_keys(_keys(labels), repeat) % np.uint64(self.n_folds)
         return folds.astype(np.int64)[inverse]
 
     def _given(self, numbers: np.ndarray, first_row: int) -> np.ndarray:
@@ -78,8 +78,8 @@ class Folding:
             raise ValueError(f"folds has {numbers[at]} at row {first_row + at}; folds should be numbered from 0")
         return numbers.astype(np.int64)
 
-    def _mixed(self, keys: np.ndarray, repeat: int) -> np.ndarray:
-        """Keys scattered over 64 bits (splitmix64), another way for each seed and repeat."""
+    def _random_keys(self, keys: np.ndarray, repeat: int) -> np.ndarray:
+        """Keys mixed to 64 random-looking bits (splitmix64), differently for each seed and repeat."""
         with np.errstate(over="ignore"):
             salt = _splitmix(np.array([self.seed], np.int64).view(np.uint64) * GOLDEN + np.uint64(repeat))
             return _splitmix(keys + salt)
@@ -144,7 +144,7 @@ def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 
 
 
 def check_no_splits(folds: Any) -> None:
-    """Refuse what scikit-learn takes for `cv`: a splitter, or pairs of rows to train and to test on."""
+    """Refuse the values of scikit-learn's `cv`: a splitter, or pairs of training and test rows."""
     if hasattr(folds, "get_n_splits") or (isinstance(folds, list | tuple) and any(np.iterable(f) for f in folds[:1])):
         given = type(folds).__name__ if hasattr(folds, "get_n_splits") else f"a {type(folds).__name__} of splits"
         raise TypeError(
@@ -154,7 +154,7 @@ def check_no_splits(folds: Any) -> None:
 
 
 def check_n_folds(folding: Folding | None, n_rows: int) -> None:
-    """Refuse more folds than rows, before anything is kept for each."""
+    """Refuse more folds than rows, before memory is allocated for each."""
     if folding is not None and folding.by != "given" and folding.n_folds > n_rows:
         raise ValueError(
             f"folds={folding.n_folds}: some have no row, there are too few of the {n_rows} rows (n_samples={n_rows}); "
@@ -163,7 +163,7 @@ def check_n_folds(folding: Folding | None, n_rows: int) -> None:
 
 
 def check_no_empty(folding: Folding, rows: Sequence[int]) -> None:
-    """Refuse splits without a row, given the numbers of rows of all."""
+    """Refuse splits without rows, given the number of rows of each."""
     for split, n_rows in enumerate(rows):
         if n_rows == 0:
             n_all = sum(rows[: folding.n_folds])
@@ -175,7 +175,7 @@ def check_no_empty(folding: Folding, rows: Sequence[int]) -> None:
 
 
 def check_learns(weight: float, split: int, n_folds: int) -> None:
-    """Refuse a fold outside which no row has weight."""
+    """Refuse a fold if no row outside it has weight."""
     if weight == 0.0:
         raise ValueError(
             f"sample_weight is 0 in all rows outside fold {split % n_folds}, which leaves its models nothing to learn "
@@ -203,7 +203,7 @@ def _keys(labels: np.ndarray) -> np.ndarray:
 
 
 def _ranks(keys: np.ndarray) -> np.ndarray:
-    """The place of each key in its row, were that sorted; of equal ones the first comes first."""
+    """The rank of each key in its row; equal keys are ranked in order."""
     if keys.shape[1] > FEW_FOLDS:
         return keys.argsort(axis=1, kind="stable").argsort(axis=1)
     ranks = np.empty(keys.shape, np.int64)

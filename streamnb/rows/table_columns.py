@@ -1,4 +1,4 @@
-"""Columns of a table: what they hold by their types in Arrow, values in one form, and the distinct values of rows."""
+"""Columns of Arrow tables: their kinds, a uniform representation of each kind, and the distinct values of rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,12 +22,12 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def arrow() -> Any:
-    """The package, or an error that says how to get it."""
+    """Import pyarrow, or say how to install it."""
     return pyarrow_for("snb.table")
 
 
 def kind_of(dtype: Any) -> str | None:
-    """What a column of this type of Arrow holds; None of what is nested."""
+    """The kind of a column with this Arrow type; None if it is nested."""
     types = arrow().types
     if types.is_dictionary(dtype):
         return CATEGORY if kind_of(dtype.value_type) else None
@@ -52,7 +52,7 @@ def zones_of(schema: Any) -> dict[str, str]:
 
 
 def wider(dtype: Any, other: Any) -> Any:
-    """Of two types of one kind the one that takes the values of both; dates of files differ in their units."""
+    """Of two types of one kind, the one that can hold the values of both; files may differ in the unit of dates."""
     if kind_of(dtype) not in DATES:
         return dtype
     fine = [list(_PER_SECOND).index(one.unit) if arrow().types.is_timestamp(one) else -1 for one in (dtype, other)]
@@ -62,7 +62,7 @@ def wider(dtype: Any, other: Any) -> Any:
 
 
 def as_known(column: Any, kind: str | None, zone: str | None) -> Any:
-    """A column of numbers or dates in the one form of its kind: float64, seconds, instants in this time zone."""
+    """Convert a column to the uniform representation of its kind: float64, seconds, or instants in this time zone."""
     types = arrow().types
     if types.is_null(column.type):
         return column
@@ -76,9 +76,9 @@ def as_known(column: Any, kind: str | None, zone: str | None) -> Any:
 
 
 def as_categories(column: Any) -> Any:
-    """Values that are neither strings nor whole numbers as strings, each of which is made once.
+    """Convert values that are neither strings nor integers to strings, each distinct value once.
 
-    7 and 7.0 are the same, and so are 0.1 of all precisions, and durations in all units.
+    7 and 7.0 are the same, and so are 0.1 in every precision and durations in every unit.
     """
     pa = arrow()
     if not pa.types.is_dictionary(column.type):
@@ -93,7 +93,7 @@ def as_categories(column: Any) -> Any:
 
 
 def _seconds(column: Any) -> Any:
-    """Durations and times of day in seconds: the same numbers, whatever unit they come in."""
+    """Durations and times of day in seconds, the same numbers whatever their unit."""
     import pyarrow.compute as pc
 
     pa, unit = arrow(), _PER_SECOND[column.type.unit]
@@ -104,7 +104,7 @@ def _seconds(column: Any) -> Any:
 
 
 def _strings(values: Any) -> list[str | None]:
-    """Each of some values as a string; None of what is missing."""
+    """Each value as a string; None if it is missing."""
     pa, kind = arrow(), kind_of(values.type)
     if kind == BOOLEAN:
         values = values.cast(pa.int8())
@@ -120,33 +120,33 @@ def _strings(values: Any) -> list[str | None]:
 
 
 def _of_float(value: Any) -> str:
-    """In as few digits as tell it from other numbers of its precision; whole numbers as such where all are exact."""
+    """The shortest representation that is unique in its precision; whole numbers up to 2^53 without a point."""
     whole = float(value).is_integer() and abs(float(value)) <= 1 << 53
     return str(int(value)) if whole else str(value)
 
 
 def _of_decimal(value: Decimal) -> str:
-    """As the float that is written so, if one is."""
+    """The representation of the equal float, if there is one."""
     text = _of_float(float(value))
     return text if Decimal(text) == value else f"{value.normalize():f}"
 
 
 def check_known(given: Any, kind: str | None, name: str, where: str) -> None:
-    """Refuse a column of another kind than the one that is known of it."""
+    """Refuse a column whose kind is not the expected one."""
     if kind_of(given) not in (*takes(kind), NOTHING):
         raise DataError(f"{where}: column {name!r} is of type {given} here; it should be of kind {kind!r}")
 
 
 def takes(kind: str | None) -> tuple[str | None, ...]:
-    """The kinds that may come for one; None is of what is a category, whatever it holds."""
+    """The kinds accepted for a column of this kind; None stands for a category of any type."""
     return TO_BE_CATEGORIES if kind in (None, NOTHING) else (kind,)
 
 
-SPAN = 1 << 16  # of whole numbers that are told apart by their place in it
+SPAN = 1 << 16  # integers within this range are coded by their offset
 WEEKDAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
 DatePart = Literal["year", "month", "weekday", "hour"]
 DATE_PARTS: tuple[DatePart, ...] = "year", "month", "weekday", "hour"
-BETWEEN = "\x1f"  # the values of a pair
+PAIR_SEPARATOR = "\x1f"
 LEVEL: Final = "level"
 MEASURE: Final = "measure"
 WORDS: Final = "words"
@@ -155,9 +155,9 @@ WORDS: Final = "words"
 @persistence.register
 @dataclass(frozen=True)
 class ColumnPart(persistence.Parameters):
-    """What some columns of the model are made of: a column of the table, a part of its dates, or a pair of columns.
+    """The origin of some columns of the model: a column of the table, a part of its dates, or a pair of columns.
 
-    `role` says how: "level" has an indicator of each value, "measure" is a number, "words" a text.
+    `role` says how they are encoded: "level" as an indicator of each value, "measure" as a number, "words" as a text.
     """
 
     columns: tuple[str] | tuple[str, str]
@@ -169,10 +169,10 @@ class ColumnPart(persistence.Parameters):
         return self.columns[0] if self.date_part is None else f"{self.columns[0]}: {self.date_part}"
 
     def named(self, value: str) -> str:
-        """The name of an indicator."""
+        """The name of the indicator of a value."""
         if len(self.columns) == 1:
             return f"{self.label}={value}"
-        return ", ".join(f"{name}={one}" for name, one in zip(self.columns, value.split(BETWEEN), strict=True))
+        return ", ".join(f"{name}={one}" for name, one in zip(self.columns, value.split(PAIR_SEPARATOR), strict=True))
 
     def missing(self) -> str:
         return f"{self.label if len(self.columns) == 1 else ', '.join(self.columns)} is missing"
@@ -180,9 +180,9 @@ class ColumnPart(persistence.Parameters):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows:
-    """Some rows of a table: `columns`, a record batch of Arrow, with labels and weights of the same table.
+    """Rows of a table: `columns`, an Arrow record batch, with labels and weights from the same table.
 
-    `known` says whether columns are in the one form of what they hold.
+    `known` says whether columns are in the uniform representation of their kind.
     """
 
     columns: Any
@@ -205,47 +205,47 @@ class TableRows:
         return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight)
 
     def picked(self, rows: np.ndarray) -> "TableRows":
-        """Some of the rows, by their numbers here."""
+        """The rows with these numbers, counted within this object."""
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, columns=self.columns.take(arrow().array(rows)), y=y, weight=weight)
 
 
 class Coded(NamedTuple):
-    """Values (n_values,), and of each row the place of its own among them, n_values where it is missing.
+    """Distinct values, (n_values,), and for each row the index of its value, n_values if it is missing.
 
-    Of numbers they are float64; of categories whatever `strings_of` makes strings of. `codes` is None where row i has
-    value i, and NaN is what is missing.
+    Values of numbers are float64; of categories, anything that `strings_of` accepts. `codes` is None if row i has
+    value i; NaN is then a missing value.
     """
 
     values: Any
     codes: np.ndarray | None
 
     def spread(self, of_values: np.ndarray) -> np.ndarray:
-        """What each row has, of what each value has and, last, what is missing."""
+        """Spread an array with an entry for each value and, last, for missing ones to the rows."""
         return of_values[:-1] if self.codes is None else of_values.take(self.codes)
 
     def counts(self) -> np.ndarray:
-        """How many rows have each value, and how many none."""
+        """The number of rows with each value and, last, of rows with none."""
         return np.bincount(self.codes, minlength=len(self.values) + 1)  # type: ignore[arg-type]
 
 
-class Remembered:
-    """A function of values that rows which lie near each other mostly share: it is asked only of others than before."""
+class CachedCall:
+    """Calls a function of distinct values only if they differ from the last ones; neighbouring blocks mostly agree."""
 
     def __init__(self, function: Callable[[Any], Any]):
         self._function = function
         self._last: tuple[Any, Any] = None, None
 
     def __call__(self, values: Any) -> Any:
-        last, found = self._last  # several threads may take turns
-        if not alike(last, values):
+        last, found = self._last  # read once: other threads may replace it
+        if not same_values(last, values):
             found = self._function(values)
             self._last = values, found
         return found
 
 
-def alike(a: Any, b: Any) -> bool:
-    """Whether these are the same values; where that would take long to tell, no."""
+def same_values(a: Any, b: Any) -> bool:
+    """Whether two arrays of values are known to be equal; False if that would take long to find out."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         spans = all(isinstance(one, np.ndarray) and one.dtype.kind == "i" for one in (a, b))
         return spans and len(a) == len(b) and bool(a[0] == b[0])
@@ -253,7 +253,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def levels_of(part: ColumnPart, rows: TableRows) -> Coded:
-    """The values of a category."""
+    """The distinct values of a category."""
     if len(part.columns) == 2:
         return _pair(*((one, levels_of(one, rows)) for one in (ColumnPart((name,), LEVEL) for name in part.columns)))
     column = rows.columns.column(part.columns[0])
@@ -265,13 +265,13 @@ def levels_of(part: ColumnPart, rows: TableRows) -> Coded:
 
 
 def numbers_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
-    """The values of a number, (n_values,) float64."""
+    """The distinct values of a number, (n_values,) float64."""
     column = rows.columns.column(part.columns[0])
     types = arrow().types
     if types.is_integer(column.type) or types.is_boolean(column.type):
         values, codes = _coded(column)
         return Coded(np.asarray(values, np.float64), codes)
-    if not types.is_floating(column.type):  # of models of 0.2.0, in the unit that they come in
+    if not types.is_floating(column.type):  # models of 0.2.0 take numbers in the unit of the file
         whole = arrow().int64() if not types.is_decimal(column.type) else arrow().float64()
         column = column.cast(whole, safe=False)
     values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
@@ -282,12 +282,12 @@ def numbers_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
 
 
 def _coded(column: Any) -> tuple[Any, np.ndarray]:
-    """Values of a column, an array of NumPy for whole numbers or else of Arrow, and the places of rows in them."""
+    """The distinct values of a column, a NumPy array for integers, else of Arrow, and the index of each row's value."""
     types = arrow().types
     if types.is_boolean(column.type):
         column = column.cast(arrow().int8())
     if types.is_integer(column.type) and column.null_count < len(column):
-        found = _in_a_span(column)
+        found = _coded_by_offset(column)
         if found is not None:
             return found
     if not types.is_dictionary(column.type):
@@ -297,15 +297,15 @@ def _coded(column: Any) -> tuple[Any, np.ndarray]:
     values, n = column.dictionary, len(column.dictionary)
     codes = column.indices.fill_null(n) if column.null_count else column.indices
     codes = codes.to_numpy(zero_copy_only=False)
-    if n > len(codes):  # of a dictionary that other rows share
+    if n > len(codes):  # a dictionary shared with other rows
         used, codes = np.unique(codes, return_inverse=True)
-        at_hand = used[used < n]
-        values = values.take(arrow().array(at_hand))
+        occurring = used[used < n]
+        values = values.take(arrow().array(occurring))
     return values, codes
 
 
-def _in_a_span(column: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Whole numbers that lie near each other: all that there are between the least and the largest one."""
+def _coded_by_offset(column: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Code integers within a small range: the values are all integers between the smallest and the largest."""
     import pyarrow.compute as pc
 
     ends = pc.min_max(column)
@@ -326,13 +326,13 @@ def _of_dates(column: Any, date_part: str) -> Any:
     function = {"year": pc.year, "month": pc.month, "weekday": pc.day_of_week, "hour": pc.hour}[date_part]
     if kind_of(column.type) == NOTHING:
         return column.cast(arrow().int64())
-    if date_part == "hour" and arrow().types.is_date(column.type):  # which begin at midnight
+    if date_part == "hour" and arrow().types.is_date(column.type):  # they begin at midnight
         column = column.cast(arrow().timestamp("ms"))
     return function(column)
 
 
 def _pair(first: tuple[ColumnPart, Coded], second: tuple[ColumnPart, Coded]) -> Coded:
-    """Values of both, together; missing where either is."""
+    """The distinct pairs of values; missing if either value is."""
     (_, a), (_, b) = first, second
     n_a, n_b = len(a.values), len(b.values)
     assert a.codes is not None and b.codes is not None
@@ -341,16 +341,16 @@ def _pair(first: tuple[ColumnPart, Coded], second: tuple[ColumnPart, Coded]) -> 
     used, codes = np.unique(both, return_inverse=True)
     used = used[used < n_a * n_b]
     of_a, of_b = (strings_of(part, coded.values) for part, coded in (first, second))
-    values = np.array([f"{of_a[k // n_b]}{BETWEEN}{of_b[k % n_b]}" for k in used.tolist()], object)
+    values = np.array([f"{of_a[k // n_b]}{PAIR_SEPARATOR}{of_b[k % n_b]}" for k in used.tolist()], object)
     return Coded(values, codes)
 
 
 def strings_of(part: ColumnPart, values: Any) -> np.ndarray:
-    """Values of a category as strings, (n_values,) object, the same for a number of any type."""
+    """Values of a category as strings, (n_values,) object; equal numbers of different types give the same string."""
     if part.date_part == "weekday":
         return np.array(WEEKDAYS, object)[np.asarray(values)]
     if isinstance(values, np.ndarray):
-        if values.dtype.kind == "O":  # of a pair
+        if values.dtype.kind == "O":  # values of a pair
             return values
         return _span_strings(int(values[0]), len(values)) if len(values) else np.empty(0, object)
     if arrow().types.is_floating(values.type):
@@ -370,11 +370,11 @@ def _span_strings(low: int, n: int) -> np.ndarray:
 
 
 def part_of(name: str, kind: str | None) -> ColumnPart:
-    """A column by itself, as its kind says."""
+    """The part that is a whole column, with the default role of its kind."""
     return ColumnPart((name,), MEASURE if kind in MEASURED else LEVEL)
 
 
 def parts_of_dates(name: str, dtype: Any) -> list[ColumnPart]:
-    """The parts of a column of dates, those of days without an hour."""
+    """The parts of a column of dates; those without a time of day have no hour."""
     parts = DATE_PARTS[:-1] if arrow().types.is_date(dtype) else DATE_PARTS
     return [ColumnPart((name,), LEVEL, part) for part in parts]

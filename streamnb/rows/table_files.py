@@ -1,4 +1,4 @@
-"""Tables that are read as record batches, part by part: Parquet and IPC files, datasets of Arrow, frames of Dask."""
+"""Tables read as record batches: Parquet and IPC files, Arrow datasets and Dask data frames."""
 
 import os
 from bisect import bisect_right
@@ -18,20 +18,20 @@ from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_f
 from streamnb.rows.text_files import with_sizes
 from streamnb.rows.texts import pyarrow_for
 
-FORMED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
+CONVERTED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
 
 
 class BatchTables(Tables):
-    """Tables in parts of known lengths, such as files, that are read as record batches from some places in them on."""
+    """Tables in parts of known lengths, such as files, which are read from a row group or batch on."""
 
-    def _hold(self, lengths: list[list[int]]) -> None:
-        """Take the rows from place to place of each part: of row groups, or of batches."""
+    def _set_lengths(self, lengths: list[list[int]]) -> None:
+        """Store the number of rows of each row group or batch of each part."""
         self._lengths = lengths
         self._firsts = list(accumulate(map(sum, lengths), initial=0))
         self.n_rows = self._firsts[-1]
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
-        """Yield the record batches of a part from this place on; each subclass says how."""
+        """Yield the record batches of a part from row group or batch number `place` on."""
         raise NotImplementedError
 
     def _where(self, part: int) -> str:
@@ -46,7 +46,7 @@ class BatchTables(Tables):
                 yield from self._cut(self._read(part, place), places[place], start, stop, self._where(part))
 
     def _cut(self, batches: Iterator[Any], row: int, start: int, stop: int, where: str) -> Iterator[Reading]:
-        """Jobs of the rows in [start, stop) of batches, the first of which begins at `row`."""
+        """Yield jobs for the rows in [start, stop) of batches, the first of which begins at `row`."""
         for batch in batches:
             for first in range(row, row + batch.num_rows, PIECE_ROWS):
                 here, end = max(first, start), min(first + PIECE_ROWS, row + batch.num_rows, stop)
@@ -58,13 +58,13 @@ class BatchTables(Tables):
 
 
 class ParquetFiles(BatchTables):
-    """Parquet files, one behind the other."""
+    """Parquet files, one after the other."""
 
     def __init__(self, paths: list[str], n_threads: int):
         self._threads = n_threads > 1
         schemas, lengths, sizes = zip(*in_order(_parquet_layout, paths, n_threads), strict=True)
         self.schema = common_schema(list(zip(paths, schemas, strict=True)))
-        self._hold(list(lengths))
+        self._set_lengths(list(lengths))
         self.files, self._sizes = with_sizes(paths), sum(sizes, Counter[str]())
         self.step = max((rows for groups in lengths for rows in groups), default=1)
 
@@ -79,17 +79,17 @@ class ParquetFiles(BatchTables):
         path, n_groups = self.files[part][0], len(self._lengths[part])
         strings = [name for name in self.fields.all if kind_of(self.schema.field(name).type) == CATEGORY]
         with errors_named(path), pq.ParquetFile(path, read_dictionary=strings) as file:
-            for group in range(place, n_groups):  # one by one: Arrow holds what it has read of all that it is asked for
+            for group in range(place, n_groups):  # one by one, because Arrow keeps all groups of a request in memory
                 yield from file.iter_batches(PIECE_ROWS, [group], self.fields.all, use_threads=self._threads)
 
 
 class IPCFiles(BatchTables):
-    """Files of Arrow IPC (Feather), one behind the other."""
+    """Arrow IPC (Feather) files, one after the other."""
 
     def __init__(self, paths: list[str], n_threads: int):
         schemas, lengths, sizes = zip(*in_order(_ipc_layout, paths, n_threads), strict=True)
         self.schema = common_schema(list(zip(paths, schemas, strict=True)))
-        self._hold(list(lengths))
+        self._set_lengths(list(lengths))
         self.files, self.nbytes = with_sizes(paths), sum(sizes)
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
@@ -103,14 +103,14 @@ class IPCFiles(BatchTables):
 
 
 class Dataset(BatchTables):
-    """A dataset of Arrow, fragment by fragment."""
+    """An Arrow dataset, read by fragment."""
 
     def __init__(self, dataset: Any):
         self._dataset, self.schema = dataset, dataset.schema
         self.files = with_sizes(path for path in getattr(dataset, "files", ()) if os.path.isfile(path))
         self._fragments = [part for fragment in dataset.get_fragments() for part in _row_groups(fragment)]
         lengths = [_rows_of(fragment) for fragment in self._fragments]
-        self._hold([[n] for n in lengths])
+        self._set_lengths([[n] for n in lengths])
         self.step = max(lengths, default=1)
         width = sum(getattr(field.type, "bit_width", 64) / 8 if _fixed(field.type) else 16 for field in self.schema)
         self.nbytes = int(self.n_rows * width)
@@ -122,9 +122,9 @@ class Dataset(BatchTables):
         fragment = self._fragments[part]
         own = {field.name: field for field in fragment.physical_schema if field.name in self.fields.features}
         types = []
-        for field in self.schema:  # features are brought to one form as they are read, and exactly
+        for field in self.schema:  # read in their own types, and converted later, which is exact
             here = own.get(field.name, field)
-            types.append(here if all(kind_of(one.type) in FORMED for one in (field, here)) else field)
+            types.append(here if all(kind_of(one.type) in CONVERTED for one in (field, here)) else field)
         yield from fragment.to_batches(
             schema=arrow().schema(types),
             columns=self.fields.all,
@@ -151,12 +151,12 @@ def _fixed(dtype: Any) -> bool:
 
 
 class DaskFrame(BatchTables):
-    """A data frame of Dask, partition by partition, each computed when it is read."""
+    """A Dask data frame, whose partitions are computed as they are read."""
 
     def __init__(self, frame: Any):
         self._frame = frame
         lengths = [int(n) for n in frame.map_partitions(len).compute()]
-        self._hold([[n] for n in lengths])
+        self._set_lengths([[n] for n in lengths])
         self.step = max(lengths, default=1)
         check_names([str(name) for name in frame.columns], "X")
         full = next((part for part, n in enumerate(lengths) if n), 0)
@@ -174,7 +174,7 @@ class DaskFrame(BatchTables):
 
 @contextmanager
 def errors_named(path: str) -> Iterator[None]:
-    """Say of a file that cannot be read which one it is."""
+    """Add the path to errors of a file that cannot be read."""
     pa = arrow()
     try:
         yield
@@ -183,7 +183,7 @@ def errors_named(path: str) -> Iterator[None]:
 
 
 def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
-    """Of a Parquet file the schema, the rows of each group, and the bytes of each column."""
+    """The schema of a Parquet file, the rows of each group, and the bytes of each column."""
     import pyarrow.parquet as pq
 
     with errors_named(path), pq.ParquetFile(path) as file:
@@ -197,16 +197,16 @@ def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
 
 
 def _ipc_layout(path: str) -> tuple[Any, list[int], int]:
-    """Of an IPC file the schema, the rows of each batch, and how large it is."""
+    """The schema of an IPC file, the rows of each batch, and its size."""
     pa = arrow()
     with errors_named(path), pa.memory_map(path) as file:
         schema = pa.ipc.open_file(file).schema
-        reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # counts want one column
+        reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # to count rows
         return schema, [reader.get_batch(k).num_rows for k in range(reader.num_record_batches)], file.size()
 
 
 def common_schema(schemas: list[tuple[str, Any]]) -> Any:
-    """The schema of all files; where columns of a file are not there, or of another kind, it is refused."""
+    """The schema of all files, which must have the same columns of the same kinds."""
     pa = arrow()
     first_path, first = schemas[0]
     check_names(first.names, first_path)

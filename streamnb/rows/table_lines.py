@@ -1,4 +1,4 @@
-"""Tables in files of lines: CSV and JSON lines, packed or not, read piece by piece from any row on."""
+"""CSV and JSON-lines tables, compressed or not, read in pieces."""
 
 import csv
 import json
@@ -16,18 +16,18 @@ from streamnb.rows.text_files import LineFiles, index_file
 from streamnb.rows.text_formats import BOM, CSV, JSON, Format, csv_heading, whole_lines
 
 NO_FIELDS = Fields(())
-SHOWN = 60  # letters of a wrong value in a message
+SHOWN = 60  # characters of a wrong value in a message
 
 
 @dataclass(frozen=True)
 class TableFormat(Format):
-    """How rows of a table lie in a file; `types` has all of its columns, and those `unseen` in its first rows."""
+    """The format of a table in a file; `types` has all columns, also those `unseen` in the first rows."""
 
     fields: Fields = NO_FIELDS
     unseen: frozenset[str] = frozenset()
 
     def selected(self, schema: Any, fields: Fields) -> "TableFormat":
-        """The same for some columns, of these types: of whole numbers those to come may be others."""
+        """The format restricted to these columns; integers become floats, because later rows may hold other numbers."""
         pa, types = arrow(), {}
         strings = pa.dictionary(pa.int32(), pa.string()) if self.kind == CSV else pa.string()
         for field in schema:
@@ -37,11 +37,11 @@ class TableFormat(Format):
         return replace(self, types=types, fields=fields)
 
     def texts(self, piece: bytes, first_row: int, where: str) -> Any:
-        """The rows of whole lines."""
+        """Parse whole lines as rows."""
         return self.fields.rows(one_batch(self.table(piece, self.fields.all, first_row, where)), first_row, where)
 
     def table(self, piece: bytes, names: Any, first_row: int, where: str) -> Any:
-        """Some columns of whole lines; all of them, of the types that they seem to have, where `names` is None."""
+        """Parse columns of whole lines; all columns, with inferred types, if `names` is None."""
         pa = arrow()
         types = self.types if names is None else {name: self.types[name] for name in names}
         wrong: list[Any] = []
@@ -64,7 +64,7 @@ class TableFormat(Format):
         return self.read_json(piece, schema, "infer" if names is None else "ignore")
 
     def _why(self, piece: bytes, types: dict[str, Any], first_row: int) -> str | None:
-        """What is wrong with the first row that is, where it is a value of another type or no JSON."""
+        """A description of the first wrong row, if a value has another type or the row is not JSON."""
         for row, record in enumerate(self._records(piece), first_row):
             if isinstance(record, str):
                 return f"row {row} is {record}"
@@ -76,7 +76,7 @@ class TableFormat(Format):
         return None
 
     def lacking(self, piece: bytes, names: frozenset[str]) -> frozenset[str]:
-        """Those of the names that no record has."""
+        """The names that do not occur in any record."""
         left = set(names)
         for record in self._records(piece) if left else ():
             left.difference_update(record)
@@ -97,9 +97,9 @@ class TableFormat(Format):
             try:
                 record = json.loads(line)
             except ValueError as error:
-                yield f"no JSON ({error}): {line[:SHOWN]!r}"
+                yield f"not JSON ({error}): {line[:SHOWN]!r}"
                 return
-            yield record if isinstance(record, dict) else f"no JSON object: {line[:SHOWN]!r}"
+            yield record if isinstance(record, dict) else f"not a JSON object: {line[:SHOWN]!r}"
 
 
 def _wrong_width(first_row: int, row: Any) -> str:
@@ -107,7 +107,7 @@ def _wrong_width(first_row: int, row: Any) -> str:
 
 
 def _fits(value: Any, dtype: Any) -> bool:
-    """Whether a value, of text or of JSON, is of a type."""
+    """Whether a value from text or JSON has this type."""
     kind = kind_of(dtype)
     try:
         if kind == "number" and (isinstance(value, bool) or float(value) is None):
@@ -117,12 +117,12 @@ def _fits(value: Any, dtype: Any) -> bool:
         if kind == CATEGORY and not isinstance(value, str):
             return False
     except (TypeError, ValueError):
-        return value in ("NA", "NaN", "null", "nan", "N/A", "NULL", "n/a")  # as Arrow reads what is missing
+        return value in ("NA", "NaN", "null", "nan", "N/A", "NULL", "n/a")  # strings that Arrow reads as missing
     return kind != "boolean" or isinstance(value, bool) or str(value).lower() in ("true", "false", "0", "1")
 
 
 class LineTables(LineFiles, Tables):
-    """Files of CSV or of JSON lines, one behind the other; columns in `strings` are read as such."""
+    """CSV or JSON-lines files, one after the other; columns in `strings` are read as strings."""
 
     def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
         index = partial(index_file, kind=None, named=frozenset(strings), read=read_table_format)
@@ -133,7 +133,7 @@ class LineTables(LineFiles, Tables):
         self.unseen = self._absent(frozenset.intersection(*(file.form.unseen for file in self._files)))
 
     def _absent(self, names: frozenset[str]) -> frozenset[str]:
-        """Those of the names that no first rows have which no other row of any file has either."""
+        """Of the names missing in the first rows, those missing in all rows of all files."""
         for piece in (piece for file in self._files if names for _, _, piece in file.pieces(0)):
             if any(json.dumps(name, ensure_ascii=plain).encode() in piece for name in names for plain in (True, False)):
                 names = self._files[0].form.lacking(piece, names)
@@ -148,7 +148,7 @@ class LineTables(LineFiles, Tables):
 
 
 def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: str) -> tuple[TableFormat, int]:
-    """What the first lines of a file tell: its format with the types of its columns, and where its rows begin."""
+    """Infer the format of a file and the types of its columns from the first lines, and where its rows begin."""
     pa = arrow()
     if kind == CSV:
         names, delimiter, begin = csv_heading(head, ",;\t|")
@@ -156,7 +156,7 @@ def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: st
     elif kind == JSON:
         form, begin = TableFormat(kind), len(BOM) if head.startswith(BOM) else 0
     else:
-        raise DataError(f"{where} is no table that is known; it should be Parquet, Arrow IPC, CSV or JSON lines")
+        raise DataError(f"{where} is not a table of a known format; it should be Parquet, Arrow IPC, CSV or JSON lines")
     sample = whole_lines(head[begin:], form)
     known = {name: pa.string() for name in strings if kind == JSON or name in form.names}
     form = replace(form, types=known)
@@ -173,7 +173,7 @@ def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: st
 
 
 def _as_dates(column: Any) -> Any:
-    """The type of dates that strings of JSON say; None where some do not."""
+    """The date type of JSON strings; None if any is not a date."""
     pa = arrow()
     if kind_of(column.type) != CATEGORY or column.null_count == len(column):
         return None

@@ -1,4 +1,4 @@
-"""What may be a table: files of several formats, and tables in memory of several packages."""
+"""Recognises and opens tables: files of several formats and in-memory tables of several packages."""
 
 import os
 from collections.abc import Iterable
@@ -21,14 +21,14 @@ _ENDINGS = {
     IPC: (".arrow", ".feather", ".ipc"),
     LINES: (".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
 }
-COMPLETE, ANY, NONE = "complete", "any", "none"  # tables of numbers in memory that are matrices
-SOME_ROWS = 1 << 14  # of a frame, looked at together
+COMPLETE, ANY, NONE = "complete", "any", "none"  # which in-memory tables of numbers count as matrices
+SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values together
 _PACKED = (".gz", ".zst")
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": IPC}
 
 
 def is_table(X: Any) -> bool:
-    """Whether X may be opened as a table: a path to one, by its name, or columns that have names."""
+    """Whether X may be opened as a table: a path with the name of one, or named columns."""
     if isinstance(X, list | tuple):
         return bool(X) and all(isinstance(one, os.PathLike) and is_table(one) for one in X)
     if is_path(X):
@@ -36,32 +36,34 @@ def is_table(X: Any) -> bool:
         folder = os.path.isdir(path) and not holds_numbers(path)
         return format_of(path) is not None or (folder and any(map(format_of, _files_in(Path(path)))))
     if made_by(X, "pyarrow") or made_by(X, "polars"):
-        kind = type(X)  # lazy frames themselves would be resolved
+        kind = type(X)  # looking at the lazy frame itself would resolve it
         return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
-    shape = getattr(X, "shape", None)  # delayed objects of Dask have anything that is asked for
+    shape = getattr(X, "shape", None)  # delayed Dask objects seem to have every attribute
     return hasattr(X, "iloc") and hasattr(X, "columns") and isinstance(shape, tuple) and len(shape) == 2
 
 
 def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
-    """Whether a table is one of numbers alone, in memory or in Dask; NONE is, or those COMPLETE, or ANY of numbers."""
+    """Whether a table, in memory or in Dask, is all numbers: without missing values if COMPLETE; NONE never is."""
     if numbers == NONE or is_path(X) or hasattr(X, "get_fragments") or (made_by(X, "polars") and hasattr(X, "collect")):
         return False
     if not hasattr(X, "iloc"):
-        if find_spec("pyarrow") is None:  # so that Polars may be without it
+        if find_spec("pyarrow") is None:  # Polars may be used without it
             return True
         return all(_of_numbers(column, numbers == ANY) for column in arrow().table(X).columns)
-    if not made_by(X, "pandas"):  # of Dask, whose types alone are known
+    if not made_by(X, "pandas"):  # a Dask frame, of which only the dtypes are known
         return all(dtype.kind in "biufc" for dtype in X.dtypes)
-    told = all(dtype.kind in "biufc" or _are_numbers(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes))
-    return told and (numbers == ANY or not any(_lacks(X[at : at + SOME_ROWS]) for at in range(0, len(X), SOME_ROWS)))
+    numeric = all(dtype.kind in "biufc" or _are_numbers(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes))
+    return numeric and (
+        numbers == ANY or not any(_has_missing(X[i : i + SOME_ROWS]) for i in range(0, len(X), SOME_ROWS))
+    )
 
 
-def _lacks(frame: Any) -> bool:
+def _has_missing(frame: Any) -> bool:
     return bool(frame.isna().to_numpy().any())
 
 
 def _of_numbers(column: Any, gaps: bool) -> bool:
-    """Whether a column of Arrow holds numbers alone."""
+    """Whether an Arrow column holds only numbers."""
     import pyarrow.compute as pc
 
     types = arrow().types
@@ -71,7 +73,7 @@ def _of_numbers(column: Any, gaps: bool) -> bool:
 
 
 def _are_numbers(column: Any) -> bool:
-    """Whether all objects in a column of pandas are numbers, or missing."""
+    """Whether all objects in a pandas column are numbers or missing."""
     from pandas.api.types import infer_dtype
 
     kinds = "integer", "floating", "mixed-integer-float", "boolean", "decimal"
@@ -79,18 +81,18 @@ def _are_numbers(column: Any) -> bool:
 
 
 def is_path(X: Any) -> bool:
-    """Whether X is a path, or several."""
+    """Whether X is a path or several paths."""
     return isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and isinstance((*X, None)[0], os.PathLike))
 
 
 def format_of(path: str) -> str | None:
-    """The format of a file by its name; None of one that is no table."""
+    """The format of a table file, by its name; None if it is not a table."""
     name = unpacked_name(path, _PACKED)
     return next((kind for kind, ends in _ENDINGS.items() if name.endswith(ends)), None)
 
 
 def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
-    """A table, wherever it is; columns in `strings` are read as such where files do not tell types."""
+    """Open a table of any kind; columns in `strings` are read as strings where files do not store types."""
     arrow()
     if isinstance(X, str | os.PathLike | list | tuple):
         return _of_paths(X, strings, n_threads)
@@ -113,12 +115,12 @@ def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
 
 
 def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
-    if isinstance(X, str | os.PathLike) and any("=" in one.name for one in Path(X).glob("*/")):  # folders
+    if isinstance(X, str | os.PathLike) and any("=" in one.name for one in Path(X).glob("*/")):  # Hive partitions
         import pyarrow.dataset as ds
 
         return Dataset(ds.dataset(os.fspath(X), partitioning="hive"))
     paths = [path for one in (X if isinstance(X, list | tuple) else [X]) for path in _paths(one)]
-    formats = {path: _opened_as(path) for path in paths}
+    formats = {path: _detected_format(path) for path in paths}
     first = formats[paths[0]]
     for path, other in formats.items():
         if other != first:
@@ -128,22 +130,22 @@ def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
     return IPCFiles(paths, n_threads) if first == IPC else LineTables(paths, n_threads, strings)
 
 
-def _opened_as(path: str) -> str:
-    """The format of a file, by its first bytes or else by its name."""
+def _detected_format(path: str) -> str:
+    """The format of a file, by its first bytes or otherwise by its name."""
     with open(path, "rb") as file:
         head = file.read(8)
     found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
     said = format_of(path)
     if found is None and said != LINES:
         raise DataError(
-            f"{path} is no {said or 'table that is known'}; it begins with {head!r}, and should be Parquet, Arrow IPC, "
-            "CSV or JSON lines"
+            f"{path} is not {said or 'a table of a known format'}; it begins with {head!r}, and should be Parquet, "
+            "Arrow IPC, CSV or JSON lines"
         )
     return found or LINES
 
 
 def _paths(one: Any) -> list[str]:
-    """The files of a path: itself, those of a pattern, or those in a folder, sorted."""
+    """The files of a path: itself, the matches of a pattern, or those in a folder, sorted."""
     path = os.fspath(one)
     if os.path.isdir(path):
         found = [name for name in _files_in(Path(path)) if format_of(name) is not None]
@@ -157,6 +159,6 @@ def _paths(one: Any) -> list[str]:
 
 
 def _files_in(folder: Path) -> list[str]:
-    """Those in a folder and in the folders in it, but not those that are hidden."""
+    """The files in a folder and its subfolders, without hidden ones."""
     inside = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return [str(path) for path in inside if not path.relative_to(folder).parts[-1].startswith((".", "_"))]

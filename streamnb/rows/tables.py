@@ -1,4 +1,4 @@
-"""Tables of Arrow, some rows at a time: columns of several kinds, and what came beside them in the same table."""
+"""Reads Arrow tables in blocks: feature columns of several kinds, labels and weights."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -12,22 +12,22 @@ from streamnb.core.messages import DataError, listed
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
 from streamnb.rows.texts import of_arrow
 
-PIECE_ROWS = 1 << 15  # of a block: enough for vectorised work, few enough that threads share small tables
-Reading = tuple[int, Any]  # the number of the first row, and what reads the rows
+PIECE_ROWS = 1 << 15  # of a block: enough for vectorised code, few enough to split small tables between threads
+Reading = tuple[int, Any]  # the number of the first row, and a function that reads the rows
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The columns of a table that are features, and those of labels and weights.
+    """The columns of a table to read: features, labels and weights.
 
-    `kinds` has what is known of features, which are brought to one form, and `zones` their time zones; None leaves them
-    as they come.
+    `kinds` and `zones`, the time zones of dates, are those of the features; columns are converted to the uniform
+    representation of their kind. None leaves columns unchanged.
     """
 
     features: tuple[str, ...]
     y: str | None = None
     weight: str | None = None
-    labels: str = "y"  # what is asked for as labels
+    labels: str = "y"  # the argument that named the labels, for messages
     kinds: Mapping[str, str | None] | None = None
     zones: Mapping[str, str] | None = None
 
@@ -36,13 +36,13 @@ class Fields:
         return list(dict.fromkeys([*self.features, *(name for name in (self.y, self.weight) if name is not None)]))
 
     def rows(self, batch: Any, first_row: int, where: str = "X") -> TableRows:
-        """The features of a record batch, and its labels and weights."""
+        """The features, labels and weights of a record batch."""
         y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
-        return TableRows(self._known(batch, where), y, weight, where, self.kinds is not None)
+        return TableRows(self._converted(batch, where), y, weight, where, self.kinds is not None)
 
-    def _known(self, batch: Any, where: str) -> Any:
-        """The features in the form that is known of them."""
+    def _converted(self, batch: Any, where: str) -> Any:
+        """The features in the uniform representation of their kinds."""
         if self.kinds is None or self.zones is None:
             return batch.select(list(self.features))
         columns = []
@@ -54,7 +54,7 @@ class Fields:
 
 
 def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
-    """Labels, (n_rows,), of a column of Arrow; strings where it holds any, else as NumPy has them."""
+    """Convert an Arrow column to labels, (n_rows,): strings, or the NumPy dtype of its type."""
     types, column = arrow().types, chunk_of(column)
     if column.null_count:
         row = first_row + int(np.argmax(np.asarray(column.is_null())))
@@ -69,13 +69,13 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
         texts = of_arrow(column, first_row, where)
         row = next(row for row in range(len(column)) if not texts.is_utf8(row))
         raise DataError(
-            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
+            f"{where}: {name} of row {first_row + row} is not UTF-8 ({error}); write the file as UTF-8"
         ) from error
     return values[coded.indices.to_numpy(zero_copy_only=False)]
 
 
 def weights_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
-    """Weights, (n_rows,), of a column of Arrow."""
+    """Convert an Arrow column to weights, (n_rows,)."""
     if kind_of(column.type) not in (NUMBER, BOOLEAN):
         raise ValueError(f"{where}: weight={name!r} is a column of type {column.type}; it should hold numbers")
     column = chunk_of(column)
@@ -86,16 +86,16 @@ def weights_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray
 
 
 class Tables:
-    """A table that is read in pieces: in memory, in files, or wherever a subclass finds it.
+    """Base of tables that are read in pieces, in memory or in files.
 
     Attributes
     ----------
     schema : pyarrow.Schema
     n_rows, nbytes : int
     files : tuple of (str, int)
-        Paths and bytes of those that others can open.
+        Paths and sizes of files that workers can open.
     unseen : set of str
-        Columns of the schema that were asked for alone: no row has them.
+        Columns of the schema that were requested but occur in no row.
     """
 
     schema: Any
@@ -103,27 +103,27 @@ class Tables:
     n_rows = 0
     nbytes = 0
     files: tuple[tuple[str, int], ...] = ()
-    step = 1  # a range of rows that begins at a multiple of it is read without those before
+    step = 1  # reading can start at multiples of it without reading the rows before
     fields = Fields(())
 
     def selected(self, fields: Fields) -> Self:
-        """The same of which these columns are read."""
+        """A copy that reads these columns."""
         part = copy(self)
         part.fields = fields
         return part
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        """What makes the rows in [start, stop), piece by piece in order; threads may call it."""
+        """Yield functions that read the rows in [start, stop), piece by piece in order; threads may call them."""
         for first in range(start, stop, PIECE_ROWS):
             yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
 
     def _rows(self, start: int, stop: int) -> TableRows:
-        """The rows in [start, stop) of what is in memory; other subclasses have `jobs` of their own."""
+        """The rows in [start, stop) of a table in memory; other subclasses define `jobs` instead."""
         raise NotImplementedError
 
 
 class ArrowTable(Tables):
-    """A table of Arrow in memory."""
+    """An Arrow table in memory."""
 
     def __init__(self, table: Any):
         self._table, self.schema = table, table.schema
@@ -139,7 +139,7 @@ class ArrowTable(Tables):
 
 
 class FrameTable(Tables):
-    """A data frame of pandas, whose rows become those of Arrow piece by piece."""
+    """A pandas data frame, whose rows are converted to Arrow in pieces."""
 
     def __init__(self, frame: Any):
         self._frame, self.schema = frame, schema_of_frame(frame)
@@ -157,7 +157,7 @@ class FrameTable(Tables):
 
 
 def schema_of_frame(frame: Any) -> Any:
-    """The types that the columns of a data frame have in Arrow, by the string of their names."""
+    """The Arrow schema of a data frame, with column names as strings."""
     pa = arrow()
     names = [str(name) for name in frame.columns]
     check_names(names, "X")
@@ -171,7 +171,7 @@ def schema_of_frame(frame: Any) -> Any:
 
 
 def batch_of_frame(frame: Any, schema: Any) -> Any:
-    """Rows of a data frame as a record batch."""
+    """Convert rows of a data frame to a record batch."""
     pa = arrow()
     try:
         return pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
@@ -187,14 +187,14 @@ def raise_mixed(name: str, error: Exception) -> NoReturn:
 
 
 def one_batch(table: Any) -> Any:
-    """A table, whose columns may lie in chunks, as one record batch."""
+    """Convert a table, whose columns may be chunked, to one record batch."""
     pa = arrow()
     columns = [chunk_of(column) for column in table.columns]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def chunk_of(column: Any) -> Any:
-    """One array of a column, which may lie in chunks."""
+    """Convert a column, which may be chunked, to one array."""
     if not isinstance(column, arrow().ChunkedArray):
         return column
     if column.num_chunks == 1:
@@ -204,14 +204,14 @@ def chunk_of(column: Any) -> Any:
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Refuse a name that several columns have."""
+    """Refuse duplicate column names."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{where} has several columns {twice!r}; columns should have names of their own")
 
 
 def check_has(schema: Any, names: Sequence[str], argument: str, where: str = "X") -> None:
-    """Refuse the name of a column that is not there."""
+    """Refuse names of columns that do not exist."""
     for name in names:
         if name not in schema.names:
             raise ValueError(f"{argument}={name!r} is none of the columns of {where}: {shown_names(schema)}")

@@ -1,4 +1,4 @@
-"""Texts in files: looked through once, so that rows have numbers and can be read from any on, then read in pieces."""
+"""Text files, indexed once so that they can be read from any row."""
 
 import gzip
 import io
@@ -24,7 +24,7 @@ from streamnb.rows.files import unpacked_name
 from streamnb.rows.text_formats import BOM, ENDINGS, LINES, Format, read_format
 from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts, pyarrow_for
 
-LONGEST = 1 << 30  # bytes of a line; Arrow numbers those of a piece in 32 bits
+LONGEST = 1 << 30  # bytes of a line; Arrow has 32-bit offsets in a piece
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 OTHERS = {b"PAR1": "Parquet", b"\x89HDF": "HDF5", b"PK\x03\x04": "a zip", b"ARROW1": "Arrow", b"BZh": "bzip2"}
@@ -32,8 +32,8 @@ OTHERS = {b"PAR1": "Parquet", b"\x89HDF": "HDF5", b"PK\x03\x04": "a zip", b"ARRO
 
 @contextmanager
 def opened_file(path: str) -> Iterator[Any]:
-    """A file to be read, unpacked on the way."""
-    packed = _packing(path)
+    """Open a file for reading, decompressed on the fly."""
+    packed = _compression(path)
     if packed is None:
         with open(path, "rb", buffering=0) as file:
             yield file
@@ -45,34 +45,34 @@ def opened_file(path: str) -> Iterator[Any]:
             yield file
 
 
-def _packing(path: str) -> str | None:
-    """How a file is packed, by what it begins with; refused where its name says otherwise."""
+def _compression(path: str) -> str | None:
+    """The compression of a file, by its first bytes; raises if its name says otherwise."""
     with open(path, "rb") as file:
         head = file.read(8)
     found = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     said = next((name for end, name in PACKED.items() if path.endswith(end)), None)
     other = next((name for magic, name in OTHERS.items() if head.startswith(magic)), None)
     if said is not None and found != said:
-        raise DataError(f"{path} is no {said} file, as its name says; it begins with the bytes {head!r}")
+        raise DataError(f"{path} is not a {said} file, as its name says; it begins with the bytes {head!r}")
     if other is not None:
-        raise DataError(f"{path} is {other}, no file of texts; give JSON lines, CSV or lines of text")
+        raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
     return found
 
 
 def read_exactly(file: Any, n: int, path: str) -> bytes:
-    """So many bytes, fewer only at the end."""
+    """Read `n` bytes, fewer only at the end of the file."""
     parts = []
     try:
         while n > 0 and (part := file.read(n)):
             parts.append(part)
             n -= len(part)
-    except (OSError, EOFError, zlib.error) as error:  # what is cut off, or damaged
+    except (OSError, EOFError, zlib.error) as error:  # the file is truncated or damaged
         raise DataError(f"{path} cannot be unpacked to its end ({error}); it is cut off or damaged") from error
     return b"".join(parts) if len(parts) != 1 else parts[0]
 
 
 def _skip(file: Any, n: int, path: str) -> None:
-    """Go to a place; of packed files everything before it is unpacked."""
+    """Move to offset `n` of the file; in compressed files everything before it is decompressed."""
     if isinstance(file, io.RawIOBase):
         file.seek(n)
         return
@@ -82,7 +82,7 @@ def _skip(file: Any, n: int, path: str) -> None:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file whose rows are lines: pieces of whole rows, piece k from offsets[k] on with rows from rows[k] on."""
+    """A file whose rows are lines; piece k of whole rows starts at byte offsets[k] and row rows[k]."""
 
     path: str
     form: Format
@@ -91,10 +91,10 @@ class TextFile:
 
     @property
     def packed(self) -> bool:
-        return _packing(self.path) is not None
+        return _compression(self.path) is not None
 
     def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
-        """The pieces from the one of row `start` on: their first rows, how many there are, and their bytes."""
+        """Yield pieces from the one with row `start` on: the first row, the end row and the bytes."""
         first = bisect_right(self.rows, start) - 1
         with opened_file(self.path) as file:
             _skip(file, self.offsets[first], self.path)
@@ -107,11 +107,11 @@ class TextFile:
 
 
 def index_file(path: str, kind: str | None, named: Any, labels: str = "y", read: Callable = read_format) -> TextFile:
-    """A file, with the places of its rows; `read` tells its format, and where they begin."""
+    """Index the rows of a file; `read` infers its format and where the rows begin."""
     offsets, rows = [0], [0]
     with opened_file(path) as file:
         rest = more = read_exactly(file, PIECE_BYTES, path)
-        while more and b"\n" not in rest:  # labels and columns are told by a whole line
+        while more and b"\n" not in rest:  # labels and columns are inferred from a whole line
             rest += (more := read_exactly(file, max(PIECE_BYTES, len(rest)), path))
         form, begin = read(rest, kind or kind_of(path), named, path)
         begin = max(begin, len(BOM) if rest.startswith(BOM) else 0)
@@ -128,7 +128,7 @@ def index_file(path: str, kind: str | None, named: Any, labels: str = "y", read:
                 offsets.append(offsets[-1] + end)
                 rows.append(rows[-1] + n)
                 rest = rest[end:]
-            elif end:  # nothing but blank lines
+            elif end:  # only blank lines
                 offsets[-1], rest = offsets[-1] + end, rest[end:]
             if not more:
                 return TextFile(path, replace(form, labels=labels), tuple(offsets), tuple(rows))
@@ -136,7 +136,7 @@ def index_file(path: str, kind: str | None, named: Any, labels: str = "y", read:
 
 
 def holds_text_files(X: Any) -> bool:
-    """Whether X is the path of plain texts by its name: ".txt", packed or not, a pattern or folders of these."""
+    """Whether X is a path of plain text files by name: ".txt", compressed or not, a pattern or folders of them."""
     if not isinstance(X, str | os.PathLike):
         return False
     path = Path(X)
@@ -149,7 +149,7 @@ def holds_text_files(X: Any) -> bool:
 
 
 def _rows_in(text: bytes, form: Format) -> tuple[int, int]:
-    """How many rows there are in whole lines, and where the last of these ends."""
+    """The number of rows in whole lines, and the end of the last whole line."""
     letters = np.frombuffer(text, np.uint8)
     if not form.quoted:
         ends = np.flatnonzero(letters == 10)
@@ -167,12 +167,12 @@ def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
 
 
 def kind_of(path: str) -> str:
-    """Of a file by its name."""
+    """The format of a file, by its name."""
     return ENDINGS.get(Path(unpacked_name(path, PACKED)).suffix, LINES)
 
 
 class LineFiles:
-    """Files whose rows are lines, one behind the other; their `form` says what becomes of lines."""
+    """Files whose rows are lines, one after the other; the `form` of each parses its lines."""
 
     _files: list[Any]
 
@@ -183,7 +183,7 @@ class LineFiles:
         self.step = max((file.rows[-1] for file in files if file.packed), default=1)
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
-        """Yield the number of a row and what reads rows from there on, for the rows in [start, stop)."""
+        """Yield the number of a first row and a function that reads rows from there, for the rows in [start, stop)."""
         for file, before in zip(self._files, self._firsts, strict=False):
             if before + file.rows[-1] <= start or before >= stop:
                 continue
@@ -195,7 +195,7 @@ class LineFiles:
 
 
 class TextFiles(LineFiles):
-    """Texts in files of lines."""
+    """Texts in files with a row in each line or record."""
 
     def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
         self._named, self._n_threads = named, n_threads
@@ -206,7 +206,7 @@ class TextFiles(LineFiles):
             raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
 
     def _check_alike(self) -> None:
-        """Refuse labels of several types."""
+        """Refuse files whose labels have different types."""
         first, *others = self._files
         for file in others:
             for name, kind in file.form.types.items():
@@ -215,7 +215,7 @@ class TextFiles(LineFiles):
                     raise DataError(f"{file.path}: {name!r} is of type {kind}, but {there}; make them of one type")
 
     def column(self, column: str, name: str) -> np.ndarray:
-        """All values of a field, read as labels are."""
+        """All values of a field, read like labels."""
         if self._named["text"] is None:
             raise ValueError(f"{name}={column!r} names a field, but lines of text have none; give an array")
         paths, named = [path for path, _ in self.files], {**self._named, "y": column, "weight": None}
@@ -239,7 +239,7 @@ def _labels_of(job: Job) -> Any:
 
 
 class TextFolders:
-    """A folder for each class, and in it a file for each row."""
+    """A folder for each class, with a file for each row."""
 
     step = 1
 

@@ -1,4 +1,4 @@
-"""Lines of text, of JSON and of CSV: pieces of files become texts with what is beside them."""
+"""Parses plain, JSON and CSV lines into texts and the fields beside them."""
 
 import csv
 import json
@@ -19,16 +19,16 @@ ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": 
 
 @dataclass(frozen=True)
 class Format:
-    """How rows lie in a file: each is a line, or a record of CSV, where quotations may have lines of their own."""
+    """The format of a file of texts: each row is a line, or a CSV record, whose quoted fields may contain newlines."""
 
     kind: str
     text: str | None = None  # the field or column of the text, of labels and of weights
     y: str | None = None
     weight: str | None = None
-    names: tuple[str, ...] = ()  # of all columns of CSV
+    names: tuple[str, ...] = ()  # names of all CSV columns
     delimiter: str = ","
-    types: dict[str, Any] = field(default_factory=dict)  # of labels and weights in Arrow
-    labels: str = "y"  # what is asked for as labels
+    types: dict[str, Any] = field(default_factory=dict)  # Arrow types of labels and weights
+    labels: str = "y"  # the argument that named the labels, for messages
 
     @property
     def quoted(self) -> bool:
@@ -36,15 +36,15 @@ class Format:
 
     @property
     def smallest(self) -> int:
-        """A line without a byte as large is no row: blanks in JSON, nothing at all in CSV."""
+        """A line is a row if it has a byte at least this large: not blank in JSON, not empty in CSV."""
         return {LINES: 0, JSON: 33, CSV: 1}[self.kind]
 
     @property
-    def beside(self) -> list[str]:
+    def label_fields(self) -> list[str]:
         return [name for name in (self.y, self.weight) if name is not None]
 
     def texts(self, piece: bytes, first_row: int, where: str) -> Texts:
-        """The texts of whole lines."""
+        """Parse whole lines as texts."""
         if self.kind == LINES:
             return lines_of(piece, where)
         table = self._of_json(piece, first_row, where) if self.kind == JSON else self._of_csv(piece, first_row, where)
@@ -62,15 +62,15 @@ class Format:
             self._raise_bad_json(piece, first_row, where, error)
 
     def _raise_bad_json(self, piece: bytes, first_row: int, where: str, error: Exception) -> None:
-        """Say which row it is, and what is wrong with it."""
+        """Raise an error that names the first wrong row and what is wrong with it."""
         rows = (line for line in piece.split(b"\n") if line.strip())
         for row, line in enumerate(rows, first_row):
             try:
                 record = json.loads(line.decode("utf-8", "replace"))
             except ValueError as reason:
-                raise DataError(f"{where}: row {row} is no JSON ({reason}): {_shown(line)}") from error
+                raise DataError(f"{where}: row {row} is not JSON ({reason}): {_shown(line)}") from error
             if not isinstance(record, dict):
-                raise DataError(f"{where}: row {row} is no JSON object: {_shown(line)}") from error
+                raise DataError(f"{where}: row {row} is not a JSON object: {_shown(line)}") from error
             value = record.get(self.text)
             if value is not None and not isinstance(value, str):
                 what = f"field {self.text!r} is {value!r}"
@@ -85,12 +85,12 @@ class Format:
         pa = pyarrow_for("CSV")
         types = {self.text: pa.string()} | self.types
         try:
-            return self.read_csv(piece, [self.text, *self.beside], types, check_utf8=False, null_values=[""])
+            return self.read_csv(piece, [self.text, *self.label_fields], types, check_utf8=False, null_values=[""])
         except pa.ArrowInvalid as error:
             raise DataError(f"{where}: rows from {first_row} on cannot be read as CSV: {error}") from error
 
     def read_json(self, piece: bytes, schema: Any, others: str = "ignore") -> Any:
-        """Whole lines of JSON as a table of Arrow with these columns, and `others` as Arrow takes them."""
+        """Parse whole JSON lines as an Arrow table with this schema; `others` is Arrow's rule for other fields."""
         from pyarrow import BufferReader, json
 
         parse = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
@@ -98,7 +98,7 @@ class Format:
         return json.read_json(BufferReader(piece), read_options=read, parse_options=parse)
 
     def read_csv(self, piece: bytes, names: Any, types: Any, refuse: Any = None, **convert: Any) -> Any:
-        """Whole lines of CSV as a table of Arrow: columns of these names and types, all where `names` is None."""
+        """Parse whole CSV lines as an Arrow table with these columns and types; all columns if `names` is None."""
         from pyarrow import BufferReader, csv
 
         options = csv.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True, **convert)
@@ -108,7 +108,7 @@ class Format:
 
 
 def lines_of(piece: bytes, where: str) -> Texts:
-    """Lines, without what ends them."""
+    """Split text into lines, without their line endings."""
     buffer = np.frombuffer(piece, np.uint8)
     stops = np.flatnonzero(buffer == 10)
     starts = np.concatenate([[0], stops + 1])
@@ -120,7 +120,7 @@ def lines_of(piece: bytes, where: str) -> Texts:
 
 
 def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str) -> tuple[Format, int]:
-    """What the first lines of a file tell: its format, and where its rows begin."""
+    """Infer the format of a file from its first lines, and where its rows begin."""
     if kind == LINES:
         if named["y"] or named["weight"] or named["text"]:
             given = next(f"{name}={value!r}" for name, value in named.items() if value)
@@ -142,7 +142,7 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
 
 
 def whole_lines(sample: bytes, form: Format) -> bytes:
-    """The rows at the beginning that are there whole; all of it where none is."""
+    """The whole rows at the beginning of a sample; all of it if there are none."""
     _, end, _ = count_lines(np.frombuffer(sample, np.uint8), form.quoted, form.smallest, False)
     return sample[:end] or sample
 
@@ -157,17 +157,17 @@ def _with_types(form: Format, table: Any) -> Format:
 
 
 def _of_json_head(head: bytes, form: Format, where: str) -> Format:
-    """The type of labels is that of the first one."""
+    """The format of JSON lines; the type of labels is that of the first one."""
     pa = pyarrow_for("JSON lines")
     kinds: dict[str, Any] = {} if form.weight is None else {form.weight: pa.float64()}
     for line in filter(bytes.strip, head.split(b"\n")):
         if not line.lstrip(b"\xef\xbb\xbf \t\r").startswith(b"{"):
-            raise DataError(f"{where} is no JSON lines, whose lines are objects; it begins with {_shown(line)}")
+            raise DataError(f"{where} is not JSON lines, whose lines are objects; it begins with {_shown(line)}")
         if form.y is None:
             break
         try:
             value = json.loads(line.decode("utf-8-sig", "replace")).get(form.y)
-        except ValueError:  # said where it is read
+        except ValueError:  # reported when the line is read
             break
         if value is not None:
             kinds[form.y] = _type_of(value, form.y, where)
@@ -191,7 +191,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def csv_heading(head: bytes, delimiters: str) -> tuple[list[str], str, int]:
-    """The names of the columns of CSV, the delimiter that parts them most, and where the rows begin."""
+    """The CSV column names, the most frequent delimiter, and where the rows begin."""
     begin = len(BOM) if head.startswith(BOM) else 0
     first = first_record(head[begin:])
     heading = first.decode("utf-8", "replace")
@@ -201,7 +201,7 @@ def csv_heading(head: bytes, delimiters: str) -> tuple[list[str], str, int]:
 
 
 def first_record(head: bytes) -> bytes:
-    """The first line, or more where a quotation goes on."""
+    """The first line, or several if a quoted field continues."""
     end, quotes = -1, 1
     while quotes % 2:
         end = head.find(b"\n", end + 1)

@@ -1,4 +1,4 @@
-"""Texts as bytes of UTF-8 with what came beside them: some rows before anything is made of them."""
+"""A block of UTF-8 texts with the fields beside them, before features are computed."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,12 +12,12 @@ import numpy as np
 from streamnb.core.messages import DataError, listed
 from streamnb.rows.matrices import made_by
 
-PIECE_BYTES = 1 << 20  # of text that becomes a block: its features take a few times as much
+PIECE_BYTES = 1 << 20  # of text in a block; its features take a few times as much
 PIECE_ROWS = 1 << 14
 
 
 def pyarrow_for(what: str) -> Any:
-    """The package, or an error that says how to get it."""
+    """Import pyarrow, or say how to install it."""
     try:
         import pyarrow
     except ImportError as error:
@@ -27,7 +27,7 @@ def pyarrow_for(what: str) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """Text i is the bytes buffer[starts[i] : stops[i]]; `y` and `weight` are what came in the same file."""
+    """Text i is the bytes buffer[starts[i] : stops[i]]; `y` and `weight` come from the same file."""
 
     buffer: np.ndarray
     starts: np.ndarray
@@ -49,7 +49,7 @@ class Texts:
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
 
     def picked(self, rows: np.ndarray) -> "Texts":
-        """Some of the texts, by their numbers here."""
+        """The texts with these numbers, counted within this object."""
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
 
@@ -60,18 +60,18 @@ class Texts:
         return self.decoded(row, "ignore") == self.decoded(row, "surrogateescape")
 
 
-Job = tuple[int, Callable[[], Texts]]  # the number of the first row, and what makes the texts
+Job = tuple[int, Callable[[], Texts]]  # the number of the first row, and a function that returns the texts
 
 
-def of_parts(parts: Sequence[bytes], **beside: Any) -> Texts:
-    """Texts that lie apart."""
+def of_parts(parts: Sequence[bytes], **columns: Any) -> Texts:
+    """Texts from separate byte strings."""
     stops = np.cumsum([len(part) for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], stops[:-1]]) if len(parts) else stops
-    return Texts(np.frombuffer(b"".join(parts), np.uint8), starts, stops, **beside)
+    return Texts(np.frombuffer(b"".join(parts), np.uint8), starts, stops, **columns)
 
 
 def of_strings(values: Any, first_row: int = 0) -> Texts:
-    """Strings, or bytes of UTF-8."""
+    """Texts from strings or UTF-8 bytes."""
     try:
         return of_parts([text if isinstance(text, bytes) else str.encode(text) for text in values])
     except (TypeError, UnicodeEncodeError) as error:
@@ -83,7 +83,7 @@ def of_strings(values: Any, first_row: int = 0) -> Texts:
 
 
 def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = None) -> Texts:
-    """A column of Arrow; where a text is missing `none` says what is wrong with that row, None: it is empty."""
+    """Texts from an Arrow column; `none` is the error message for a missing text, None makes it empty."""
     import pyarrow as pa
 
     types = pa.types
@@ -108,23 +108,23 @@ def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = N
 
 
 def holds_texts(X: Any) -> bool:
-    """Whether X are strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
+    """Whether X holds strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
     if made_by(X, "pyarrow"):
         return "string" in str(getattr(X, "type", ""))
     column = isinstance(X, np.ndarray) or made_by(X, "pandas") or made_by(X, "polars")
     if not isinstance(X, list | tuple) and not (column and len(getattr(X, "shape", ())) == 1):
         return False
-    return any(isinstance(one, str | bytes) for one in islice(X, 100))  # beside others it is told which row is none
+    return any(isinstance(one, str | bytes) for one in islice(X, 100))  # reading names the rows that are not
 
 
 def columns_in(X: Any) -> list[Any] | None:
-    """The names of the columns of a table, None of what is none."""
+    """The column names of a table; None if X is not a table."""
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)
     return None if names is None else list(names)
 
 
 def column_of(table: Any, column: str, name: str) -> Any:
-    """A column of a table, asked for by an argument of that name."""
+    """A column of a table; `name` is the argument that names it."""
     names = columns_in(table) or []
     if names.count(column) != 1:
         raise ValueError(f"{name}={column!r} is none of the columns of X: {listed(np.array(names, object))}")
@@ -134,11 +134,11 @@ def column_of(table: Any, column: str, name: str) -> Any:
 class TextsInMemory:
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
-    files: tuple[tuple[str, int], ...] = ()  # where others may read the same
+    files: tuple[tuple[str, int], ...] = ()  # none that workers could open
     step = 1
 
     def __init__(self, values: Any, table: Any = None):
-        self._table = table  # that the values are a column of
+        self._table = table  # the table that has the values as a column
         if isinstance(values, str | bytes):
             raise TypeError("X is a single string; give a list of texts, or the path of a file that is there")
         if getattr(values, "ndim", 1) != 1:
@@ -166,5 +166,5 @@ class TextsInMemory:
     def column(self, column: str, name: str) -> Any:
         """Another column of the table."""
         if self._table is None:
-            raise ValueError(f"{name}={column!r} names a column, but X is no table and no file of records")
+            raise ValueError(f"{name}={column!r} names a column, but X is neither a table nor a file of records")
         return np.asarray(column_of(self._table, column, name))

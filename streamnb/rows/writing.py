@@ -1,4 +1,4 @@
-"""CSR in Zarr, in the layout of AnnData: written from a stream of chunks."""
+"""Writes a stream of chunks as CSR in Zarr, in AnnData's layout."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from streamnb.core import arguments, label_checks, row_checks
 from streamnb.core.messages import DataError
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.csr_store import FEATURE_NAMES
-from streamnb.rows.retries import persistently
+from streamnb.rows.retries import with_retries
 
 CHUNK = 1 << 20  # elements of data and indices in one chunk
 ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk
-ROW_BLOCK = 1 << 13  # of them that are coded at once: threads keep the memory that blosc takes for one
+ROW_BLOCK = 1 << 13  # rows that are compressed at once; each thread keeps the memory that blosc takes for them
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -32,24 +32,24 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int, feature_nam
     Parameters
     ----------
     store : path, URL or zarr store
-        Where the group is made; it must not hold anything yet.
+        Where the group is created; it must be empty.
     chunks : iterable of X, or of (X, y), (X, y, sample_weight) or (X, y, sample_weight, groups)
         X is array-like or SciPy sparse, (n_rows, n_features); y holds n_rows labels, or is an indicator (n_rows,
-        n_labels), dense or sparse; sample_weight and groups hold n_rows numbers and labels. What a chunk is without is
-        None there. All values must fit the dtype of the first chunk.
+        n_labels), dense or sparse; sample_weight and groups hold n_rows numbers and labels. None stands for parts that
+        are missing. All values must fit the dtype of the first chunk.
     n_features : int
     feature_names : (n_features,) strings, optional
-        Remembered by `fit` as those of a data frame.
+        Used by `fit` like the column names of a data frame.
 
     Returns
     -------
     zarr.Group
-        With arrays `data`, `indices`, `indptr` and, where labels came, `y`: an array, or of an indicator a CSR group
-        of its own; `fit(store, "y")` takes either. With `sample_weight`, `groups` and `feature_names`, where these
-        came. Whole numbers and indices are stored in the smallest integers that hold them all, which decode several
-        times faster. Each chunk bears a checksum (CRC-32C), which every reader verifies. The attribute `streamnb` says
-        what is known of the values. The attributes are written last: a half-written group is not taken for CSR. Nothing
-        is made before the first chunk has been checked.
+        With arrays `data`, `indices`, `indptr` and, if labels were given, `y`: an array, or a CSR group of an indicator
+        matrix; `fit(store, "y")` accepts either. Also `sample_weight`, `groups` and `feature_names`, if given.
+        Whole numbers and indices are stored in the smallest integer type that holds them all, which decodes several
+        times faster. Each chunk has a checksum (CRC-32C), which every reader verifies. The attribute `streamnb`
+        records facts about the values. Attributes are written last, so that a half-written group is not mistaken for
+        CSR. Nothing is created before the first chunk has been checked.
 
     Raises
     ------
@@ -92,18 +92,18 @@ def _check_vacant(store: Any) -> None:
     )
 
 
-_KNOWN = {"canonical": True, "explicit_zeros": False, "non_negative": True, "integer": True}  # of no values yet
+_KNOWN = {"canonical": True, "explicit_zeros": False, "non_negative": True, "integer": True}  # true of no values
 
 
 class _Writer:
-    """Rows and what is known of them, with labels beside; buffered until whole Zarr chunks can be written."""
+    """Writes rows, labels, weights and groups, buffered until whole Zarr chunks can be written."""
 
     def __init__(self, store: Any, n_features: int):
         self._store, self._n_features = store, n_features
         self._rows: _CSR | None = None
         self._labels: _CSR | _Column | None = None
         self._label_kind = ""
-        self._beside: dict[str, _Column] = {}  # weights and groups
+        self._row_columns: dict[str, _Column] = {}  # weights and groups
         self._n_rows = 0
         self._known = dict(_KNOWN)
 
@@ -115,20 +115,20 @@ class _Writer:
         chunk, survey = as_chunk(X, self._n_rows)
         row_checks.check_n_features(chunk.shape[1], self._n_features, "write_csr(n_features=)")
         labels = self._checked_labels(y, chunk.shape[0])
-        beside = self._checked_beside(weight, groups, chunk.shape[0])
+        columns = self._checked_columns(weight, groups, chunk.shape[0])
         matrix = sp.csr_array(chunk.to_matrix())
         dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
         summed = matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data
         self._rows = self._rows or _CSR(self._group, self._n_features, dtype)
         self._rows.add(summed, matrix)
         if labels is not None:
-            self._labels = self._labels or self._room_for(labels)
+            self._labels = self._labels or self._new_labels(labels)
             self._labels.add(*([labels.data, labels] if sp.issparse(labels) else [labels]))
-        for name, column in beside.items():
-            if name not in self._beside:
+        for name, column in columns.items():
+            if name not in self._row_columns:
                 dtype = "str" if column.dtype.kind == "U" else column.dtype
-                self._beside[name] = _Column(self._group, name, dtype, ROW_CHUNK)
-            self._beside[name].add(column)
+                self._row_columns[name] = _Column(self._group, name, dtype, ROW_CHUNK)
+            self._row_columns[name].add(column)
         self._n_rows += matrix.shape[0]
         self._known["explicit_zeros"] |= bool((matrix.data == 0).any())
         self._known["non_negative"] &= survey.low >= 0
@@ -148,7 +148,7 @@ class _Writer:
         self._label_kind = kind
         return labels
 
-    def _checked_beside(self, weight: Any, groups: Any, n_rows: int) -> dict[str, np.ndarray]:
+    def _checked_columns(self, weight: Any, groups: Any, n_rows: int) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = {}
         if weight is not None:
             found["sample_weight"] = np.asarray(row_checks.check_weights(weight, self._n_rows), np.float64)
@@ -156,13 +156,13 @@ class _Writer:
             found["groups"] = label_checks.check_labels(groups, "groups", self._n_rows)
         for name, column in found.items():
             row_checks.check_lengths(n_rows, column.shape[0], name)
-        if self._n_rows and found.keys() != self._beside.keys():
+        if self._n_rows and found.keys() != self._row_columns.keys():
             raise ValueError(
                 "chunks: some come with sample_weight or groups and some without; give them with all or none"
             )
         return found
 
-    def _room_for(self, labels: Any) -> _CSR | _Column:
+    def _new_labels(self, labels: Any) -> _CSR | _Column:
         if sp.issparse(labels):
             return _CSR(self._group.create_group("y"), labels.shape[1], labels.dtype)
         return _Column(self._group, "y", "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
@@ -175,18 +175,18 @@ class _Writer:
             self._labels.finish(_KNOWN)
         elif self._labels is not None:
             self._labels.flush()
-        for column in self._beside.values():
+        for column in self._row_columns.values():
             column.flush()
         if names is not None:
             kept = _Column(self._group, FEATURE_NAMES, "str", ROW_CHUNK)
             kept.add(names)
             kept.flush()
-        self._rows.finish(self._known)  # last: its attributes make the whole a CSR group
+        self._rows.finish(self._known)  # last, because its attributes mark the group as CSR
         return self._group
 
 
 class _CSR:
-    """Three growing arrays of a group, and the attributes that make it CSR in the end."""
+    """Three growing arrays of a group, and the attributes that finally mark it as CSR."""
 
     def __init__(self, group: zarr.Group, n_columns: int, dtype: Any):
         index = next(t for t in (np.uint16, np.int32, np.int64) if n_columns - 1 <= np.iinfo(t).max)
@@ -219,7 +219,7 @@ class _CSR:
 
 
 class _Column:
-    """One growing 1-D array; only whole chunks are written before the end.
+    """A growing 1-D array; before the end only whole chunks are written.
 
     A `small` one is stored in the smallest dtype that holds what has come, and stored anew when that grows.
     """
@@ -232,7 +232,7 @@ class _Column:
         self._n_waiting = 0
 
     def _new(self, name: str, dtype: Any) -> zarr.Array:
-        block = ROW_BLOCK if self._chunk == ROW_CHUNK else 0  # 0: as blosc sees fit
+        block = ROW_BLOCK if self._chunk == ROW_CHUNK else 0  # 0 leaves it to blosc
         blosc = BloscCodec(cname="lz4", shuffle="shuffle", blocksize=block)
         fast: BytesBytesCodec = ZstdCodec() if dtype == "str" else blosc
         return self._group.create_array(
@@ -253,7 +253,7 @@ class _Column:
                     f"hold all values of a later one ({values.dtype}); give every chunk one dtype"
                 )
             values = cast
-        self._waiting.append(np.array(values))  # a copy: the rows are the user's, who may fill them again
+        self._waiting.append(np.array(values))  # a copy, because the user may reuse the array
         self._n_waiting += len(values)
         if self._n_waiting >= self._chunk:
             self._write(self._n_waiting // self._chunk * self._chunk)
@@ -269,7 +269,7 @@ class _Column:
         self._n_waiting -= n
 
     def _fitting(self, values: np.ndarray) -> zarr.Array:
-        """The array, of a dtype that holds these values too."""
+        """The array, converted to a dtype that can hold these values if necessary."""
         so_far = np.dtype(np.uint8) if self._array is None else self._array.dtype
         dtype = _smallest_dtype(values, so_far, self._dtype) if self._small else self._dtype
         if self._array is None:
@@ -279,7 +279,7 @@ class _Column:
         return self._array
 
     def _widened(self, array: zarr.Array, dtype: np.dtype) -> zarr.Array:
-        """What is there, stored anew; by way of a copy, for arrays cannot be renamed."""
+        """Store the array again with another dtype; via a copy, because arrays cannot be renamed."""
         copy = self._new(f"{self._name}-wider", dtype)
         self._copy(array, copy)
         del self._group[self._name]
@@ -301,13 +301,13 @@ class _Column:
             array[length:] = values
 
         try:
-            persistently(write, array.store)
-        except Exception as error:  # stores raise whatever they like
+            with_retries(write, array.store)
+        except Exception as error:  # stores raise errors of any type
             raise DataError(f"array {array.path!r} in {array.store} cannot be written: {error!r}") from error
 
 
 def _smallest_dtype(values: np.ndarray, so_far: np.dtype, largest: np.dtype) -> np.dtype:
-    """The smallest dtype that holds `values` and all of `so_far`; `largest` unless integers of fewer bytes do."""
+    """The smallest dtype that holds `values` and all of `so_far`; `largest` unless smaller integers suffice."""
     if so_far == largest or largest.kind == "b" or (values != np.floor(values)).any():
         return largest
     if not values.size:

@@ -1,1 +1,1 @@
-"""Rows of any kind become class statistics."""
+"""Scans rows of any kind into class statistics."""

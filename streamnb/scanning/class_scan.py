@@ -34,19 +34,19 @@ from streamnb.stats.products import TILE
 from streamnb.stats.second_moments import ROUNDED, Products
 from streamnb.stats.sparse_tables import LARGE, compact
 
-PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
-LONG = 300.0  # seconds that nobody should wait without a word
-_UNSAID = (
+PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # approximate seconds of a product by BLAS, and of two stored values
+LONG = 300.0  # seconds of work that deserve a warning
+_DEFAULTS = (
     ("scale", None),
     ("columns", None),
     ("step", None),
     ("learned", None),
-)  # in checkpoints, which older ones do not know
+)  # left out of checkpoints, because older ones lack these options
 
 
 @dataclass(frozen=True)
 class ClassScan(PassTask):
-    """Class statistics: what to accumulate, and what to ask of the values."""
+    """The task that sums class statistics: the moments to accumulate and the values to accept."""
 
     moments: tuple[str, ...]
     options: RowOptions
@@ -55,28 +55,28 @@ class ClassScan(PassTask):
     folding: Folding | None = None
     grid: Grid | None = None  # of histograms
     how: Products = ROUNDED  # of second moments
-    labels: bool = False  # of an indicator, the weight of rows that bear each two labels, too
-    memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
-    outside: int | None = None  # the rows outside the fold of this split alone, together
-    n_sharing: int = 1  # scans beside each other, whose tables become sparse where they take more than their share
+    labels: bool = False  # with an indicator matrix, also sum the weight of rows that have each pair of labels
+    memory_limit: int | None = None  # of the tables, in bytes; None for half of the free memory
+    outside: int | None = None  # sum only the rows outside the fold of this split
+    n_sharing: int = 1  # scans in one read; tables become sparse if they take more than their share of memory
     together: tuple[str, ...] = ()  # the moments that are summed over all classes
     title = "scan"
-    called = "ScanPlan"  # in checkpoints
+    called = "ScanPlan"  # the name in checkpoints
 
     def with_moments(self, more: Iterable[str]) -> Self:
-        """The same scan with further moments."""
+        """A copy with further moments."""
         wanted = {*self.moments, *more}
         return replace(self, moments=tuple(moment for moment in ALL_MOMENTS if moment in wanted))
 
     def named(self, labels: np.ndarray) -> Self:
-        """The same scan of labels that are named as the columns of y, unless it lists others."""
+        """A copy with the classes named like the columns of y; listed classes must have their order."""
         if self.classes is None:
             return replace(self, classes=labels)
         label_checks.check_order(labels, self.classes)
         return self
 
     def partial(self) -> Any:
-        known = self.moments, self.options, self.classes, self._kept, self.memory_limit
+        known = self.moments, self.options, self.classes, self._kept_folds, self.memory_limit
         return Accumulator(
             *known,
             grid=self.grid,
@@ -87,26 +87,26 @@ class ClassScan(PassTask):
         )
 
     @property
-    def _kept(self) -> Folding | None:
-        """The folds that have sums of their own."""
+    def _kept_folds(self) -> Folding | None:
+        """The folding whose folds have their own sums."""
         return self.folding if self.outside is None else None
 
     def add(self, partial: Any, block: Block) -> None:
-        """Check one block of rows and add it."""
+        """Validate a block of rows and add it."""
         chunk, survey = prepared_block(block, self.options)
         self.domain.check(chunk, survey)
         partial.add(chunk, survey, label_checks.check_y(block.y), self.weight_of(block), block.split)
 
     def weight_of(self, block: Block) -> np.ndarray | None:
-        """The weights of rows, 0 in a fold that is left out; None for 1 each."""
+        """The weights of rows, 0 in a fold that is left out; None if all are 1."""
         if self.outside is None or self.folding is None:
             return block.weight
         repeat, fold = divmod(self.outside, self.folding.n_folds)
-        held = self.folding.numbers(block.first_row, block.n_rows, block.split, repeat) == fold
-        return np.where(held, 0.0, 1.0 if block.weight is None else block.weight)
+        held_out = self.folding.numbers(block.first_row, block.n_rows, block.split, repeat) == fold
+        return np.where(held_out, 0.0, 1.0 if block.weight is None else block.weight)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        """Values, unless it is enough to know which are stored; tables that are known to be too large are refused."""
+        """Request values, unless their positions are enough; refuse tables that will be too large."""
         if n_rows is not None:
             check_n_folds(self.folding, n_rows)
         products = {*SECOND_MOMENTS} & {*self.moments}
@@ -114,11 +114,11 @@ class ClassScan(PassTask):
         if n_features is None:
             return Wants(tile_rows=tile_rows)
         n_features = self.options.n_made(n_features)
-        n_splits = 1 if self._kept is None else self._kept.n_splits
+        n_splits = 1 if self._kept_folds is None else self._kept_folds.n_splits
         if self.classes is not None:
             first = tuple(m for m in self.moments if m in TABLE and m not in self.together)
             check_fits(first, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
-        n_classes = 2 if self.classes is None else len(self.classes)  # two at least
+        n_classes = 2 if self.classes is None else len(self.classes)  # at least two
         histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
         of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
         second_moments.check_fits(*of_pairs, self.memory_limit)
@@ -128,36 +128,36 @@ class ClassScan(PassTask):
         return Wants(values=values, tile_rows=tile_rows)
 
     def ended(self, total: Any, report: Report) -> Any:
-        """Refuse too few rows, for the folds too: a stream tells how many they are at the end only."""
+        """Refuse too few rows, also in folds; the length of a stream is only known at the end."""
         if report.rows:
             check_n_folds(self.folding, report.rows)
         row_checks.check_min_size(total.n_rows, total.n_features or 1)
         if self.outside is not None and self.folding is not None:
             check_learns(total.total_weight, self.outside, self.folding.n_folds)
         row_checks.check_total_weight(total.total_weight)
-        if self._kept is not None:
-            check_no_empty(self._kept, [part.n_rows for part in total.folds])
+        if self._kept_folds is not None:
+            check_no_empty(self._kept_folds, [part.n_rows for part in total.folds])
         return total
 
     def about(self) -> dict[str, str]:
         about = {"the model": self.called}
-        unsaid = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None), ("together", ())
-        limits = "memory_limit", "n_sharing"  # which do not change what the sums are
+        defaults = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None), ("together", ())
+        limits = "memory_limit", "n_sharing"  # these do not change the sums
         for name, value in vars(self).items():
             if name == "options":
-                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}
-            elif name not in limits and (name, value) not in unsaid:
+                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _DEFAULTS}
+            elif name not in limits and (name, value) not in defaults:
                 about[name] = shown(value)
         return about
 
     def packed(self, total: Any) -> Any:
-        return total.with_tables(compact)  # of few rows most cells are empty
+        return total.with_tables(compact)  # with few rows most cells are empty
 
     def total(self, arrays: Any) -> Any:
         return persistence.restored(ClassStats, arrays)
 
     def unpacked(self, total: Any) -> Any:
-        """In dense tables, as long as these are not too large."""
+        """Convert to dense tables unless they would be too large."""
         dense = total.dense_bytes <= min(LARGE, memory.allowed(None))
         return total.with_tables(lambda table: table.dense()) if dense else total
 
@@ -203,101 +203,102 @@ def scan(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table becomes what `table`
-        makes of it by default: its path, or a data frame with strings, dates or missing values; strings, and the path
-        of plain texts (".txt", a pattern or a folder for each class), become what `text` makes of them by default.
+        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table, given by its path or
+        as a data frame with strings, dates or missing values, is opened by `table` with its defaults; strings, and
+        paths of plain texts (".txt", a pattern or a folder for each class), are opened by `text`.
     y : (n_rows,) or (n_rows, n_labels)
-        Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or
-        Dask data frame X, which is no feature then. Streams bring their own.
-        A 2-D y, dense or CSR, is an indicator of labels (multi-label): a row adds to each of its labels.
+        Labels: ints, strings or bools; an array, or the name of an array in the group of X or of a column of a
+        pandas or Dask data frame X, which is then not a feature. Streams come with labels.
+        A 2-D y, dense or CSR, is an indicator matrix of labels (multi-label): a row counts for each of its labels.
     sample_weight : (n_rows,), optional
         Counts as frequency.
     classes : array-like, optional
-        All labels that may occur; without it the set is open. For a 2-D y the names of its columns.
+        All labels that may occur; without it any label may occur. For a 2-D y, the names of its columns.
     moments : names, optional
-        Of "sum", "sum_sq", "nonzero", "above", all four by default; and "log_sum", "inv_sum", "log1m_sum",
-        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre). And of two features at a time: "gram", the
-        sums of x_i x_j, and "gram_above", the weight of rows where both are above `binarize`;
-        "gram_sq" those of the features and their squares, for shrinkage by Ledoit and Wolf.
+        "sum", "sum_sq", "nonzero" and "above" by default; also "log_sum", "inv_sum", "log1m_sum" and
+        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre). For pairs of features: "gram", the
+        sums of x_i x_j, "gram_above", the weight of rows where both are above `binarize`, and
+        "gram_sq", the products of the features and their squares, for Ledoit-Wolf shrinkage.
     binarize, centre : float
-        `above` counts x > binarize, `deviation` is the distance from the centre.
+        "above" counts x > binarize, "deviation" sums the distance from the centre.
     transform : {None, "binary", "log1p", "sqrt"}, tuple of steps, "quantile_normal" or Bins
-        Applied to each value; "binary" puts 1 for whatever is not 0. Steps of a tuple, one after the other, may also
-        be norms, with the length that rows are to have: ("l1:10000", "log1p") is scanpy's recipe (normalize_total with
-        that target sum, then log1p).
-        `snb.Bins` and "quantile_normal" are learned in a pass of their own before, of rows that can be read again;
-        models of the statistics then take the raw columns. `ClassStats.step` is what was learned, and as `transform`
-        of another scan does the same to its rows, so that both add up.
+        Applied to each value; "binary" replaces all values other than 0 by 1. A tuple is applied step by step, and its
+        steps may also be norms with a target length of rows: ("l1:10000", "log1p") is scanpy's recipe (normalize_total
+        with that target sum, then log1p).
+        `snb.Bins` and "quantile_normal" are learned in a pass before the scan, from rows that can be read again; models
+        of the statistics then accept the raw columns. `ClassStats.step` is the learned step; given as `transform` to
+        another scan it is applied to its rows, so that the two can be added.
     normalize : {None, "l1", "l2"}
-        Then each row is divided by its length.
+        The norm by which each row is then divided.
     folds : int or (n_rows,) ints, optional
-        Keep the statistics of each fold too; the number of folds, or the fold of each row, numbered from 0. Which
-        fold a row is in depends on its number and the seed alone, see `fold_numbers`.
+        Also keep the statistics of each fold: the number of folds, or the fold of each row, numbered from 0. The
+        fold of a row depends only on its number and the seed, see `fold_numbers`.
     groups : (n_rows,), optional
-        Labels; rows of one group are in one fold.
+        Group labels; rows of one group are in one fold.
     repeats : int
         How many times the rows are split into folds.
     seed : int
     histogram : {None, "value", "bins"}
-        Keep the weight of the rows of each class in each of `n_bins` bins of each feature, `ClassStats.histogram`:
-        "value" one bin for each of the whole numbers 0, 1, .., n_bins - 1; "bins" any values, in bins of one width.
+        Keep the weight of rows by class, feature and bin, `ClassStats.histogram`: "value" has one bin for each of the
+        whole numbers 0, 1, .., n_bins - 1; "bins" takes any values, in bins of equal width.
     n_bins : int, optional
         Bins of each feature of the histogram, 64 by default.
     exact : bool
-        Sum products of real values without rounding. Otherwise they are rounded once in each 2,048 rows, in float64.
+        Sum products of real values without rounding. Otherwise they are rounded once per 2,048 rows, in float64.
     pooled : bool
-        Keep products of all classes together, in one table; of an indicator each row once.
+        Keep products of all classes together in one table; with an indicator matrix each row counts once.
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
-        Threads that sum; as many as there are cores by default, fewer where their private tables would be large or
-        where reading takes the time. Dask arrays are summed by Dask's threads.
+        Threads that sum; by default one per core, fewer if their private tables would be large or if reading is the
+        bottleneck. Dask arrays are summed by Dask's threads.
     memory_limit : int or str, optional
         Bytes that the tables may take, such as "4GB"; half of the free memory by default.
     client : dask.distributed.Client or cluster, optional
-        A cluster whose workers read and sum, each thread of theirs a segment of the rows at a time; the active one by
-        default. Rows that workers cannot open, in memory and from streams, are summed here.
+        A cluster whose workers read and sum, each of their threads a segment of rows at a time; by default the active
+        one. Rows that workers cannot open, in memory and from streams, are summed here.
     checkpoint : path, optional
-        A file that keeps what is summed, every ten seconds or so. Where the process ends early, whatever the cause, the
-        same call goes on from there, to the same result to the last bit; once the scan is complete, it returns at
-        once. The file stays until you remove it; one of other data or parameters is refused. For rows that can be
-        read again from any row on: not for streams and Dask arrays.
+        A file in which the sums are saved about every ten seconds. If the process ends early, for any reason, the same
+        call resumes from there, with the same result to the last bit; once the scan is complete, it returns at
+        once. The file stays until you remove it; a file of other data or parameters is refused. Rows must be
+        readable from any row on: not for streams and Dask arrays.
     layer : str, optional
-        The layer of AnnData that is read in place of its X.
+        The layer of AnnData to read instead of its X.
 
     Notes
     -----
-    Each moment takes 8 bytes for each class and feature, 16 where values are not whole numbers: name the moments
-    you need where the tables are large. Tables that would take more than `memory_limit`, or that are large and mostly
-    empty, keep only the classes and features that meet in some row, 16 or 24 bytes each; the sums are the same bits.
+    Each moment takes 8 bytes per class and feature, 16 if values are not whole numbers: if the tables are large, list
+    only the moments that you need. Tables that would take more than `memory_limit`, or that are large and mostly empty,
+    store only the pairs of class and feature that occur, 16 or 24 bytes each; the sums are the same to the last bit.
 
-    "gram" takes 4 n (n + 1) bytes for each class (one of all, `pooled`) and fold, n features, twice that where values
-    are not whole numbers; one that would take more than `memory_limit` is refused, before the scan where `classes` are
-    listed; "gram_sq" takes four times as much, and its squares are float64. Sums of whole numbers below 2^53 are exact.
-    Of others rows t * 2048 to (t + 1) * 2048 of a class are multiplied together in float64 and these products summed
-    without rounding: the same bits for any blocks, threads and workers, and to the last bits what `partial_fit` and
-    ``+`` make of parts of the rows. ``exact=True`` takes three to eight times as long, and makes all of these the same.
-    Of sparse rows what is stored is multiplied, exactly, nnz^2 / 2 products a row, where that takes less time.
+    "gram" takes 4 n (n + 1) bytes for n features, for each fold and each class (once if `pooled`), twice that if values
+    are not whole numbers; if that is more than `memory_limit` it is refused, before the scan if `classes` are listed.
+    "gram_sq" takes four times as much, and its squares are float64. Sums of whole numbers below 2^53 are exact. Other
+    values of a class are multiplied in float64 in tiles, rows t * 2048 to (t + 1) * 2048, and the products of the tiles
+    are summed without rounding: the result has the same bits for any blocks, threads and workers, and differs only in
+    the last bits from that of `partial_fit` and ``+`` on parts of the rows. ``exact=True`` takes three to eight times
+    as long and makes all of these equal. The stored values of sparse rows are multiplied exactly, nnz^2 / 2 products
+    per row, if that takes less time.
 
-    A histogram takes 8 bytes for each class, feature and bin, at least 16 where weights are not whole numbers, in each
-    fold; one that would take more than `memory_limit` is refused, before the scan where `classes` are listed. In mode
-    "bins" a feature has bins of width 2^e that begin at multiples of it, with the least e for which all its values lie
-    in `n_bins` neighbours, half of which they span at least. Values that are absent from sparse rows are counted as 0.
-    The borders depend on the least and the largest value alone, not on the order of rows.
+    A histogram takes 8 bytes per class, feature, bin and fold, at least 16 if weights are not whole numbers; if that is
+    more than `memory_limit` it is refused, before the scan if `classes` are listed. With "bins" a feature has bins of
+    width 2^e that begin at multiples of it, with the smallest e for which all its values lie in `n_bins` adjacent bins,
+    at least half of which they span. Absent values of sparse rows count as 0. The edges depend only on the smallest
+    and the largest value, not on the order of rows.
 
     Returns
     -------
     ClassStats
-        The same to the last bit however the rows are cut into blocks and whatever the number of threads.
+        The same to the last bit for any division of the rows into blocks and any number of threads.
 
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong: the message names it, what was given and what would be right.
+        An argument is wrong; the message names it, what was given and what would be right.
     DataError
-        Data cannot be read: the message names the array and the chunk.
+        Data cannot be read; the message names the array and the chunk.
     MemoryError
-        The tables would take more than `memory_limit`: the message says how much.
+        The tables would take more than `memory_limit`; the message says how much.
 
     Examples
     --------
@@ -321,14 +322,14 @@ def scan(
 
 
 def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[Any, Source]:
-    """The scan, or another task, that keeps folds, and the rows with what must be read beside them for it."""
+    """The task with a folding, and the rows with the groups or fold numbers that it needs."""
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     if groups is None and isinstance(folds, numbers.Number):
         groups = rows.own_groups
     column = folds
     if folds is not None and not isinstance(folds, numbers.Number):
-        folds = rows.whole_column(folds, "folds")  # gaps show in the whole only
+        folds = rows.whole_column(folds, "folds")  # to check all numbers for gaps
         column = rows.cut_alike(column, folds)
     folding = as_folding(folds, groups=groups, repeats=repeats, seed=seed)
     if folding is not None and folding.by == "groups":
@@ -339,7 +340,7 @@ def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, s
 
 
 def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
-    """Scan and also report; see `scan`."""
+    """Run a scan; return the statistics and the report, see `scan`."""
     _warn_of_products(task, rows)
     if rows.label_names is not None:
         task = task.named(rows.label_names)
@@ -350,7 +351,7 @@ def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]
 
 
 def _warn_of_products(task: Any, rows: Source) -> None:
-    """Say beforehand what will take long: products of all features in every row."""
+    """Warn beforehand if products of all pairs of features will take long."""
     n_moments, n_features = sum(moment in SECOND_MOMENTS for moment in task.moments), rows.n_features or 0
     if not n_moments or not rows.n_rows:
         return

@@ -25,21 +25,21 @@ _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads"
 
 @runtime_checkable
 class PlansReads(Protocol):
-    """A model of several reads, which tells what its `fit` will take."""
+    """A model of several reads that can estimate the cost of its `fit`."""
 
     def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """The moments and folds of the scan."""
 
     def _plan_pooled(self) -> tuple[str, ...]:
-        """The moments that are summed over all classes, unless each counts otherwise."""
+        """The moments that are summed over all classes together."""
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        """What models with n_rows rows of weights take, and how often rows are read at most."""
+        """Memory of the models, with `n_rows` rows of weights each, and the maximum number of reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a scan will need; None stands for what only reading tells.
+    """The estimated needs of a scan; None where only reading can tell.
 
     Attributes
     ----------
@@ -47,22 +47,22 @@ class Plan:
     n_values : int or None
         Stored values: those that are not 0 of sparse rows, all of dense ones.
     n_bytes, n_blocks : int or None
-        Decoded bytes of the rows, and about how many blocks they are read in.
+        Decoded bytes of the rows, and the approximate number of blocks.
     moments : names
     dense_bytes : int or None
-        The tables of class sums, with those of the folds, where values are whole numbers; for others it is twice that.
+        Bytes of the tables of class sums, folds included, if values are whole numbers; twice that for other values.
     sparse_bytes : int or None
-        The most that they take where only cells are kept that some row touches; None also where they cannot be.
+        Maximum bytes of sparse tables, which store only cells that some row touches; None also if they cannot be used.
     memory_limit : int
     bin_bytes : int or None
-        The histograms, with those of the folds, where weights are whole numbers; 0 without any.
+        Bytes of the histograms, folds included, if weights are whole numbers; 0 without histograms.
     product_bytes : int or None
-        The second moments, likewise where values are whole numbers; 0 without any.
+        Bytes of the second moments, likewise if values are whole numbers; 0 without second moments.
     tables : str or None
-        "dense" or "sparse", what is likely to be chosen, or "too large".
+        The tables that are likely to be chosen, "dense" or "sparse", or "too large".
     n_models, model_bytes, n_groups, most_reads : int or None
-        Of a model of several reads: how many are trained, what all of them take while they are open, in how many groups
-        they go by `memory_limit`, and how often the rows are read at most, the scan and the last fit among these.
+        For a model of several reads: the number of trained models, the bytes of all of them together, the number of
+        groups that `memory_limit` splits them into, and the maximum number of reads, with the scan and the last fit.
     """
 
     n_rows: int | None
@@ -118,23 +118,23 @@ def plan(
     model: Any = None,
     layer: str | None = None,
 ) -> Plan:
-    """Say what `scan` will need, or a model of several reads, before any row is read.
+    """Estimate what `scan`, or the `fit` of a model of several reads, will need, before any row is read.
 
     Parameters
     ----------
     X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, pooled, memory_limit
-        As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
-        an indicator of labels in a store. Of a table one pass learns how many columns its values become.
+        As for `scan`. The number of classes is known if `classes` lists them, labels are in memory, or y is an
+        indicator matrix in a store. For a table, one pass learns the number of encoded columns.
     model : estimator, optional
-        A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`, and
-        tells what its models take, and how often the rows are read. `moments`, `folds` and `pooled` are its own then.
+        A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`,
+        with the memory of its models and the number of reads. It sets `moments`, `folds` and `pooled` itself.
     layer : str, optional
         As for `scan`.
 
     Returns
     -------
     Plan
-        A value with a number for each line that it prints.
+        Has an attribute for each number that it prints.
 
     Examples
     --------
@@ -151,10 +151,10 @@ def plan(
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
     n_classes = n_classes if listed is None else len(listed)
-    of_all = 2 * int(n_labels > 0)  # beside labels that a row may bear any number of: rows with some, and with none
+    of_all = 2 * int(n_labels > 0)  # with an indicator matrix: also the rows with and without labels
     grid, dense, sparse, of_bins, of_pairs = check_histogram(histogram, n_bins), None, None, 0, 0
     first, n_splits = tuple(m for m in names if m in TABLE), 1 if folding is None else folding.n_splits
-    cells = [0] * len(first)  # of each moment
+    cells = [0] * len(first)  # for each moment
     if n_classes is not None and n_features is not None:
         n_groups = (n_classes + of_all) * n_splits
         cells = [n_features * (max(of_all, 1) * n_splits if m in together else n_groups) for m in first]
@@ -187,7 +187,7 @@ def plan(
 
 
 def _opened(X: Any, y: Any, layer: str | None) -> tuple[Source, Any]:
-    """Rows, and labels beside them: a column of a table that is named by y is no feature."""
+    """Open the rows, and return labels that do not come with them; a column named by y is not a feature."""
     X, y = with_labels(X, y)
     if is_raw(X):
         return opened(X, y, labelled=False, layer=layer), None
@@ -195,19 +195,19 @@ def _opened(X: Any, y: Any, layer: str | None) -> tuple[Source, Any]:
 
 
 def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str | None:
-    """Which tables are likely to be chosen, beside others that are dense."""
+    """The kind of tables that is likely to be chosen, given the bytes of other dense tables."""
     if dense is None:
         return None
     return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"
 
 
 def _products(pooled: bool) -> tuple[str, ...]:
-    """The moments that are summed over all classes where the user asks for it."""
+    """The moments that `pooled` sums over all classes."""
     return SECOND_MOMENTS if pooled else ()
 
 
 def _of_model(model: Any) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
-    """The moments and folds of its scan, and those of the moments that it sums over all classes."""
+    """The moments and folds of a model's scan, and the moments that it sums over all classes."""
     if not isinstance(model, PlansReads):
         raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
     return *model._plan_scan(), model._plan_pooled()

@@ -23,10 +23,10 @@ from streamnb.stats.class_stats import ClassStats
 
 @dataclass(frozen=True)
 class StatsSideBySide:
-    """What several scans leave, None of those whose domains have all refused the rows.
+    """The statistics of several scans; None for scans whose domains have all refused the rows.
 
-    `refused` has for each domain that did so, by the numbers of its scan and its own such as "2.0", the first row of
-    the block, and the message.
+    `refused` has an entry for each domain that refused rows, under the numbers of scan and domain such as "2.0": the
+    first row of the block, and the message.
     """
 
     parts: list[Any]
@@ -34,12 +34,12 @@ class StatsSideBySide:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all."""
+        """Bytes of all statistics."""
         return sum(part.nbytes for part in self.parts if part is not None)
 
     @property
     def n_features(self) -> int:
-        """Columns of each scan."""
+        """Number of columns of each scan."""
         return self.parts[0].n_features
 
     def __add__(self, other: "StatsSideBySide") -> "StatsSideBySide":
@@ -51,24 +51,24 @@ class StatsSideBySide:
         )
 
     def arrays(self) -> Mapping[str, Any]:
-        """All of it by name."""
+        """The state for a checkpoint."""
         return {"parts": self.parts, "refused": {name: list(why) for name, why in self.refused.items()}}
 
     def finish(self) -> "StatsSideBySide":
-        """The total of what each has added."""
+        """Turn the partial results into totals."""
         return replace(self, parts=[None if part is None else part.finish() for part in self.parts])
 
     def why(self, scan: int, domain: int) -> str | None:
-        """Why a domain of a scan has refused the rows, None where it has not."""
+        """The message of a domain that has refused the rows, None if it has not."""
         return self.refused.get(f"{scan}.{domain}", (0, None))[1]
 
 
 @dataclass(frozen=True)
 class SideBySide(PassTask):
-    """Scans of the same labels and folds, which differ in what is done to rows, or in a fold left out.
+    """Runs scans with the same labels and folds but different preparations of rows, or different folds left out.
 
-    Values outside a scan's own domain are refused, and end the read. With `domains`, some for each scan in place of its
-    own, each of these is refused by itself; so are all of a scan whose transform does not take the rows.
+    A value outside a scan's domain ends the read with an error. With `domains`, several for each scan in place of its
+    own, refusals are recorded for each domain; an error of a scan's transform counts for all of its domains.
     """
 
     scans: tuple[ClassScan, ...]
@@ -77,27 +77,27 @@ class SideBySide(PassTask):
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """Those of all."""
+        """The moments of all scans."""
         return sum((scan.moments for scan in self.scans), ())
 
     @property
     def options(self) -> RowOptions:
-        """What the first does to rows."""
+        """The row options of the first scan."""
         return self.scans[0].options
 
     def named(self, labels: np.ndarray) -> "SideBySide":
-        """The same scans of labels that are named as the columns of y."""
+        """A copy with the classes named like the columns of y."""
         return replace(self, scans=tuple(scan.named(labels) for scan in self.scans))
 
     def partial(self) -> StatsSideBySide:
         return StatsSideBySide([scan.partial() for scan in self.scans])
 
     def add(self, partial: StatsSideBySide, block: Block) -> None:
-        """Check one block of rows, prepare it in each way, and add it to the scans that want it so."""
+        """Validate a block of rows, prepare it in each way that scans need, and add it to these scans."""
         given, y = cache(lambda missing: checked(block, missing)), label_checks.check_y(block.y)
         ways: dict[RowOptions, list[int]] = {}
         for number, scan in enumerate(self.scans):
-            how = replace(scan.options, binarize=0.0, centre=0.0)  # which only sums ask for
+            how = replace(scan.options, binarize=0.0, centre=0.0)  # used by sums only
             if partial.parts[number] is not None:
                 ways.setdefault(how, []).append(number)
         for how, numbers in ways.items():
@@ -109,11 +109,11 @@ class SideBySide(PassTask):
                     raise
                 ready = error
             for number in numbers:
-                if self._takes(partial, number, ready, block):
+                if self._accepts(partial, number, ready, block):
                     partial.parts[number].add(*ready, y, self.scans[number].weight_of(block), block.split)
 
-    def _takes(self, partial: StatsSideBySide, number: int, ready: Any, block: Block) -> bool:
-        """Whether a scan takes rows, ready or an error; it ends once all of its domains have refused some."""
+    def _accepts(self, partial: StatsSideBySide, number: int, ready: Any, block: Block) -> bool:
+        """Whether a scan accepts prepared rows, or an error; it ends once all of its domains have refused some."""
         if not self.domains:
             self.scans[number].domain.check(*ready)
             return True
@@ -130,7 +130,7 @@ class SideBySide(PassTask):
         return partial.parts[number] is not None
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        """What each wants; tables that are known to be too large together are refused."""
+        """Combine what the scans want; refuse tables that will be too large together."""
         first = self.scans[0]
         if n_features is not None and not self.domains:
             n_classes = 2 if first.classes is None else len(first.classes)
@@ -148,20 +148,20 @@ class SideBySide(PassTask):
         return Wants(any(w.values for w in wanted), max(w.block_bytes for w in wanted), tile_rows)
 
     def ended(self, total: Any, report: Report) -> Any:
-        """Refuse what each would."""
-        return self._each(total, lambda scan, part: scan.ended(part, report))
+        """Run the final checks of each scan."""
+        return self._for_each(total, lambda scan, part: scan.ended(part, report))
 
     def about(self) -> dict[str, str]:
         about = {f"{name} {i}": said for i, scan in enumerate(self.scans) for name, said in scan.about().items()}
         return about | ({"domains": shown(self.domains)} if self.domains else {})
 
     def packed(self, total: Any) -> Any:
-        return self._each(total, ClassScan.packed)
+        return self._for_each(total, ClassScan.packed)
 
     def unpacked(self, total: Any) -> Any:
-        return self._each(total, ClassScan.unpacked)
+        return self._for_each(total, ClassScan.unpacked)
 
-    def _each(self, total: StatsSideBySide, done: Callable[[ClassScan, Any], Any]) -> StatsSideBySide:
+    def _for_each(self, total: StatsSideBySide, done: Callable[[ClassScan, Any], Any]) -> StatsSideBySide:
         pairs = zip(self.scans, total.parts, strict=True)
         return replace(total, parts=[None if part is None else done(scan, part) for scan, part in pairs])
 
@@ -175,7 +175,7 @@ class SideBySide(PassTask):
 def run_scans(
     scans: Mapping[str, ClassScan], rows: Source, options: RunOptions
 ) -> tuple[dict[str, ClassStats], Report]:
-    """Statistics by the names of scans, from one read for all."""
+    """Run several scans in one read; return their statistics by name, and the report."""
     if len(scans) == 1:
         (name,) = scans
         stats, report = run_scan(scans[name], rows, options)

@@ -27,39 +27,39 @@ def accumulate(
     client: Any = None,
     checkpoint: Any = None,
 ) -> Any:
-    """Read the rows once, and return what a task makes of them.
+    """Run a task over the rows in one pass, and return its total.
 
-    The rows may be whatever `scan` takes. They are read in blocks, checked, and given to the task by several threads
-    or by the workers of a cluster, each with a partial result of its own; the totals of these are added up.
+    The rows may be anything that `scan` accepts. They are read in blocks, checked, and passed to the task by several
+    threads or by the workers of a cluster, each with its own partial result; the totals are added up.
 
     Parameters
     ----------
     X : (n_rows, n_features)
         As in `scan`.
     y : (n_rows,) or (n_rows, n_labels), optional
-        As in `scan`; None where the task does without, and for streams, which bring their own.
+        As in `scan`; None if the task does not need it, and for streams, which come with labels.
     task : PassTask
         A subclass with `partial()`, a new partial result, and `add(partial, block)`, which adds a block to it. A
         partial result has `nbytes` and `finish()`, which returns its total; a total has ``+``, `nbytes` and
-        `arrays()`, a dict from which ``type(total)(**arrays)`` makes it again. A block has `X` (n_rows, n_features),
-        a NumPy array or a SciPy CSR array of finite numbers that cannot be written to, `y`, labels or a CSR
-        indicator or None, `weight` (n_rows,) or None for 1 each, and `first_row`, the number of its first row.
+        `arrays()`, a dict from which ``type(total)(**arrays)`` restores it. A block has `X` (n_rows, n_features),
+        a read-only NumPy array or SciPy CSR array of finite numbers, `y`, labels or a CSR indicator matrix
+        or None, `weight` (n_rows,) or None for 1 each, and `first_row`, the number of its first row.
     sample_weight : (n_rows,), optional
     progress, n_threads, client
         As in `scan`.
     checkpoint : path, optional
-        As in `scan`. The fields of the task tell it from others: their `repr` should say what they are.
+        As in `scan`. A task is identified by its fields, whose `repr` should show their values.
 
     Returns
     -------
     total
-        What ``task.ended(total, report)`` makes of the total of all rows; by default that total. It is the same
-        however the rows are cut into blocks, as far as adding up is free of order.
+        The result of ``task.ended(total, report)`` for the total of all rows, by default that total. It does not
+        depend on how rows are cut into blocks, as far as adding totals does not depend on their order.
 
     Raises
     ------
     TypeError
-        The task is none, or its totals do not add up; it cannot be sent to workers.
+        `task` is not a task, its totals cannot be added, or it cannot be sent to workers.
     ValueError, DataError
         As in `scan`.
 
@@ -92,12 +92,12 @@ def accumulate(
         )
     rows = opened(X, y, sample_weight, labelled=False)
     options = RunOptions(progress, n_threads, client=client, checkpoint=checkpoint)
-    return run(_OfUser(task, task.title), rows, options)[0]
+    return run(_UserTask(task, task.title), rows, options)[0]
 
 
 @dataclass(frozen=True)
-class _OfUser(PassTask):
-    """A task by somebody who does not know the package: blocks are checked before it, totals after it."""
+class _UserTask(PassTask):
+    """Wraps a user's task: checks blocks before they are added, and partial results and totals afterwards."""
 
     task: PassTask
     title: str
@@ -107,7 +107,7 @@ class _OfUser(PassTask):
         return self.task.name
 
     def partial(self) -> Any:
-        return _OfUserPartial(self.task.partial(), self.name)
+        return _UserPartial(self.task.partial(), self.name)
 
     def add(self, partial: Any, block: Block) -> None:
         X = checked(block)[0].to_matrix()
@@ -134,8 +134,8 @@ class _OfUser(PassTask):
         return self.task.total(arrays)
 
 
-class _OfUserPartial:
-    """A partial result whose total is looked at before anything is done with it."""
+class _UserPartial:
+    """Wraps a user's partial result: checks that it and its total have the required attributes."""
 
     def __init__(self, own: Any, name: str):
         missing = [part for part in ("finish", "nbytes") if not hasattr(own, part)]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.encoding.category_columns import CategoryColumns, SeeingLevels, as_numbers, scattered
+from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, as_numbers, scattered
 from streamnb.encoding.learning import learned_levels
 from streamnb.passes.options import RunOptions
 from streamnb.rows.boundary import as_chunk
@@ -44,7 +44,7 @@ def test_each_value_has_a_column_in_the_place_of_its_own(form, tmp_path):
     assert levels.names(["a", "b", "c"])[:5] == ["a=0", "a=1", "a=2", "a=3", f"b={np.unique(X[:, 1])[0]:.0f}"]
 
 
-@pytest.mark.parametrize(("wrong", "said"), [(-1, "-1, which is no number"), (0.5, "0.5, which"), (np.nan, "missing")])
+@pytest.mark.parametrize(("wrong", "said"), [(-1, "-1, which is not a"), (0.5, "0.5, which"), (np.nan, "missing")])
 def test_what_is_no_category_is_named(wrong, said):
     bad = X.copy()
     bad[130, 1] = wrong
@@ -67,7 +67,7 @@ def test_names_of_a_frame_and_other_widths():
 
 
 def test_too_many_values_are_refused_by_memory_limit():
-    seeing = SeeingLevels(1000)
+    seeing = LevelCollector(1000)
     with pytest.raises(MemoryError, match="the values of columns of categories"):
         seeing.add(np.arange(200.0)[:, None], np.array([0]), 1)
 

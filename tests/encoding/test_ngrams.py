@@ -51,7 +51,7 @@ def test_characters_beside_words_are_hashed_with_another_seed():
 
 def test_bytes_that_are_no_utf_8_name_their_row():
     texts = of_parts([b"fine", b"caf\xe9 bad"])
-    with refused(DataError, "row 8 ", "no UTF-8", "0xe9", "errors='replace'"):
+    with refused(DataError, "row 8 ", "not UTF-8", "0xe9", "errors='replace'"):
         NGrams()(texts, 7)
     replaced = NGrams((1, 1), None, N, errors="replace")(texts)
     np.testing.assert_array_equal(replaced.toarray(), hashed(["fine", "caf\ufffd bad"], alternate_sign=False))

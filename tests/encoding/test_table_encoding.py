@@ -100,7 +100,7 @@ def test_rows_to_come_have_the_same_columns():
     again = FRAME[FRAME.columns[::-1]].drop(columns="late").assign(more=1)
     assert np.array_equal(matrix(encoding.encode(again)), matrix(encoding.encode(FRAME)))
     strange = FRAME.assign(plane="never seen", miles=None)
-    with pytest.warns(snb.StreamnbWarning, match="6 of 6 values of 'plane' are none of those that were fitted"):
+    with pytest.warns(snb.StreamnbWarning, match="6 of 6 values of 'plane' were not seen at fit"):
         names = encoding.column_names[matrix(encoding.encode(strange)).any(axis=0)]
     assert not any(name.startswith("plane") for name in names) and "miles is missing" in names
     assert encoding.encode(FRAME, labelled=True).tables.fields.y == "late"

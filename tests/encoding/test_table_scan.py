@@ -60,8 +60,8 @@ def with_codes(codes):
 def test_codes_that_are_written_otherwise_are_others_and_told_once():
     found = said(MODEL, with_codes(["07", "08", "9"] * 20))
     assert len(found) == 1
-    assert found[0].startswith("X: 40 of 60 values of 'code' are none of those that were fitted, such as '07', and say")
-    assert found[0].endswith("fitted were ['7', '8', '9']")
+    assert found[0].startswith("X: 40 of 60 values of 'code' were not seen at fit, such as '07', and have")
+    assert found[0].endswith("the fitted values are ['7', '8', '9']")
     many = pd.concat([with_codes(["07"] * 60)] * 2000)
     assert said(MODEL, many) == [found[0].replace("40 of 60", "120,000 of 120,000")]
 
@@ -84,7 +84,7 @@ def test_years_to_come_are_unknown():
     model = snb.LinearNB("auto").fit(frame, "y")
     assert not said(model, frame)
     found = said(model, frame.assign(day=frame["day"] + pd.Timedelta("3650D")))
-    assert len(found) == 1 and "of 'day: year' are none" in found[0]
+    assert len(found) == 1 and "of 'day: year' were not seen at fit" in found[0]
 
 
 def test_it_is_said_of_rows_that_are_added_to_a_fit():

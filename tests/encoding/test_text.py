@@ -104,14 +104,14 @@ def test_texts_that_cannot_be_opened(folder, tmp_path):
     with pytest.raises(ValueError, match="empty folder"):
         snb.text(tmp_path / "empty")
     (tmp_path / "bad.txt").write_bytes(b"fine\ncaf\xe9\n")
-    with pytest.raises(DataError, match=r"bad.txt: the text of row 1 is no UTF-8"):
+    with pytest.raises(DataError, match=r"bad.txt: the text of row 1 is not UTF-8"):
         snb.scan(snb.text(tmp_path / "bad.txt", y=[0, 1]))
     assert snb.scan(snb.text(tmp_path / "bad.txt", y=[0, 1], errors="replace")).n_rows == 2
 
 
 def test_labels_and_names_that_are_wrong(tmp_path):
     (tmp_path / "labels.jsonl").write_bytes(b'{"t": "red", "y": "a"}\n{"t": "green", "y": "\xe9"}\n')
-    with pytest.raises(DataError, match=r"labels\.jsonl: y='y' of row 1 is no UTF-8"):
+    with pytest.raises(DataError, match=r"labels\.jsonl: y='y' of row 1 is not UTF-8"):
         snb.scan(snb.text(tmp_path / "labels.jsonl", "t", "y"))
     (tmp_path / "rows.csv").write_text('{"t": "red", "y": "a"}\n')
     with pytest.raises(DataError, match="looks like JSON"):
@@ -120,7 +120,7 @@ def test_labels_and_names_that_are_wrong(tmp_path):
     with pytest.raises(DataError, match=r"empty\.jsonl holds no rows"):
         snb.text(tmp_path / "empty.jsonl", "t", "y")
     (tmp_path / "cells.h5ad").write_text("red wine")
-    with pytest.raises(DataError, match=r"cells\.h5ad is no HDF5 file, as its name says"):
+    with pytest.raises(DataError, match=r"cells\.h5ad is not an HDF5 file, as its name says"):
         snb.scan(tmp_path / "cells.h5ad", "obs/kind")
 
 

@@ -166,7 +166,7 @@ def test_wrong_rows_are_refused():
         snb.TreeNB().fit(X, np.full(150, "ash"))
     with pytest.raises(ValueError, match="row 3, column 2"):
         snb.TreeNB().fit(np.where(np.arange(750).reshape(150, 5) == 17, np.nan, X), Y)
-    with pytest.raises(ValueError, match="no number of a category"):
+    with pytest.raises(ValueError, match="not a category number"):
         snb.TreeNB(family="categorical").fit(X + 0.5, Y)
     with pytest.warns(snb.StreamnbWarning, match="no column varies: .* give transform=snb.Bins"):
         snb.TreeNB().fit(X + 1.0, Y)

@@ -110,7 +110,7 @@ def test_values_that_change_once_bins_are_laid_out_stay_in_the_table(value, rows
 def test_labels_and_weights_that_change_after_the_check(after):
     y, weight = Y.copy(), np.full(60, 0.5)
     expected = snb.scan(COUNTS, y, sample_weight=weight, n_threads=1)
-    after(RowColumns, "_taken", y, weight)
+    after(RowColumns, "_received", y, weight)
     assert same_stats(snb.scan(COUNTS, y, sample_weight=weight, n_threads=1), expected)
 
 

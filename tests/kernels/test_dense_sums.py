@@ -9,7 +9,7 @@ import streamnb as snb
 from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums
 from streamnb.kernels.lanes import LANES
-from streamnb.rows.boundary import look_at
+from streamnb.rows.boundary import survey_values
 from streamnb.rows.chunk import frozen
 from tests.support import naive
 
@@ -98,7 +98,7 @@ def test_a_scan_has_the_same_bits_with_both_moments_as_with_one(dtype):
 
 def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
     x, codes = uneven(500, 10, np.float32)
-    seen = look_at(x.reshape(-1), 10)
+    seen = survey_values(x.reshape(-1), 10)
     tables, plain = room(10), room(10)
     dense_sums.add_both(frozen(x), codes, seen.tops, seen.tile, *spare(500, 10), *tables)
     for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):

@@ -20,7 +20,7 @@ def test_survey(values):
         few.setattr(boundary, "TILE", 1)
         few.setattr(boundary, "FEWEST", 11)
         few.setattr(boundary, "SIDE_BY_SIDE", 2 * values.shape[1])
-        seen = boundary.look_at(frozen(values.reshape(-1)), values.shape[1])
+        seen = boundary.survey_values(frozen(values.reshape(-1)), values.shape[1])
     if not np.isfinite(values).all():
         assert not seen.top < np.inf
         return

@@ -306,7 +306,7 @@ def test_rows_are_read_from_any_row_on(example, tmp_path, short_blocks):
         np.testing.assert_equal(table_of(source.blocks(start, stop), start), cut(table, start, stop))
         sent = pickle.loads(pickle.dumps(source.cut(start, stop)))
         np.testing.assert_equal(table_of(sent.blocks(start, stop), start), cut(table, start, stop))
-    beside = [{name: part for name, part in columns.items() if part is not None} for columns in source.beside(9)]
+    beside = [{name: part for name, part in columns.items() if part is not None} for columns in source.row_columns(9)]
     columns = {name: np.concatenate([part[name] for part in beside]) for name in beside[0]}
     renamed = {"weight" if name == "sample_weight" else name: column for name, column in columns.items()}
     np.testing.assert_equal(renamed, {name: column for name, column in table.items() if name != "X"})

@@ -13,14 +13,14 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import streamnb as snb
 from streamnb.rows import boundary
-from streamnb.rows.boundary import Domain, as_chunk, look_at
+from streamnb.rows.boundary import Domain, as_chunk, survey_values
 from streamnb.stats.moments import MOMENTS
 from tests.support.strategies import same_stats
 
 
 @given(st.sampled_from([np.int8, np.uint8, np.int16, np.uint16]).flatmap(lambda d: arrays(d, st.integers(0, 9))))
 def test_whole_numbers(values):
-    seen, wide = look_at(values, 1), values.astype(int)
+    seen, wide = survey_values(values, 1), values.astype(int)
     assert seen.whole and seen.negatives == (wide < 0).sum() and seen.tops is None
     assert (seen.low, seen.top) == (min(wide.min(initial=0), 0), np.abs(wide).max(initial=0))
 
@@ -29,7 +29,7 @@ def test_whole_numbers(values):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tops_of_tiles(width, tile, dtype):
     x = np.random.default_rng(0).normal(size=(tile + 3, width)).astype(dtype)
-    seen = look_at(x.reshape(-1), width)
+    seen = survey_values(x.reshape(-1), width)
     assert seen.tile == tile and seen.tops.dtype == dtype
     assert np.array_equal(seen.tops, [np.abs(part).max(axis=0) for part in (x[:tile], x[tile:])])
     assert (seen.whole, seen.negatives, seen.top, seen.low) == (False, (x < 0).sum(), seen.tops.max(), -seen.top)
@@ -38,7 +38,7 @@ def test_tops_of_tiles(width, tile, dtype):
 def test_values_that_lie_flat_have_no_tiles():
     for n in (0, 1, boundary.TILE, boundary.TILE + 1):
         values = np.arange(n, dtype=np.float64)
-        seen = look_at(values, 1)
+        seen = survey_values(values, 1)
         assert (seen.tops, seen.tile) == (None, 0) and seen.whole
         assert (seen.negatives, seen.low, seen.top) == (0, 0.0, max(n - 1, 0))
 
@@ -49,7 +49,7 @@ def test_values_that_lie_flat_have_no_tiles():
 def test_what_is_not_finite_is_seen_wherever_it_is(wrong, place, width):
     values = np.ones(5000, np.float32)
     values[place] = wrong
-    assert not look_at(values, width).top < np.inf
+    assert not survey_values(values, width).top < np.inf
 
 
 VALUES = st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.5, -1.0])

@@ -99,7 +99,7 @@ def test_either_side_of_a_fold_keeps_its_weight(inside, weight):
     rows = FoldRows(opened(X, Y, weight), Folding(3), 1, inside)
     blocks = [*rows.blocks(0, 5), *rows.blocks(5)]
     found = np.concatenate([block.weight for block in blocks])
-    beside = np.concatenate([columns["sample_weight"] for columns in rows.beside(5)])
+    beside = np.concatenate([columns["sample_weight"] for columns in rows.row_columns(5)])
     np.testing.assert_array_equal(beside, found)
     own = (fold_numbers(12, 3) == 1) == inside
     np.testing.assert_array_equal(found, np.where(own, W if weight is not None else 1.0, 0.0))

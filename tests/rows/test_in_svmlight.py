@@ -112,13 +112,13 @@ def test_fit_predict_score_and_checkpoints(tmp_path):
 
 WRONG = {  # what follows two good rows, options, and words of the message
     "an index that falls": (b"1 3:1 2:5\n", {}, "row 2 has the feature index 3 before a lower one.*sort"),
-    "an index that comes twice": (b"1 1:1 2:1 2:1\n", {}, "row 2 has the feature index 2 behind one that is not lower"),
+    "an index that comes twice": (b"1 1:1 2:1 2:1\n", {}, "row 2 has the feature index 2 after one that is not lower"),
     "index 0 of a one-based file": (b"1 0:1\n", {"zero_based": False}, "row 2 has the feature index 0.*zero_based"),
-    "a label that is no number": (b"spam 1:1\n", {}, "row 2 has the label 'spam', which is no number"),
+    "a label that is no number": (b"spam 1:1\n", {}, "row 2 has the label 'spam', which is not a number"),
     "an empty label of several": (b"1,,2 1:1\n", {"multilabel": True}, "row 2 has the label ''"),
     "a label that is not whole": (b"0.5 1:1\n", {}, "y holds 0.5 at row 2"),
     "a missing label": (b"nan 1:1\n", {}, "NaN, a missing label, at row 2"),
-    "a value that is no number": (b"1 1:0,5\n", {}, "row 2 has the value '0,5', which is no number"),
+    "a value that is no number": (b"1 1:0,5\n", {}, "row 2 has the value '0,5', which is not a number"),
     "a missing value": (b"1 1:nan\n", {}, "X.*row 2"),
     "no features": (b"1 one two\n", {}, "row 2 has 'one' where a feature 'index:value' should be"),
     "an index beyond": (b"1 8:1\n", {"n_features": 7}, "n_features=7.*feature index 8.*8 features"),
@@ -142,7 +142,7 @@ def test_files_that_are_something_else(tmp_path):
         (b"# nothing\n", "holds no rows"),
         (b"PAR1" + bytes(40), "looks like a Parquet file"),
         (b"a,b\n1,2\n", "label 'a,b'.*looks like a CSV file"),
-        (gzip.compress(b"1 1:1\n" * 9)[:-9], "damaged or cut off.*behind row 0"),
+        (gzip.compress(b"1 1:1\n" * 9)[:-9], "damaged or cut off.*after row 0"),
     ):
         path.write_bytes(content)
         with refused(ValueError, "rows.svm", words):

@@ -77,9 +77,9 @@ def test_any_cut_reads_the_same(form, data):
         assert np.array_equal(labels, expected[rows]) and np.array_equal(weight, np.arange(N)[rows] / 4)
         assert split.tolist() == [f"g{i}" for i in range(N)][rows]
     assert read.names == read.cut(0, 1).names == ("y", "sample_weight", "groups")
-    read.check_spent(N)
+    read.check_exhausted(N)
     with pytest.raises(ValueError, match=rf"samples: \[12, {N}\]; y should have one entry"):
-        read.check_spent(12)
+        read.check_exhausted(12)
 
 
 def test_readers_read_meanwhile():

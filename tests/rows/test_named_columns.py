@@ -99,5 +99,5 @@ def test_columns_of_which_no_array_can_be_made_are_named():
 
 
 def test_what_is_beside_the_rows_are_the_columns_themselves():
-    parts = [part["y_true"] for part in FORMS["both"].beside(4)]
+    parts = [part["y_true"] for part in FORMS["both"].row_columns(4)]
     assert np.concatenate(parts).tolist() == LABELS.tolist()

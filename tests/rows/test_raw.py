@@ -42,7 +42,7 @@ def test_what_is_made_may_be_ones_alone():
     blocks = list(rows.blocks(1, 4))
     assert [block.first_row for block in blocks] == [1, 3] and blocks[0].X[0] is None and blocks[0].X[3] == 5
     assert blocks[0].y.tolist() == [1, 0] and rows.layout() == {"the features": "ones"}
-    assert [part["y"].tolist() for part in rows.beside(2)] == [[0, 1], [0, 1], [0]]
+    assert [part["y"].tolist() for part in rows.row_columns(2)] == [[0, 1], [0, 1], [0]]
 
 
 def test_ranges_of_rows_begin_with_row_groups(tmp_path):
@@ -86,7 +86,7 @@ def test_blocks_hold_what_the_step_makes():
     assert rows.reading.seconds >= rows.making.seconds > 0 and rows.layout() == {"the features": "lengths"}
     (texts,) = rows.with_step(None, 1, "").blocks()
     assert texts.X.decoded(3) == "four" and rows.vocabulary is None
-    assert [beside["y"].tolist() for beside in rows.beside(2)] == [[1, 2, 1, 2]]
+    assert [beside["y"].tolist() for beside in rows.row_columns(2)] == [[1, 2, 1, 2]]
 
 
 def test_errors_of_a_step_reach_the_reader():

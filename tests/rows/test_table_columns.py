@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.rows.table_columns import (
-    BETWEEN,
     LEVEL,
     MEASURE,
+    PAIR_SEPARATOR,
+    CachedCall,
     ColumnPart,
-    Remembered,
     TableRows,
     as_categories,
     as_known,
@@ -258,14 +258,14 @@ def test_parts_of_dates():
 def test_pairs_are_the_values_of_both():
     part = ColumnPart(("a", "b"), LEVEL)
     coded = levels_of(part, rows(a=pa.array(["x", "x", None, "y"]), b=pa.array([1, 2, 1, None])))
-    assert spelled(coded) == [f"x{BETWEEN}1", f"x{BETWEEN}2", None, None]
+    assert spelled(coded) == [f"x{PAIR_SEPARATOR}1", f"x{PAIR_SEPARATOR}2", None, None]
     assert part.named(coded.values[1]) == "a=x, b=2" and part.missing() == "a, b is missing"
     assert ColumnPart(("t",), LEVEL, "month").named("7") == "t: month=7"
 
 
 def test_what_was_asked_last_is_remembered():
     asked = []
-    lengths = Remembered(lambda values: asked.append(values) or len(values))
+    lengths = CachedCall(lambda values: asked.append(values) or len(values))
     for values in (pa.array(["a", "b"]), pa.array(["a", "b"]), pa.array(["a"]), np.arange(3, 5), np.arange(3, 5)):
         assert lengths(values) == len(values)
     assert len(asked) == 3 and lengths(np.array(["a"], object)) == 1 == lengths(np.array(["a"], object))

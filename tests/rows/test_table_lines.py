@@ -72,8 +72,8 @@ def test_a_column_that_is_named_may_begin_in_any_row_of_any_file(tmp_path, monke
     [
         ("a.csv", "a,b\n1,2\n3,4,5\n", "row 1 is of 3 columns, and the first line of 2"),
         ("a.csv", "a,b\n1,2\n3\n", "row 1 is of 1 columns, and the first line of 2"),
-        ("a.json", '{"a": 1}\n{"a": \n', "row 1 is no JSON"),
-        ("a.json", '{"a": 1}\n[2]\n', r"row 1 is no JSON object: '\[2\]'"),
+        ("a.json", '{"a": 1}\n{"a": \n', "row 1 is not JSON"),
+        ("a.json", '{"a": 1}\n[2]\n', r"row 1 is not a JSON object: '\[2\]'"),
     ],
 )
 def test_rows_that_are_wrong_are_named(tmp_path, name, text, message):
@@ -99,5 +99,5 @@ def test_a_file_of_names_alone_has_no_rows(tmp_path):
     files = LineTables([str(tmp_path / "a.csv")], 1)
     assert files.n_rows == 0 and files.schema.names == ["a", "b"]
     (tmp_path / "a.txt").write_text("lines\n")
-    with pytest.raises(DataError, match="is no table that is known"):
+    with pytest.raises(DataError, match="is not a table of a known format"):
         LineTables([str(tmp_path / "a.txt")], 1)

@@ -65,7 +65,7 @@ def test_what_is_no_table_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="a folder without Parquet"):
         open_tables(tmp_path / "empty", (), 1)
     (tmp_path / "c.parquet").write_text("a,b\n")
-    with pytest.raises(DataError, match=r"c\.parquet is no Parquet; it begins with b'a,b"):
+    with pytest.raises(DataError, match=r"c\.parquet is not Parquet; it begins with b'a,b"):
         open_tables(tmp_path / "c.parquet", (), 1)
     with pytest.raises(TypeError, match="X is of type ndarray; a table is a path"):
         open_tables(np.zeros((2, 2)), (), 1)

@@ -112,5 +112,5 @@ def test_columns_in_chunks_become_one():
 
 def test_labels_that_are_no_utf8_are_named_by_their_row():
     labels = pa.chunked_array([pa.array([b"a", b"\xff"]).view(pa.string())])
-    with pytest.raises(DataError, match=r"X: y='kind' of row 5 is no UTF-8 .*; write the file in it"):
+    with pytest.raises(DataError, match=r"X: y='kind' of row 5 is not UTF-8 .*; write the file as UTF-8"):
         labels_of(labels, "y='kind'", 4, "X")

@@ -65,10 +65,10 @@ def test_a_folder_has_a_class_in_each_folder_and_a_row_in_each_file(tmp_path):
 def test_files_that_are_not_what_they_say_are_refused(tmp_path):
     whole = gzip.compress("\n".join(ROWS).encode())
     for name, data, words in (
-        ("a.txt.gz", b"plain text", "is no gzip file, as its name says"),
-        ("b.txt.zst", whole, "is no zstd file"),
+        ("a.txt.gz", b"plain text", "is not a gzip file, as its name says"),
+        ("b.txt.zst", whole, "is not a zstd file"),
         ("c.jsonl", b"PAR1....", "is Parquet"),
-        ("d.jsonl", b"not a record\n", "no JSON lines"),
+        ("d.jsonl", b"not a record\n", "not JSON lines"),
         ("e.txt.gz", whole[:-20], "cut off or damaged"),
         ("f.txt.gz", whole[:30] + b"\0" * 20 + whole[50:], "cut off or damaged"),
         ("g.txt.zst", pa.compress(b"abc\n" * 99, codec="zstd", asbytes=True)[:-5], "cut off or damaged"),

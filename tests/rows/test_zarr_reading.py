@@ -18,9 +18,9 @@ from streamnb.core.messages import DataError
 from streamnb.rows import opening, sizes
 from streamnb.rows.zarr_reading import (
     AHEAD,
+    BufferPool,
     Clock,
     Readers,
-    Recycled,
     _read_by_zarrs,
     ahead,
     check_layout,
@@ -103,7 +103,7 @@ def address(array):
     lambda array: sp.csr_array((array[:2], np.array([0, 1]), np.array([0, 2])), shape=(1, 2)),
 ], ids=["itself", "part of a part", "other dtype", "memoryview", "scipy"])  # fmt: skip
 def test_memory_is_used_again_when_nothing_is_left_of_an_array_and_not_before(part_of):
-    memory = Recycled()
+    memory = BufferPool()
     part = part_of(memory.empty((100,), np.dtype(np.float64)))
     first = address(memory.empty((100,), np.dtype(np.float64)))
     others = [memory.empty((90,), np.dtype(np.int64)) for _ in range(3)]

@@ -57,7 +57,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
-from streamnb.scanning.user_tasks import _OfUser
+from streamnb.scanning.user_tasks import _UserTask
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import SampleTask
@@ -285,7 +285,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
-    _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
+    _UserTask: every(lambda: Pass(_UserTask(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 
 
