@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 
 from streamnb.core import label_checks, memory, row_checks
-from streamnb.models.at_hand import UnheldModel
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import LabelReference, TwoClasses
 from streamnb.rows.boundary import checked
@@ -64,10 +64,10 @@ def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
         own, against = (bears[:, group] > 0.0 for group in model.scheme.groups(slice(None)))
     else:
         own, against = scored.targets > 0.0, scored.targets == 0.0
-    asked = own != against  # rows of both groups, and of neither, say nothing
+    informative = own != against  # rows of both groups, and of neither, say nothing
     fit, found = fit_platt if method == "sigmoid" else fit_isotonic, []
     for r, margin in enumerate(scored.margins.T):
-        some = asked[:, r] & np.isfinite(margin)
+        some = informative[:, r] & np.isfinite(margin)
         found.append(fit(margin[some], own[some, r].astype(np.float64), scored.weight[some]))
     return _scaled(model, *np.array(found).T) if method == "sigmoid" else replace(model, curves=Curves(found))
 
@@ -164,8 +164,8 @@ def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.n
 def _derivatives(
     theta: np.ndarray, p: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    over = (p - targets) * weight
-    gradient = np.append(np.einsum("kn,kn->", over, scores), over.sum(axis=1)) + RIDGE * theta
+    residual = (p - targets) * weight
+    gradient = np.append(np.einsum("kn,kn->", residual, scores), residual.sum(axis=1)) + RIDGE * theta
     weighted = p * weight
     by_t = weighted * (scores - np.einsum("kn,kn->n", p, scores))
     hessian = RIDGE * np.eye(len(theta))

@@ -207,10 +207,10 @@ def balancing_shift(
     missed, right = (np.bincount(at, weight * side) / weight[side].sum() for side in (positive, ~positive))
     sensitive, specific = 1.0 - np.append(0.0, np.cumsum(missed)), np.append(0.0, np.cumsum(right))
     if specificity is not None or sensitivity is not None or youden:
-        # one above all scores and one below them, too: no other need have what is asked
+        # with one border above all scores and one below: no other may reach the rate that is wanted
         worth = sensitive + specific if youden else sensitive if specificity is not None else specific
-        asked, wanted = (specific, specificity) if specificity is not None else (sensitive, sensitivity or 0.0)
-        worth = np.where(asked >= wanted - _ROUNDED, worth, -np.inf)
+        constrained, wanted = (specific, specificity) if specificity is not None else (sensitive, sensitivity or 0.0)
+        worth = np.where(constrained >= wanted - _ROUNDED, worth, -np.inf)
         edges = np.concatenate([[levels[0] - 1.0], levels, [levels[-1] + 1.0]])
         best = np.flatnonzero(worth >= worth.max() - _ROUNDED)
     else:

@@ -56,9 +56,9 @@ class Layout:
         n_features, n_units = sum(block.shape[0] for block in blocks), self.n_units(blocks, n_rows)
         depths = np.arange(len(n_units))
         depths = depths[(depths < self.lanes) | (depths % self.lanes == 0)]
-        beside, in_head = n_units[depths], self.in_head * self.head_lanes(depths, n_rows)
-        best = np.argmin(n_features * (in_head + self.listing * (beside > 0)) + beside)
-        return int(depths[best]), int(beside[best])
+        outside, in_head = n_units[depths], self.in_head * self.head_lanes(depths, n_rows)
+        best = np.argmin(n_features * (in_head + self.listing * (outside > 0)) + outside)
+        return int(depths[best]), int(outside[best])
 
 
 DOUBLE = Layout(np.float64, LANES, 0.35, 1.0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.models import at_hand
-from streamnb.models.at_hand import UnheldModel
+from streamnb.models import on_demand
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.schemes import Votes
 from streamnb.rows.chunk import Chunk
 
@@ -37,7 +37,7 @@ class PairwiseModel(UnheldModel):
         model = cls(**{**fields, "intercept_": intercepts.copy(), "weights_of": weights_of, "offsets": offsets})
         columns = np.arange(model.n_features)
         for pairs in model._slices(1):
-            step = max(at_hand.NUMBERS // (pairs.stop - pairs.start), 1)
+            step = max(on_demand.NUMBERS // (pairs.stop - pairs.start), 1)
             for first in range(0, len(columns), step):
                 some = columns[first : first + step]
                 weights, shift = weights_of(some, pairs)
@@ -69,7 +69,7 @@ class PairwiseModel(UnheldModel):
 
     def _slices(self, width: int) -> Iterator[slice]:
         n_pairs = len(self.intercept_)
-        step = max(at_hand.NUMBERS // max(width, 1), 1)
+        step = max(on_demand.NUMBERS // max(width, 1), 1)
         for first in range(0, n_pairs, step):
             yield slice(first, min(first + step, n_pairs))
 

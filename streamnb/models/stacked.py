@@ -133,8 +133,8 @@ class MarginsOutOfFold(Margins):
     def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
         """Margins of the rows of a block, whose fold is known by their numbers."""
         first, n_rows = chunk.first_row, chunk.shape[0]
-        beside = None if self.numbers is None else self.numbers[first : first + n_rows]
-        folds = self.folding.numbers(first, n_rows, beside, 0)
+        numbers = None if self.numbers is None else self.numbers[first : first + n_rows]
+        folds = self.folding.numbers(first, n_rows, numbers, 0)
         out = np.empty((n_rows, self.n_columns))
         for fold in np.unique(folds).tolist():
             rows = np.flatnonzero(folds == fold)

@@ -10,14 +10,14 @@ import scipy.sparse as sp
 
 from streamnb.core import memory
 from streamnb.kernels.scores import score_cells
-from streamnb.models import at_hand
-from streamnb.models.at_hand import UnheldModel
+from streamnb.models import on_demand
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.pull import Pull
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.chunk import Chunk
 from streamnb.solving.parts import Part
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,9 +43,9 @@ class CellWeights:
         # of a feature that every class of a kind meets no cell is empty, and an empty one may be impossible
         kinds, places = np.nonzero(met < np.bincount(kind)[:, None])
         empty, shifts = np.zeros((2, *shape))
-        nothing = part.equations_at_hand(columns[places], first[kinds], np.zeros(len(places)))
+        nothing = part.equations_of_cells(columns[places], first[kinds], np.zeros(len(places)))
         empty[kinds, places], shifts[kinds, places] = (of_cells[0] for of_cells in nothing.solved(pull))
-        own, own_shifts = part.equations_at_hand(columns[local], classes, sums).solved(pull)
+        own, own_shifts = part.equations_of_cells(columns[local], classes, sums).solved(pull)
         at = kind[classes], local
         more = sp.csr_array((own[0] - empty[at], (local, classes)), shape=(len(columns), len(kind)))
         added = np.bincount(classes, own_shifts[0] - shifts[at], len(kind))
@@ -73,7 +73,7 @@ class CellModel(UnheldModel):
         chunk, _ = as_chunk(X, chunk.first_row)
         kinds, out = np.zeros((X.shape[0], self.n_kinds)), np.zeros((X.shape[0], len(self.intercept_)))
         kind = np.zeros(len(self.intercept_), np.intp)
-        for columns in self._in_turn(np.unique(X.indices)):
+        for columns in self._column_batches(np.unique(X.indices)):
             weights, local = self.weights_of(columns), chunk.of_columns(columns)  # type: ignore[misc]
             scale = np.ones(len(columns)) if self.scale is None else self.scale[columns]
             local.add_scores(np.ascontiguousarray((weights.empty * scale).T), kinds)
@@ -84,8 +84,8 @@ class CellModel(UnheldModel):
         out += self.intercept_
         return out
 
-    def _in_turn(self, columns: np.ndarray) -> Iterator[np.ndarray]:
-        return _in_turn(columns, self.n_kinds)
+    def _column_batches(self, columns: np.ndarray) -> Iterator[np.ndarray]:
+        return _column_batches(columns, self.n_kinds)
 
 
 def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
@@ -102,14 +102,14 @@ def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
     (part,) = problem.parts
     weights_of, n_kinds, intercept = partial(CellWeights.of, part, pull), len(part.kinds[0]), problem.intercepts.copy()
     if not part.family.coupled:  # whose features add nothing to the intercepts
-        for columns in _in_turn(np.arange(problem.n_features), n_kinds):
+        for columns in _column_batches(np.arange(problem.n_features), n_kinds):
             intercept += weights_of(columns).shifts
     fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
     return CellModel(**{**fields, "intercept_": intercept, "weights_of": weights_of, "n_kinds": n_kinds})
 
 
-def _in_turn(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
+def _column_batches(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
     """Some columns after the others, so few that their weights are no more than NUMBERS."""
-    step = max(at_hand.NUMBERS // n_kinds, 1)
+    step = max(on_demand.NUMBERS // n_kinds, 1)
     for first in range(0, len(columns), step):
         yield columns[first : first + step]

@@ -168,10 +168,10 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bo
         yield alone
         return
     if factored:
-        axes, diagonals, beside = turned(matrices)
-        if not regular.all() and not (ratios(diagonals, beside) < STEEP).any():
+        axes, diagonals, off_diagonals = turned(matrices)
+        if not regular.all() and not (ratios(diagonals, off_diagonals) < STEEP).any():
             regular[:] = True
-        lower, inverse = factors(diagonals, beside, g[:, regular])
+        lower, inverse = factors(diagonals, off_diagonals, g[:, regular])
         if not ((inverse > 0.0) & (inverse < np.inf)).all():  # rounding left more than covariances
             regular[:] = False
         if regular.any():

@@ -61,10 +61,10 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
     """`decorrelated` for several points of a grid and features of one family, followed all at once."""
     solutions: list[Solution] = []
     alike: dict[Any, list[Any]] = {}  # by what `Separable` adds: features that are followed at once
-    at_rest: dict[int, Any] = {}
+    full_solutions: dict[int, Any] = {}
     points = list(points)
     for equations, pull in points:
-        weights, shifts = _some_of(equations, pull, at_rest) if len(points) > 1 else equations.solved(pull)
+        weights, shifts = _some_of(equations, pull, full_solutions) if len(points) > 1 else equations.solved(pull)
         solution = weights, shifts, np.zeros(weights.shape[1], bool)
         solutions.append(solution)
         if pull.decorrelation == 0.0:
@@ -87,14 +87,14 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
     return solutions
 
 
-def _some_of(equations: Equations, pull: Pull, at_rest: dict[int, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _some_of(equations: Equations, pull: Pull, full_solutions: dict[int, Any]) -> tuple[np.ndarray, np.ndarray]:
     """`Equations.solved`; where nothing but TopK acts on single weights, those of all features are solved once."""
     if equations.kept is None or pull.l1 > 0.0 or pull.smooth or pull.general:
         return equations.solved(pull)
     like = id(equations.t_star)
-    if like not in at_rest:
-        at_rest[like] = equations, replace(equations, kept=None).solved(pull)
-    weights, shifts = (np.where(equations.kept, part, 0.0) for part in at_rest[like][1])
+    if like not in full_solutions:
+        full_solutions[like] = equations, replace(equations, kept=None).solved(pull)
+    weights, shifts = (np.where(equations.kept, part, 0.0) for part in full_solutions[like][1])
     return weights, shifts
 
 
@@ -229,9 +229,9 @@ class _Classes:
         """a = -1/W'(t); inf in classes that do not take part, NaN where a mean has left its domain."""
         low, high = self.at.family.mean_range
         a = 1.0 / self.at.steepness(t)
-        for mean, *room in self.at.moved(t):
+        for mean, *slack in self.at.moved(t):
             inside = (mean >= low) & (mean <= high)
-            a = np.where(inside & (room[0] >= 0.0) if room else inside, a, np.nan)
+            a = np.where(inside & (slack[0] >= 0.0) if slack else inside, a, np.nan)
         return np.where(side != 0.0, np.where(a > 0.0, a, np.nan), np.inf)
 
     def newton(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 from streamnb.problem.penalties import Penalty, TopK
 from streamnb.problem.pull import Pull
 from streamnb.solving.decorrelation import decorrelated
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Entering:
     @classmethod
     def of(cls, problem: Problem, penalty: Penalty | None) -> Self | None:
         """None under other penalties, and where weights depend on what else is kept."""
-        if not isinstance(penalty, TopK) or isinstance(penalty.k, dict) or problem.at_hand:
+        if not isinstance(penalty, TopK) or isinstance(penalty.k, dict) or problem.on_demand:
             return None
         points = problem.ranking.entering(penalty.by, penalty.k)
         if points is None or any(part.family.coupled for part in problem.parts):

@@ -16,7 +16,7 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.problem.together import Together
 from streamnb.solving.one_weight import Mean, ScalarEquations, cumulant_change, moved_down
-from streamnb.stats.rests import HEAVY
+from streamnb.stats.complements import HEAVY
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Equations:
     alive: np.ndarray  # (R, 1) False where a side has no weight at all
     close: np.ndarray  # (R, 1) True where a class outweighs all others, so that its means are next to the pooled ones
     kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
-    room: tuple[np.ndarray, np.ndarray] | None = None  # (R, n) what both means fall short of the highest by
+    slack: tuple[np.ndarray, np.ndarray] | None = None  # (R, n) what both means fall short of the highest by
     start: np.ndarray | None = None  # (R, n) the pull that has moved the sums already
     _merits: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
@@ -55,12 +55,12 @@ class Equations:
             n_least = np.minimum(n_pos, HEAVY * n_neg)
         pooled, t_star = _pooled(sides, n_pos, n_neg)
         means: Mean = (pooled,)
-        least, room = np.abs(pooled), None
+        least, slack = np.abs(pooled), None
         if sides.room is not None:
-            room_pooled, from_above = _pooled(sides.room, n_pos, n_neg)
-            t_star = np.where(HEAVY * room_pooled < pooled, -from_above, t_star)
-            means, least = (pooled, room_pooled), np.minimum(least, room_pooled)
-            room = sides.room.positive / n_pos, sides.room.negative / n_neg
+            slack_pooled, from_above = _pooled(sides.room, n_pos, n_neg)
+            t_star = np.where(HEAVY * slack_pooled < pooled, -from_above, t_star)
+            means, least = (pooled, slack_pooled), np.minimum(least, slack_pooled)
+            slack = sides.room.positive / n_pos, sides.room.negative / n_neg
         rounding = 8.0 * np.finfo(float).eps * least  # by which equal means differ, a unit of counts
         t_star[~(sides.alive & (np.abs(t_star) > n_least * rounding))] = 0.0
         variance = phi * family.variance(*means) * spread
@@ -71,14 +71,14 @@ class Equations:
             t_star = t_star + total * pooled
             t_star[~(sides.alive & (np.abs(t_star) > (n_least + np.abs(total)) * rounding))] = 0.0
         both = sides.positive, n_pos, sides.negative, n_neg, sides.pooled
-        return cls(family, phi, *both, t_star, pooled, variance, sides.alive, close, room=room)
+        return cls(family, phi, *both, t_star, pooled, variance, sides.alive, close, slack=slack)
 
     def pulled(self, start: np.ndarray) -> "Equations":
         """The same after a pull of each feature, (R, n), which may have taken means out of their domain."""
-        room = self.room and (self.room[0] + start * self.r_positive, self.room[1] - start * self.r_negative)
+        slack = self.slack and (self.slack[0] + start * self.r_positive, self.slack[1] - start * self.r_negative)
         negative = self.negative if self.held else self.negative + start
         t_star = np.where(self.alive, self.t_star - start, 0.0)
-        return replace(self, positive=self.positive - start, negative=negative, t_star=t_star, room=room, start=start)
+        return replace(self, positive=self.positive - start, negative=negative, t_star=t_star, slack=slack, start=start)
 
     @property
     def m_positive(self) -> np.ndarray:
@@ -159,7 +159,7 @@ class Equations:
 
         `threshold` is None where nothing moves the means.
         """
-        more: list[Mean] = [()] * 2 if self.room is None else [(side,) for side in self.room]
+        more: list[Mean] = [()] * 2 if self.slack is None else [(side,) for side in self.slack]
         positive, negative = (self.m_positive, *more[0]), (self.m_negative, *more[1])
         if threshold is not None:
             t = np.sign(self.t_star) * threshold
@@ -198,8 +198,8 @@ class Equations:
             return pick(np.broadcast_to(values, self.t_star.shape))
 
         arrays = {name: picked(getattr(self, name)) for name in ScalarEquations.__slots__[1:-1]}
-        room = None if self.room is None else np.stack([picked(side) for side in self.room], axis=-1)
-        return ScalarEquations(self.family, **arrays, room=room)
+        slack = None if self.slack is None else np.stack([picked(side) for side in self.slack], axis=-1)
+        return ScalarEquations(self.family, **arrays, slack=slack)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,7 @@ def check_general(penalty: Penalty | None, family: Family) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class FixedPoint:
     """Pulls t = -tau R'(W(t)) as start + ridge w, and the largest difference that is left."""
 
     start: np.ndarray  # (R, n)
@@ -38,12 +38,12 @@ class Standing:
     residual: float
 
 
-def standing_pulls(
+def fixed_point_pulls(
     weights_at: Callable[[np.ndarray, float], np.ndarray],
     tau: float,
     gradient: Callable[[np.ndarray], np.ndarray],
     shape: tuple[int, int],
-) -> Standing:
+) -> FixedPoint:
     """Pulls that stand; `weights_at(start, ridge)` are the weights (R, n) under the pulls start + ridge w.
 
     A plain step maximises the likelihood, less ridge / 2 times the squared step, with R replaced by its tangent (the
@@ -70,7 +70,7 @@ def standing_pulls(
         step, w, slope = new_w - w, new_w, new_slope
         off = slope - ridge * w - start
         residual = float(np.abs(off).max(initial=0.0))
-        standing = Standing(start, ridge, residual)
+        fixed_point = FixedPoint(start, ridge, residual)
         size, sizes = np.abs(step), np.abs(w)
         left, largest = size.max(initial=0.0), sizes.max(initial=0.0)
         stands = left <= ENOUGH * largest and residual <= ENOUGH * np.abs(slope).max(initial=0.0)
@@ -81,7 +81,7 @@ def standing_pulls(
         known.append((start, off))
         start, last = _combined(known), residual
     if stands:
-        return standing
+        return fixed_point
     raise ValueError(
         f"penalty=Custom(gradient) does not contract at tau={tau:g}: t = -tau R'(W(t)) is not reached, the largest "
         f"difference (residual) stays {residual:.3g} where it began with {first:.3g}; take a smaller tau, or a concave "

@@ -16,7 +16,7 @@ from streamnb.solving.equations import Equations
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.one_weight import Mean, cumulant_change
 from streamnb.solving.parts import FeatureBlock, Part
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 
 _NONE = np.empty(0, np.int32), np.empty(0, np.int8)
 PIECE = 1 << 15  # weights made at once, that what they are made of stays in the cache
@@ -50,9 +50,9 @@ class L1Grid:
             paths.count_live(*tested, of_block, self._ends(tested, of_block, block), rows, union)
         return np.ascontiguousarray(rows.T), union
 
-    def _tested(self, at_rest: Equations) -> tuple[Any, ...]:
+    def _tested(self, unpulled: Equations) -> tuple[Any, ...]:
         """What tells whether a weight is zero, as the kernels take it."""
-        return *_plain(at_rest.t_star, at_rest.pooled, at_rest.sd), self.scored, self.taus
+        return *_plain(unpulled.t_star, unpulled.pooled, unpulled.sd), self.scored, self.taus
 
     def _ends(self, tested: tuple[Any, ...], totals: np.ndarray, block: FeatureBlock) -> np.ndarray:
         """For each feature and row how many taus, from the least on, leave a weight (coupled: may), (n_columns, R)."""
@@ -69,18 +69,18 @@ class L1Grid:
         They are made in pieces that stay in the cache.
         """
         of_block, sides = self._of_block(totals, block), block.part.sides(block.local)
-        at_rest = Equations.of(sides, block.part.family, block.part.phi(block.local), None)
-        family, phi = at_rest.family, np.ascontiguousarray(np.atleast_2d(at_rest.phi))
-        tested, known = self._tested(at_rest), _both_sides(at_rest, sides)
+        unpulled = Equations.of(sides, block.part.family, block.part.phi(block.local), None)
+        family, phi = unpulled.family, np.ascontiguousarray(np.atleast_2d(unpulled.phi))
+        tested, known = self._tested(unpulled), _both_sides(unpulled, sides)
         shifted = shifted and not family.coupled  # whose cumulant is 0
         lengths = self._ends(tested, of_block, block)
-        room = np.append(0, lengths.sum(axis=1, dtype=np.int64).cumsum())
-        indptr, csr = np.zeros(len(room), np.int64), (np.empty(room[-1], np.int32), np.empty(room[-1]))
+        offsets = np.append(0, lengths.sum(axis=1, dtype=np.int64).cumsum())
+        indptr, csr = np.zeros(len(offsets), np.int64), (np.empty(offsets[-1], np.int32), np.empty(offsets[-1]))
         places, added = np.zeros(len(self.taus), np.int64), np.zeros(of_block.shape)
         n_lost, factor = 0, None if self.feature_weight is None else self.feature_weight[block.columns]
         with np.errstate(all="ignore"):  # what is not finite is noticed below
             of_pooled = family.link(*(negative[0][0] for _, negative, _ in known)) if sides.pooled else None
-            for piece in _pieces(room):
+            for piece in _pieces(offsets):
                 # of the weights of a row the coupled ones that are not zero may be any, and t* may change its sign
                 if family.coupled:
                     some, positive, negative = self._moved(piece, tested, of_block, lengths, *known)
@@ -89,13 +89,13 @@ class L1Grid:
                 shifts = cumulant_change(family, positive, negative) if shifted else np.empty(0)
                 of_positive = family.link(*positive)
                 of_negative = family.link(*negative) if of_pooled is None else of_pooled
-                links = of_positive, of_negative, sides.pooled, at_rest.close
+                links = of_positive, of_negative, sides.pooled, unpulled.close
                 where = *piece, lengths, family.coupled, some[0]
                 n_lost += paths.put_in_order(*where, tested[0], some[1], links, phi, indptr, places, csr, shifts)
                 if shifted:
                     paths.add_shifts(*where, phi if factor is None else phi / factor, shifts, added)
         if n_lost:
-            self._find_lost(indptr, *csr, at_rest, sides, of_block, added, factor)
+            self._find_lost(indptr, *csr, unpulled, sides, of_block, added, factor)
         n = indptr[-1]
         if factor is not None:
             csr[1][:n] *= np.repeat(factor, np.diff(indptr))
@@ -106,7 +106,7 @@ class L1Grid:
     def _pulled(
         self, piece: tuple[int, int], tested: tuple[Any, ...], lengths: np.ndarray, known: list[tuple[Any, ...]]
     ) -> tuple[Mean, Mean]:
-        """Means of both sides for each weight of some features, and their room where that is known."""
+        """Means of both sides for each weight of some features, and their slack where that is known."""
         (first, stop), (t_star, _, sd, scored, taus) = piece, tested
         positive, negative = np.empty((2, len(known), lengths[first:stop].sum(dtype=np.int64)))
         for i, sides in enumerate(known):
@@ -136,7 +136,7 @@ class L1Grid:
         indptr: np.ndarray,
         indices: np.ndarray,
         weights: np.ndarray,
-        at_rest: Equations,
+        unpulled: Equations,
         sides: Sides,
         totals: np.ndarray,
         added: np.ndarray,
@@ -148,10 +148,10 @@ class L1Grid:
         points, rows = np.divmod(indices[lost], len(totals))
 
         def pick(values: np.ndarray) -> Any:
-            return np.broadcast_to(values, at_rest.t_star.shape)[rows, columns]
+            return np.broadcast_to(values, unpulled.t_star.shape)[rows, columns]
 
-        total = totals[rows, points] if at_rest.family.coupled else None
-        moved = Equations.of(sides.picked(pick), at_rest.family, pick(at_rest.phi), total)
+        total = totals[rows, points] if unpulled.family.coupled else None
+        moved = Equations.of(sides.picked(pick), unpulled.family, pick(unpulled.phi), total)
         thresholds = self.taus[points] * (moved.sd if self.scored else 1.0)
         _, weights[lost], shifts = moved.scalar().solved(Pull(), thresholds)
         np.add.at(added, (rows, points), shifts if factor is None else shifts * factor[columns])
@@ -164,27 +164,27 @@ class L1Grid:
         )
 
 
-def _both_sides(at_rest: Equations, sides: Sides) -> list[tuple[Any, ...]]:
+def _both_sides(unpulled: Equations, sides: Sides) -> list[tuple[Any, ...]]:
     """Both sides as the kernels take them: sums and counts where totals move these, else means and shares.
 
-    And where it is known the room of the means, which grows by what they fall.
+    And where it is known the slack of the means, which grows by what they fall.
     """
-    if at_rest.family.coupled:
+    if unpulled.family.coupled:
         plus, minus = (sides.positive, sides.n_positive), (sides.negative, sides.n_negative)
     else:
-        plus, minus = (at_rest.m_positive, at_rest.r_positive), (at_rest.m_negative, at_rest.r_negative)
+        plus, minus = (unpulled.m_positive, unpulled.r_positive), (unpulled.m_negative, unpulled.r_negative)
     if sides.pooled:  # which is not pulled
-        minus = at_rest.m_negative, minus[1]
+        minus = unpulled.m_negative, minus[1]
     known = [(plus, minus)]
-    if at_rest.room is not None:
-        known += [((at_rest.room[0], -plus[1]), (at_rest.room[1], -minus[1]))]
+    if unpulled.slack is not None:
+        known += [((unpulled.slack[0], -plus[1]), (unpulled.slack[1], -minus[1]))]
     return [(tuple(_plain(*plus)), tuple(_plain(*minus)), sides.pooled) for plus, minus in known]
 
 
-def _pieces(room: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Cut features, before the first j of which `room[j]` weights may stand, where a piece has about as many."""
-    cuts = np.flatnonzero(np.diff(room[:-1] // PIECE)) + 1
-    edges = [0, *cuts.tolist(), len(room) - 1]
+def _pieces(offsets: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Cut features, before the first j of which `offsets[j]` weights may stand, where a piece has about as many."""
+    cuts = np.flatnonzero(np.diff(offsets[:-1] // PIECE)) + 1
+    edges = [0, *cuts.tolist(), len(offsets) - 1]
     return pairwise(edges)
 
 

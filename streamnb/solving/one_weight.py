@@ -9,7 +9,7 @@ from scipy.optimize.elementwise import find_root
 from streamnb.kernels.smooth_roots import log_roots
 from streamnb.problem.family import Family
 from streamnb.problem.pull import Pull
-from streamnb.stats.rests import HEAVY
+from streamnb.stats.complements import HEAVY
 
 NODES = 0.5 + np.array([-1.0, 0.0, 1.0]) * np.sqrt(0.15)  # of Gauss's rule with three points from 0 to 1
 UNFINISHED = -2  # status of SciPy's root finders after the last step allowed
@@ -21,7 +21,7 @@ Mean = tuple[np.ndarray, ...]  # of one side; after it what it falls short of th
 
 def moved_down(mean: Mean, by: np.ndarray) -> Mean:
     """Means less a number each."""
-    return mean[0] - by, *(room + by for room in mean[1:])
+    return mean[0] - by, *(slack + by for slack in mean[1:])
 
 
 def cumulant_change(family: Family, a: Mean, b: Mean) -> np.ndarray:
@@ -59,7 +59,7 @@ class ScalarEquations:
     t_star: np.ndarray
     pooled: np.ndarray
     close: np.ndarray
-    room: np.ndarray | None = None  # (.., 2) what both means fall short of the highest by, where that is known
+    slack: np.ndarray | None = None  # (.., 2) what both means fall short of the highest by, where that is known
 
     def moved(self, t: np.ndarray) -> tuple[Mean, Mean]:
         """Both means under the pull t."""
@@ -67,18 +67,18 @@ class ScalarEquations:
         return moved_down(positive, t * self.r_positive), moved_down(negative, -t * self.r_negative)
 
     def _sides(self) -> tuple[Mean, Mean]:
-        if self.room is None:
+        if self.slack is None:
             return (self.m_positive,), (self.m_negative,)
-        return (self.m_positive, self.room[..., 0]), (self.m_negative, self.room[..., 1])
+        return (self.m_positive, self.slack[..., 0]), (self.m_negative, self.slack[..., 1])
 
     def _pooled(self) -> Mean:
-        """The mean at t*, its room the sum of two numbers that are not below 0."""
-        if self.room is None:
+        """The mean at t*, its slack the sum of two numbers that are not below 0."""
+        if self.slack is None:
             return (self.pooled,)
-        above, below = (self.room[..., side] for side in (0, 1))
+        above, below = (self.slack[..., side] for side in (0, 1))
         falls = self.t_star > 0.0
-        room = np.where(falls, above + self.t_star * self.r_positive, below - self.t_star * self.r_negative)
-        return self.pooled, room
+        slack = np.where(falls, above + self.t_star * self.r_positive, below - self.t_star * self.r_negative)
+        return self.pooled, slack
 
     def weight(self, t: np.ndarray) -> np.ndarray:
         """W(t)."""
@@ -88,8 +88,8 @@ class ScalarEquations:
         """W(t), without bound where the pull has not yet brought both means back to their domain."""
         (low, high), sides = self.family.mean_range, self.moved(t)
         w = self._weight(*sides, self.t_star - t)
-        for mean, *room in sides:
-            beyond = (mean < low) | ((room[0] < 0.0) if room else mean > high)
+        for mean, *slack in sides:
+            beyond = (mean < low) | ((slack[0] < 0.0) if slack else mean > high)
             if beyond.any():
                 w = np.where(beyond, np.copysign(np.inf, self.t_star), w)
         return w
@@ -152,7 +152,7 @@ class ScalarEquations:
     def _least(self) -> np.ndarray:
         """The pooled mean, or what it falls short of the highest by where that is less."""
         size = np.abs(self.pooled)
-        return size if self.room is None else np.minimum(size, self._pooled()[1])
+        return size if self.slack is None else np.minimum(size, self._pooled()[1])
 
     def _left(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
         """What t falls short of t* by, from the weights where the difference has lost digits that a mean needs.
@@ -176,7 +176,7 @@ class ScalarEquations:
         """Both means under the pull t = t* - left, from where they are at 0 or at t*: by sums, not by differences."""
         falls, moved, pooled = self.t_star > 0.0, self.moved(t), self._pooled()
         ends = moved_down(pooled, -left * self.r_positive), moved_down(pooled, left * self.r_negative)
-        from_pooled = (falls, ~falls), (~falls, falls)  # of the mean and of its room, on each side
+        from_pooled = (falls, ~falls), (~falls, falls)  # of the mean and of its slack, on each side
         positive, negative = (
             tuple(np.where(those, end, start) for those, end, start in zip(where, at_end, at_start, strict=False))
             for where, at_end, at_start in zip(from_pooled, ends, moved, strict=True)
@@ -281,8 +281,8 @@ class ScalarEquations:
     def joined(cls, parts: Sequence["ScalarEquations"]) -> "ScalarEquations":
         """The equations of several lists of one family, one after the other."""
         arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[1:-1]}
-        rooms = [part.room for part in parts if part.room is not None]
-        return cls(parts[0].family, **arrays, room=np.concatenate(rooms) if rooms else None)
+        slacks = [part.slack for part in parts if part.slack is not None]
+        return cls(parts[0].family, **arrays, slack=np.concatenate(slacks) if slacks else None)
 
     def only(self, some: np.ndarray) -> "ScalarEquations":
         return self if len(some) == len(self.t_star) else self.where(some)
@@ -290,4 +290,4 @@ class ScalarEquations:
     def where(self, some: np.ndarray) -> "ScalarEquations":
         """A list of those at some places, or where an array of the shape of all is True."""
         arrays = {name: getattr(self, name)[some] for name in self.__slots__[1:-1]}
-        return ScalarEquations(self.family, **arrays, room=None if self.room is None else self.room[some])
+        return ScalarEquations(self.family, **arrays, slack=None if self.slack is None else self.slack[some])

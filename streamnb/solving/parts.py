@@ -17,9 +17,9 @@ from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.complements import HEAVY, complements, sums_outside, weight_outside
 from streamnb.stats.moments import TABLE
-from streamnb.stats.rests import HEAVY, rests, sums_outside, weight_outside
-from streamnb.stats.room import Room
+from streamnb.stats.slack import Slack
 from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once
@@ -30,7 +30,7 @@ Columns = slice | np.ndarray
 class Part:
     """The features of one family: sums, counts and dispersion; features are numbered from 0 here.
 
-    `columns` are their numbers among all features; `at_hand` is True where their weights are too many to be held.
+    `columns` are their numbers among all features; `on_demand` is True where their weights are too many to be held.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Part:
         scheme: Scheme,
         smoothing: Smoothing,
         idf: bool,
-        at_hand: bool = False,
+        on_demand: bool = False,
     ):
         whole, moments = stats, (*family.moments, *(("nonzero",) if idf else ()))
         moments = tuple(dict.fromkeys((family.moment, *moments)))
@@ -65,13 +65,13 @@ class Part:
             raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
         self.scale = _idf(stats) if idf else None
         self._check_scanned(partly=self._given is not whole)
-        self._total, lengths = self._totals_of_cells() if at_hand else self._totals()
+        self._total, lengths = self._totals_of_cells() if on_demand else self._totals()
         self._counts = lengths if family.coupled else weight
         if stats.every is None:
             self._count = float(self._counts.sum())
         else:
             self._count = float(self._total.sum()) if family.coupled else self._n_all
-        self._rests = rests(self._count, lengths, self._lengths_outside) if family.coupled else outside
+        self._counts_outside = complements(self._count, lengths, self._lengths_outside) if family.coupled else outside
         self._check_highest()
         with np.errstate(divide="ignore", invalid="ignore"):
             self._phi = self._dispersion()
@@ -231,19 +231,19 @@ class Part:
             self._smoothing.check_mode(pseudo.of(seen), sums[seen], self._counts[seen])
             if self.stats.multilabel:  # the rest of a label may be less than any label
                 rest = self._data(block.local).rest(sums, slice(None))[others]
-                self._smoothing.check_mode(pseudo.of(others), rest, self._rests[others])
+                self._smoothing.check_mode(pseudo.of(others), rest, self._counts_outside[others])
 
-    def _pseudo(self, columns: Columns, rows: slice = slice(None), room: Room | None = None) -> Pseudo:
-        """What smooths sums of some features, or their room, of some rows of weights."""
-        smoothing = self._smoothing if room is None else self._smoothing.mirrored()
-        mean = (self._total[columns] if room is None else room.total) / self._n_all
+    def _pseudo(self, columns: Columns, rows: slice = slice(None), slack: Slack | None = None) -> Pseudo:
+        """What smooths sums of some features, or their slack, of some rows of weights."""
+        smoothing = self._smoothing if slack is None else self._smoothing.mirrored()
+        mean = (self._total[columns] if slack is None else slack.total) / self._n_all
         if smoothing.by_class:  # of labels each is a problem of its own, with one prior for both sides
             labels = self._scheme.groups(rows)[0] if self._scheme.apart else rows
             pseudo = smoothing.pseudo(mean, columns, self.n_features)
             return pseudo.of(labels) if self.stats.multilabel else pseudo
         if self._scheme.apart:  # a prior of its own for each row of weights, (R, n_columns)
             sides = self._scheme.groups(rows)
-            own, others = (self._sums(columns, side) if room is None else room.sums(side) for side in sides)
+            own, others = (self._sums(columns, side) if slack is None else slack.sums(side) for side in sides)
             weight, more = (self._weight[side] for side in sides)
             count = (weight + more)[:, None]
             mean = np.divide(own + others, count, out=np.zeros(own.shape), where=count > 0.0)
@@ -270,7 +270,7 @@ class Part:
         """What sides are formed from, for some features; for a list of cells with their sums."""
         known = partial(self._sums, columns), partial(self._outside, columns), self._total[columns]
         kind = CellSums if cells else ClassSums
-        return kind(*known, self._counts, self._count, self._rests, self._seen, self._has_rest, *cells)
+        return kind(*known, self._counts, self._count, self._counts_outside, self._seen, self._has_rest, *cells)
 
     def _sums_of_classes(self, start: int, stop: int) -> np.ndarray:
         """Those of a sparse table, made with their neighbours': for any number of them all cells are looked at."""
@@ -296,24 +296,24 @@ class Part:
     @cached_property
     def kinds(self) -> tuple[np.ndarray, np.ndarray]:
         """Classes that differ in their sums alone are of one kind: the first of each, and all kinds, (K,)."""
-        known = np.stack([self._counts, self._rests, self._seen, self._has_rest])
+        known = np.stack([self._counts, self._counts_outside, self._seen, self._has_rest])
         _, first, kind = np.unique(known, axis=1, return_index=True, return_inverse=True)
         return first, kind.reshape(-1)
 
-    def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
+    def equations_of_cells(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
         """(6.2) for a list of cells with their sums, one row."""
         data = self._data(columns, sums)
-        sides = self._with_room(self._scheme.sides(data, self._pseudo(columns), classes), columns, classes, sums)
+        sides = self._with_slack(self._scheme.sides(data, self._pseudo(columns), classes), columns, classes, sums)
         return Equations.of(sides, self.family, self.phi(columns), None)
 
     def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
-        return self._with_room(
+        return self._with_slack(
             self._scheme.sides(self._data(columns), self._pseudo(columns, rows), rows), columns, rows
         )
 
-    def _with_room(self, sides: Sides, columns: Columns, rows: Any, *cells: np.ndarray) -> Sides:
-        """The same with their room, where a mean is next to the highest there is.
+    def _with_slack(self, sides: Sides, columns: Columns, rows: Any, *cells: np.ndarray) -> Sides:
+        """The same with their slack, where a mean is next to the highest there is.
 
         Values times an idf reach no highest one.
         """
@@ -326,10 +326,10 @@ class Part:
         if not some.size:
             return sides
         at = np.arange(self.n_features)[columns][some]
-        room = Room(self.stats, self.family.moment, highest, at)
-        rows, sums = (rows[some], [room.of_cells(np.arange(len(at)), rows[some])]) if cells else (rows, [])
-        data = replace(self._data(at, *sums), sums=room.sums, outside=room.outside, total=room.total)
-        pseudo = self._pseudo(at, slice(None) if cells else rows, room)
+        slack = Slack(self.stats, self.family.moment, highest, at)
+        rows, sums = (rows[some], [slack.of_cells(np.arange(len(at)), rows[some])]) if cells else (rows, [])
+        data = replace(self._data(at, *sums), sums=slack.sums, outside=slack.outside, total=slack.total)
+        pseudo = self._pseudo(at, slice(None) if cells else rows, slack)
         return sides.with_room(some, self._scheme.sides(data, pseudo, rows), falls_short)
 
     @cached_property

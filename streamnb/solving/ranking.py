@@ -72,7 +72,7 @@ class TopRanking:
         else:
             merit, order, row = np.empty(self.n_features), None, slice(r, r + 1)
             for part in self.parts:
-                merit[part.columns] = self.merits(part, by, row, partial(_at_rest, part, row))[0]
+                merit[part.columns] = self.merits(part, by, row, partial(_unpulled, part, row))[0]
             merit = merit if self._last is None else merit[self._last]
         if self.n_rows * self.n_features <= MERITS:
             self._found[by, r] = merit, order
@@ -90,7 +90,7 @@ class TopRanking:
         return self._together[by, part][rows]
 
 
-def _at_rest(part: Part, rows: slice) -> Equations:
+def _unpulled(part: Part, rows: slice) -> Equations:
     return part.of_rows(rows)[1]
 
 

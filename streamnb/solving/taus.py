@@ -16,7 +16,7 @@ from streamnb.problem.together import Together
 from streamnb.solving.l1_grid import L1Grid
 from streamnb.solving.multinomial import leaving
 from streamnb.solving.own_variances import check_own
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
 ROOM = 16  # taus of a grid that has room for those before the first

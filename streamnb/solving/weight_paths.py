@@ -29,13 +29,13 @@ from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.solving.entering import Entering
 from streamnb.solving.equations import Equations
-from streamnb.solving.general import Standing, check_general, standing_pulls
+from streamnb.solving.general import FixedPoint, check_general, fixed_point_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.own_variances import QuadraticPath, is_own
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
-from streamnb.solving.posed import Kept, Problem
 from streamnb.solving.taus import check_unpenalised, taus_from_data
+from streamnb.solving.weight_problem import Kept, Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
@@ -63,13 +63,13 @@ def weight_path(
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    member, asked = as_family(family), {"scheme": scheme, "reference": reference, **options}
+    member, given = as_family(family), {"scheme": scheme, "reference": reference, **options}
     if member.covariant:
-        return covariance_path(stats, member, as_penalty(penalty), checked, asked)
+        return covariance_path(stats, member, as_penalty(penalty), checked, given)
     if is_own(member):
         return cast(WeightPath, QuadraticPath(stats, member, penalty, checked, **options))
     path = WeightPath(Problem(stats, member, checked, **options), as_penalty(penalty), check_n_threads(n_threads))
-    path.asked = asked
+    path.options = given
     return path
 
 
@@ -103,7 +103,7 @@ class WeightPath:
     (2, {'l1': 9.0}, [2, 0], [[-0.96, 1.19]])
     """
 
-    asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty
+    options: dict[str, Any]  # the other arguments of `solve`, as they were given
 
     def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
         self._problem, self._n_threads = problem, n_threads
@@ -122,7 +122,7 @@ class WeightPath:
             problem.numbers_kept(k)
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
-        self._general: dict[int, Standing] = {}
+        self._general: dict[int, FixedPoint] = {}
         self._l1 = L1Grid.of(self.penalty, problem.feature_weight)
         self._found_totals: Totals | None = None
 
@@ -135,14 +135,14 @@ class WeightPath:
 
     def _to_state(self) -> dict[str, Any]:
         problem = self._problem
-        return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.asked}
+        return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.options}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> WeightPath:
-        asked = state["asked"]
-        arguments.one_of("idf", asked.get("idf", False), [False, True])
-        check_memory_limit(asked.get("memory_limit"))
-        return weight_path(state["stats"], state["family"], state["penalty"], **asked)
+        options = state["asked"]
+        arguments.one_of("idf", options.get("idf", False), [False, True])
+        check_memory_limit(options.get("memory_limit"))
+        return weight_path(state["stats"], state["family"], state["penalty"], **options)
 
     def __len__(self) -> int:
         return len(self.grid)
@@ -154,11 +154,11 @@ class WeightPath:
 
     def __getitem__(self, i: int) -> LinearModel:
         i, problem = self._number(i), self._problem
-        many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
+        many = problem.on_demand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
             problem.check_held()
             return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
-        if problem.at_hand:
+        if problem.on_demand:
             return cell_model(problem, self._pull(i), self.shell())
         weights = np.empty((problem.n_features, problem.n_rows))
         intercept = problem.intercepts.copy()
@@ -272,19 +272,19 @@ class WeightPath:
             self._found_totals = self._l1.totals(self._problem, self._n_threads)
         return self._found_totals
 
-    def _solutions(self, block: FeatureBlock, at_rest: Equations, at: Sequence[int]) -> Iterator[tuple[int, Solution]]:
+    def _solutions(self, block: FeatureBlock, unpulled: Equations, at: Sequence[int]) -> Iterator[tuple[int, Solution]]:
         """Some points and their solutions for a block, several at once while these are small."""
-        step = max(TOGETHER // max(at_rest.n_weights, 1), 1)
+        step = max(TOGETHER // max(unpulled.n_weights, 1), 1)
         for first in range(0, len(at), step):
             some = at[first : first + step]
-            found = decorrelated_each(self._equations(i, block, at_rest) for i in some)
-            yield from zip(some, (self._weighed(block, solution) for solution in found), strict=True)
+            found = decorrelated_each(self._equations(i, block, unpulled) for i in some)
+            yield from zip(some, (self._with_feature_weight(block, solution) for solution in found), strict=True)
 
     def _solved(self, i: int, block: FeatureBlock) -> Solution:
         """Weights of a block at point i, what they add to the intercepts (R,), and where branches ended."""
-        return self._weighed(block, decorrelated(*self._equations(i, block)))
+        return self._with_feature_weight(block, decorrelated(*self._equations(i, block)))
 
-    def _weighed(self, block: FeatureBlock, solution: Solution) -> Solution:
+    def _with_feature_weight(self, block: FeatureBlock, solution: Solution) -> Solution:
         """A solution times the weights of the features, and what all together add to the intercepts, (R,)."""
         weights, shifts, ended = solution
         if self._problem.feature_weight is None:
@@ -306,7 +306,7 @@ class WeightPath:
 
     @cached_property
     def residuals(self) -> np.ndarray:
-        return np.array([found.residual if (found := self._standing(i)) else 0.0 for i in range(len(self))])
+        return np.array([found.residual if (found := self._fixed_point(i)) else 0.0 for i in range(len(self))])
 
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -325,13 +325,13 @@ class WeightPath:
 
     def _active(self, block: FeatureBlock) -> Iterator[tuple[int, np.ndarray, int]]:
         """Each point, which weights of a block are not zero there (R, n), and how many branches have ended."""
-        at_rest, points = block.equations(), range(len(self))
+        unpulled, points = block.equations(), range(len(self))
         coupled = [i for i in points if self._pull(i).decorrelation > 0.0]
         for i in sorted(set(points) - set(coupled)):  # these tell without being solved
-            equations, pull = self._equations(i, block, at_rest)
+            equations, pull = self._equations(i, block, unpulled)
             active, weight = equations.active(pull), self._problem.feature_weight
             yield i, active if weight is None else active & (weight[block.columns] > 0.0), 0
-        for i, (weights, _, saturated) in self._solutions(block, at_rest, coupled):
+        for i, (weights, _, saturated) in self._solutions(block, unpulled, coupled):
             yield i, weights != 0.0, int(np.count_nonzero(saturated))
 
     def _number(self, i: int) -> int:
@@ -346,20 +346,20 @@ class WeightPath:
     def _pull(self, i: int) -> Pull:
         return pull_at(self.penalty, self.grid[i])
 
-    def _equations(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> tuple[Equations, Pull]:
-        """(6.2) at point i and its pull; `at_rest` is the same without any pull, where it is at hand."""
-        pull, marked, standing = self._pull(i), self._marked(i, block, at_rest), self._standing(i)
-        if standing:
-            start = standing.start[block.rows][:, block.columns]
-            return marked.pulled(start), replace(pull, l2=pull.l2 + standing.ridge)
+    def _equations(self, i: int, block: FeatureBlock, unpulled: Equations | None = None) -> tuple[Equations, Pull]:
+        """(6.2) at point i and its pull; `unpulled` is the same without any pull, where it is at hand."""
+        pull, marked, fixed_point = self._pull(i), self._marked(i, block, unpulled), self._fixed_point(i)
+        if fixed_point:
+            start = fixed_point.start[block.rows][:, block.columns]
+            return marked.pulled(start), replace(pull, l2=pull.l2 + fixed_point.ridge)
         if not block.part.family.coupled or pull.none:
             return marked, pull
         return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept), pull
 
-    def _marked(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
+    def _marked(self, i: int, block: FeatureBlock, unpulled: Equations | None = None) -> Equations:
         """(6.2) without any pull, and the features that are kept."""
-        at_rest, kept = at_rest or block.equations(), self._kept_at(i)
-        return at_rest if kept is None else kept.mark(at_rest, block.part, block.columns, block.rows)
+        unpulled, kept = unpulled or block.equations(), self._kept_at(i)
+        return unpulled if kept is None else kept.mark(unpulled, block.part, block.columns, block.rows)
 
     def _kept_at(self, i: int) -> Kept | None:
         if i not in self._kept:
@@ -375,7 +375,7 @@ class WeightPath:
             self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
         return self._totals[i]
 
-    def _standing(self, i: int) -> Standing | None:
+    def _fixed_point(self, i: int) -> FixedPoint | None:
         """The pulls of `Custom` at point i; None without it."""
         pull = self._pull(i)
         if not pull.general:
@@ -391,10 +391,10 @@ class WeightPath:
                     weights[:, columns] = decorrelated(equations.pulled(start[:, columns]), bent)[0]
                 return weights
 
-            self._general[i] = standing_pulls(weights_at, tau, gradient, weights.shape)
+            self._general[i] = fixed_point_pulls(weights_at, tau, gradient, weights.shape)
         return self._general[i]
 
     def _prepare(self, points: Iterable[int]) -> None:
         """Compute what all blocks of features need to know of some points, so that threads share it."""
         for i in points:
-            self._kept_at(i), self._totals_at(i), self._standing(i)
+            self._kept_at(i), self._totals_at(i), self._fixed_point(i)

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.models import at_hand
+from streamnb.models import on_demand
 from streamnb.solving import weight_paths
 
 rng = np.random.default_rng(0)
@@ -18,7 +18,7 @@ given = {"poisson": X, "bernoulli": X, "gaussian": X - 0.5, "multinomial": X}
 @pytest.fixture
 def no_room(monkeypatch):
     monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
-    monkeypatch.setattr(at_hand, "NUMBERS", 100)
+    monkeypatch.setattr(on_demand, "NUMBERS", 100)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -31,7 +31,7 @@ def test_votes_are_those_of_the_whole_model(family, options, penalty, storage, m
     rows = storage(given[family])
     whole = snb.LinearNB(family, penalty, scheme="ovo", **options).fit(rows, y)
     monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
-    monkeypatch.setattr(at_hand, "NUMBERS", 100)
+    monkeypatch.setattr(on_demand, "NUMBERS", 100)
     model = snb.LinearNB(family, penalty, scheme="ovo", **options).fit(rows, y)
     np.testing.assert_allclose(model.intercept_, whole.intercept_, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(model.decision_function(rows), whole.decision_function(rows), rtol=1e-9)

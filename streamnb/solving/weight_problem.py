@@ -18,7 +18,7 @@ from streamnb.solving.parts import Columns, FeatureBlock, Part
 from streamnb.solving.posteriors import strength
 from streamnb.solving.ranking import Kept, TopRanking, numbers_kept
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.rests import HEAVY, weight_outside
+from streamnb.stats.complements import HEAVY, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
 
 
@@ -46,7 +46,7 @@ class Problem:
         self.n_features = stats.n_features
         self.feature_weight = check_feature_weight(feature_weight, family, stats.n_features)
         self.n_rows = scheme.n_rows(len(stats.classes))
-        self.at_hand = self._too_large(memory_limit)
+        self.on_demand = self._too_large(memory_limit)
         weighed = scheme.posed(stats, ())
         self.seen = weighed.weight > 0
         self.parts = []
@@ -55,7 +55,7 @@ class Problem:
         for member, columns in grouped_parts(family, self.n_features):
             known = Smoothing.of(member, smoothing, estimate, self.n_features, len(stats.classes))
             prior = known.of_columns(columns)
-            self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
+            self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.on_demand))
         self.blocks = [block for part in self.parts for block in part.blocks]
         given = class_probabilities(priors, weighed, estimate)
         if not stats.multilabel and not given[self.seen].any():
