@@ -85,8 +85,7 @@ class ClassStats(Drifts, persistence.Saved):
     folds, folding, options, closed
         Statistics of each fold; how rows were split and transformed; whether the classes were listed by the user.
     every, unlabelled, overlaps, negatives
-        For an indicator: statistics of all rows, of rows without labels, and counts of pairs of labels. The number of
-        negative values.
+        Of an indicator: all rows, rows without labels, and counts of pairs of labels. Number of negative values.
 
     Examples
     --------

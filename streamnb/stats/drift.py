@@ -39,9 +39,9 @@ class Drifts:
             absolute z first. z is the score statistic of "both have one mean" with its scale,
             ``(new - old) / sqrt(v (1 / N_old + 1 / N_new))`` with N the weights of the class and v the variance about
             the mean of all its rows, old and new: that of the rows where "sum_sq" was scanned, else that of presence,
-            m (1 - m), or that of Poisson counts, m; z is too large for counts that vary more. If both sets come from one
-            distribution, about 1 in 20 values lies beyond 2. "(share of rows)" is the share of all rows that
-            the class has.
+            m (1 - m), or that of Poisson counts, m; z is too large for counts that vary more. If both sets come from
+            one distribution, about 1 in 20 values lies beyond 2. "(share of rows)" is the share of all rows that the
+            class has.
 
         Raises
         ------
