@@ -1,4 +1,4 @@
-"""Weights of the cells that rows at hand touch, where all would be too many to hold."""
+"""Weights of the table cells that the current rows touch, for models too large to hold all weights."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from streamnb.solving.weight_problem import Problem
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellWeights:
-    """Weights (R, n_columns) for some features, where most classes never meet them.
+    """Weights (R, n_columns) for some features that most classes never contain.
 
-    A weight is ``empty[kind[r], j]``, alike for all classes of a kind, and for cells that are not empty
-    ``more[j, r]`` on top of that. `shifts` are what these features add to the intercepts.
+    A weight is ``empty[kind[r], j]``, the same for all classes of a kind, plus ``more[j, r]`` for cells that are not
+    empty. `shifts` are what these features add to the intercepts.
     """
 
     empty: np.ndarray  # (n_kinds, n_columns)
@@ -35,12 +35,12 @@ class CellWeights:
 
     @classmethod
     def of(cls, part: Part, pull: Pull, columns: np.ndarray) -> "CellWeights":
-        """Those of some features of a part, by their numbers in it."""
+        """Return the weights of some features of a part, given by their numbers in the part."""
         first, kind = part.kinds
         classes, local, sums = part.cells(columns)
         shape = len(first), len(columns)
         met = np.bincount(kind[classes] * shape[1] + local, minlength=shape[0] * shape[1]).reshape(shape)
-        # of a feature that every class of a kind meets no cell is empty, and an empty one may be impossible
+        # skip features without empty cells in a kind: the equation of an empty cell may have no solution there
         kinds, places = np.nonzero(met < np.bincount(kind)[:, None])
         empty, shifts = np.zeros((2, *shape))
         nothing = part.equations_of_cells(columns[places], first[kinds], np.zeros(len(places)))
@@ -54,12 +54,12 @@ class CellWeights:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellModel(UnheldModel):
-    """A model of sparse class sums, whose empty cells are not looked at one by one.
+    """A model of sparse class sums that treats empty cells together.
 
     Attributes
     ----------
     weights_of : function of columns
-        Their `CellWeights`.
+        Returns their `CellWeights`.
     n_kinds : int
     """
 
@@ -67,7 +67,7 @@ class CellModel(UnheldModel):
     n_kinds: int = 1
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+        """Return the scores of the rows of weights for a checked block, (n_rows, R)."""
         chunk = self.prepared(chunk, survey)
         X: Any = sp.csr_array(chunk.to_matrix())
         chunk, _ = as_chunk(X, chunk.first_row)
@@ -89,7 +89,7 @@ class CellModel(UnheldModel):
 
 
 def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
-    """The model of sparse class sums under a pull; `shell` says what is done to rows."""
+    """Return the model of sparse class sums under a pull; `shell` has the transforms of rows."""
     known = [part.known_by_kind(pull) for part in problem.parts]
     known.append(problem.feature_weight is None)
     if not all(known) or len(known) > 2 or pull.general or pull.decorrelation > 0.0 or pull.top_k is not None:
@@ -101,7 +101,7 @@ def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
         )
     (part,) = problem.parts
     weights_of, n_kinds, intercept = partial(CellWeights.of, part, pull), len(part.kinds[0]), problem.intercepts.copy()
-    if not part.family.coupled:  # whose features add nothing to the intercepts
+    if not part.family.coupled:  # features of coupled families add nothing to the intercepts
         for columns in _column_batches(np.arange(problem.n_features), n_kinds):
             intercept += weights_of(columns).shifts
     fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
@@ -109,7 +109,7 @@ def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
 
 
 def _column_batches(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
-    """Some columns after the others, so few that their weights are no more than NUMBERS."""
+    """Yield batches of columns whose weights are at most NUMBERS."""
     step = max(on_demand.NUMBERS // n_kinds, 1)
     for first in range(0, len(columns), step):
         yield columns[first : first + step]

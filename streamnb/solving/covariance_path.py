@@ -1,4 +1,4 @@
-"""Models of normal rows at all points of a grid of shrinkages, each computed when it is asked for."""
+"""Models of normal rows over a grid of shrinkages, each computed when it is needed."""
 
 from operator import index
 from typing import Any
@@ -25,9 +25,9 @@ class CovariancePath:
     Attributes
     ----------
     grid : list of dict
-        A point each, ``{"a": 0.2, "g": 0.01}``; with the "map" of the columns where the family has one.
+        The points, such as ``{"a": 0.2, "g": 0.01}``, with the "map" of the columns if the family has one.
     n_features, n_features_per_class : (G,) and (G, R) int
-        Features that are not constant.
+        Number of features that are not constant.
     """
 
     penalty = None
@@ -58,11 +58,11 @@ class CovariancePath:
 
     @property
     def saturated(self) -> np.ndarray:
-        """Of no feature."""
+        """0 for every point, as no branch of solutions ends."""
         return np.zeros(len(self), np.int64)
 
     def shell(self) -> LinearModel:
-        """What is done to rows, and what scores mean."""
+        """Return a model without weights: the transforms of rows and the meaning of scores."""
         nothing = np.zeros((self.stats.n_features, 0))
         return LinearModel(self.stats.classes, nothing, np.zeros(0), self.scheme, self.stats.options)
 
@@ -98,7 +98,7 @@ class CovariancePath:
         )
 
     def save(self, path: Any) -> None:
-        """Write statistics and family to one file, of which `snb.load` makes the same models."""
+        """Write statistics and family to one file, from which `snb.load` makes the same models."""
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class CovariancePath:
 
 
 def _of_one(means: np.ndarray, centre: np.ndarray, root: np.ndarray, two: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (n_features, R) of classes with one covariance, and half of what these make of the middle, (R,)."""
+    """Return weights (n_features, R) for one covariance, and half their products with sums of means, (R,)."""
     apart = means[1:] - means[:1] if two else means - centre
     sums = means[1:] + means[:1] if two else means + centre
     weights = root @ (apart @ root).T
@@ -123,12 +123,12 @@ def _of_one(means: np.ndarray, centre: np.ndarray, root: np.ndarray, two: bool) 
 
 
 def _difference(a: float, b: float) -> float:
-    """a - b, where either may be -inf."""
+    """Return a - b, where either may be -inf."""
     return 0.0 if a == b else float(a - b)
 
 
 def check_covariant(family: Family, penalty: Penalty | None, stats: ClassStats, scheme: str) -> None:
-    """Refuse what has no meaning for covariances."""
+    """Raise an error for arguments that have no meaning for covariances."""
     named = f"family={family!r}"
     if stats.multilabel or scheme != "joint":
         given = "a 2-D y" if stats.multilabel else f"scheme={scheme!r}"
@@ -145,7 +145,7 @@ def check_covariant(family: Family, penalty: Penalty | None, stats: ClassStats, 
 def covariance_path(
     stats: ClassStats, family: Family, penalty: Penalty | None, scheme: Scheme, options: dict[str, Any]
 ) -> CovariancePath:
-    """The path of a family with covariances; whatever does not go with these is refused by its name."""
+    """Return the path of a family with covariances; raise an error for options that do not apply to these."""
     check_covariant(family, penalty, stats, options.get("scheme", "joint"))
     named = f"family={family!r}"
     cures = {"idf": "scale the columns", "smoothing": "its shrinkage smooths", "feature_weight": "scale the columns"}
@@ -161,7 +161,7 @@ def covariance_path(
     arguments.one_of("estimate", options.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])
     missing = [moment for moment in family.moments if moment not in stats.moments]
     if missing:
-        stats.table(missing[0])  # which says so
+        stats.table(missing[0])  # raises the error
     if (stats.weight > 0.0).sum() < 2:
         raise ValueError(f"y holds rows of one class only, {messages.listed(stats.classes[stats.weight > 0.0])}")
     return CovariancePath(stats, family, scheme, options.get("priors"), options)

@@ -1,4 +1,4 @@
-"""Coupled families: the sum T of all pulls of a row of weights, which makes the probabilities of a class sum to one."""
+"""Coupled families: the sum T of all pulls that makes the probabilities of a class sum to one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,10 +24,10 @@ from streamnb.solving.weight_problem import Problem
 def coupled_totals(
     problem: Problem, pulls: Sequence[Pull], kept: Kept | None, n_threads: int
 ) -> dict[Part, np.ndarray]:
-    """T of each pull and row of weights, (G, R), for each coupled part; 0 without any pull.
+    """Return T of each pull and row of weights, (G, R), for each coupled part; 0 without any pull.
 
-    The probabilities of a class must sum to one. Pulls that do not depend on the weights go by ascending tau and are
-    scored or not alike.
+    The probabilities of a class must sum to one. Pulls that do not depend on the weights must have ascending tau and
+    be all scored or all not.
     """
     coupled = (part for part in problem.parts if part.family.coupled)
     return {part: _part_totals(part, problem.n_rows, pulls, kept, n_threads) for part in coupled}
@@ -48,7 +48,7 @@ def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | No
 def _totals_of(
     part: Part, rows: slice, pulls: Sequence[Pull], taus: np.ndarray | None, kept: Kept | None
 ) -> np.ndarray:
-    """T of some rows of weights, one where pulls depend on these, and each pull; else `taus` are those of L1."""
+    """Return T of some rows of weights (one if pulls depend on weights) and each pull; else `taus` are those of L1."""
     sides, unpulled = part.of_rows(rows)
     unpulled = unpulled if kept is None else kept.mark(unpulled, part, part.columns, rows)
     totals = np.zeros((rows.stop - rows.start, len(pulls)))
@@ -62,7 +62,7 @@ def _totals_of(
 
 
 def _of_features(unpulled: Equations, i: int, scored: bool) -> list[np.ndarray]:
-    """What T of the i-th row follows from: t*, the pooled frequency, and the unit of tau, of the features kept."""
+    """Return the inputs of T of the i-th row for the kept features: t*, the pooled frequency, and the unit of tau."""
     units = unpulled.sd if scored else np.ones(unpulled.sd.shape)
     given = slice(None) if unpulled.kept is None else unpulled.kept[i]
     pooled = unpulled.pooled[min(i, len(unpulled.pooled) - 1)]
@@ -72,9 +72,9 @@ def _of_features(unpulled: Equations, i: int, scored: bool) -> list[np.ndarray]:
 def leaving(
     problem: Problem, taus: np.ndarray, scored: bool, rows: Sequence[int], n_threads: int
 ) -> tuple[np.ndarray, list[int]]:
-    """How many features have a weight at any of the L1 taus from each on, (G,), and the rows that have the last weight.
+    """Count the features with a weight at this L1 tau or a later one, (G,), and find the rows with the last weight.
 
-    `taus` ascend; only some rows of weights are looked at.
+    `taus` ascend; only the given rows of weights are examined.
     """
 
     def of_group(group: slice) -> list[tuple[list[np.ndarray], np.ndarray]]:
@@ -98,9 +98,9 @@ def leaving(
 
 
 def _smooth_totals(row: Sides, unpulled: Equations, pulls: Sequence[Pull], arrays: list[np.ndarray]) -> Iterator[float]:
-    """The root of each pull, from that of the one before; where L1 leaves no weight, one inside that flat range.
+    """Yield the root of each pull, starting from the previous one; if L1 leaves no weight, one inside the flat range.
 
-    At the ends of the range rounding would leave some.
+    At the ends of the range, rounding would leave some weights.
     """
     total = 0.0
     for pull in pulls:
@@ -132,7 +132,7 @@ def _excess(row: Sides, unpulled: Equations, pull: Pull, total: float) -> float:
 
 
 def _outer_root(excess: Any, row: Sides) -> float:
-    """The root of `excess` inside its domain; it vanishes at the ends too, so the bracket grows from 0."""
+    """Return the root of `excess` inside its domain; it also vanishes at the ends, so the bracket grows from 0."""
     at_zero = excess(0.0)
     if at_zero == 0.0:
         return 0.0

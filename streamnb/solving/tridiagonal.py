@@ -1,4 +1,4 @@
-"""Symmetric matrices in directions in which they are tridiagonal, and factors of these, shrunk to the unit matrix."""
+"""Tridiagonal forms of symmetric matrices, factored for every shrinkage towards the identity."""
 
 import numpy as np
 from scipy.linalg.lapack import dorgqr, dsterf, dsytrd
@@ -7,27 +7,27 @@ from streamnb.core.memory import aligned
 from streamnb.kernels import tridiagonal as kernels
 from streamnb.kernels.lanes import LANES
 
-BLOCK = 32  # columns that LAPACK reflects at once
-MOST = 128  # rows of matrices of which LANES stay in the cache
+BLOCK = 32  # columns per block of LAPACK reflections
+MOST = 128  # rows up to which LANES matrices stay in the cache
 
 
 def turned(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Q, diagonals and off-diagonals of T = Q' M Q for matrices M (K, n, n): (K, n, n), (K, n) and (K, n - 1).
 
-    By Householder's reflections, a tenth of what eigenvectors cost; a third where matrices are large.
+    Householder reflections cost a tenth of eigenvectors; a third for large matrices.
     """
     n_classes, n, _ = matrices.shape
     if n > MOST:
         return _one_by_one(matrices)
     axes, diagonals, off_diagonals = np.empty_like(matrices), np.empty((n_classes, n)), np.empty((n_classes, n - 1))
     a, q, work, h = (aligned(lines, LANES).reshape(-1, n, LANES) for lines in (n * n, n, 4 * n, n))
-    scales = np.ldexp(1.0, -np.frexp(matrices.trace(axis1=1, axis2=2))[1])  # squares then do not overflow
+    scales = np.ldexp(1.0, -np.frexp(matrices.trace(axis1=1, axis2=2))[1])  # so that squares do not overflow
     kernels.turn(matrices, scales, (a, q[0], work, h[0]), axes, diagonals, off_diagonals)
     return axes.transpose(0, 2, 1), diagonals, off_diagonals
 
 
 def _one_by_one(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same by LAPACK."""
+    """Return the same by LAPACK, matrix by matrix."""
     n_classes, n, _ = matrices.shape
     axes, diagonals, off_diagonals = np.zeros_like(matrices), np.empty((n_classes, n)), np.empty((n_classes, n - 1))
     axes[:, 0, 0] = 1.0
@@ -38,7 +38,7 @@ def _one_by_one(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def ratios(diagonals: np.ndarray, off_diagonals: np.ndarray) -> np.ndarray:
-    """The least eigenvalue of each, by its largest, (K,); nothing where there is none above 0."""
+    """Return the ratio of the smallest to the largest eigenvalue, (K,); 0 if none is positive."""
     if diagonals.shape[1] == 1:
         return np.where(diagonals[:, 0] > 0.0, 1.0, 0.0)
     values = [dsterf(*pair)[0] for pair in zip(diagonals, off_diagonals, strict=True)]
