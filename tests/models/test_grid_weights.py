@@ -113,5 +113,5 @@ def test_full_weights_go_to_the_head_and_rare_ones_to_units(layout):
     rare[3] = 1.0
     assert layout.shape(blocks(full), 2) == (2 * layout.lanes, 0)
     assert layout.shape(blocks(rare), 2) == (0, 4)
-    top, listed, factors = GridWeights.within(1 << 20, blocks(rare), 2, layout).spare(2)
+    top, listed, factors = GridWeights.within(1 << 20, blocks(rare), 2, layout).scratch(2)
     assert not top.any() and not listed.any() and len(top) == 2 and factors.dtype == layout.dtype
