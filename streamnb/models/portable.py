@@ -214,7 +214,7 @@ def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
     """Raise an error for a data frame whose columns are not those of the fit, in the same order."""
     if not np.array_equal(given, fitted):
         absent = [name for name in fitted if name not in given]
-        what = f"has no column {absent[0]!r}" if absent else "has them in another order, or others beside"
+        what = f"has no column {absent[0]!r}" if absent else "has them in another order, or has others as well"
         raise ValueError(f"X should have the columns that were fitted; it {what}")
 
 

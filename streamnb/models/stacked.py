@@ -90,9 +90,9 @@ class MarginColumns(Margins):
         members = persistence.known(cls, state, "members")["members"]
         models = [model for models in members for model in models]
         if not all(members) or not models or not all(isinstance(model, LinearModel) for model in models):
-            raise ValueError("members should be lists of models, one at least")
+            raise ValueError("members should be lists of at least one model")
         if len({model.n_features for model in models}) > 1:
-            raise ValueError("all models of a stack should be of the same features")
+            raise ValueError("all models of a stack should have the same features")
         return cls(members)
 
 

@@ -42,7 +42,7 @@ class Indicators(persistence.Parameters):
     def check(self, width: int) -> None:
         """Raise an error for rows with too few columns."""
         if not ((self.feature >= 0) & (self.feature < width)).all():
-            raise ValueError(f"indicators are of columns that are none of {width}")
+            raise ValueError(f"indicators are of columns outside the {width} columns of rows")
 
     def applied(self, chunk: Any, survey: Any = None) -> Any:
         """Transform a checked block of rows to CSR."""
@@ -106,11 +106,11 @@ class RowStep(persistence.Parameters):
             return self.value.n_columns
         if self.do == "products":
             if not ((self.value >= 0) & (self.value < width)).all():
-                raise ValueError(f"products are of columns that are none of {width}")
+                raise ValueError(f"products are of columns outside the {width} columns of rows")
             return width + len(self.value)
         beyond = self.columns is not None and not ((self.columns >= 0) & (self.columns < width)).all()
         if beyond or (self.do == "scale" and len(self.value) != width):
-            raise ValueError(f"the step {self.do!r} is of columns that are none of {width}")
+            raise ValueError(f"the step {self.do!r} is of columns outside the {width} columns of rows")
         return width
 
     def of(self, x: np.ndarray) -> np.ndarray:

@@ -95,9 +95,9 @@ def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
     if not all(known) or len(known) > 2 or pull.general or pull.decorrelation > 0.0 or pull.top_k is not None:
         raise MemoryError(
             f"the weights of {problem.n_rows:,} classes and {problem.n_features:,} features would take "
-            f"{memory.size(8 * problem.n_rows * problem.n_features)}; they are computed for the columns at hand for "
-            "one family under scheme='joint' or 'ovr' with L1, L2, Separable or no penalty (multinomial: none), not "
-            "estimate='map', without feature_weight; choose among these, take fewer features, or a larger memory_limit"
+            f"{memory.size(8 * problem.n_rows * problem.n_features)}; computing them on demand "
+            "takes one family under scheme='joint' or 'ovr' with L1, L2, Separable or no penalty (multinomial: none), "
+            "no estimate='map' and no feature_weight; choose among these, take fewer features, or a larger memory_limit"
         )
     (part,) = problem.parts
     weights_of, n_kinds, intercept = partial(CellWeights.of, part, pull), len(part.kinds[0]), problem.intercepts.copy()

@@ -256,7 +256,7 @@ class Fitted:
         return (self.first != 0.0) | (False if self.second is None else self.second != 0.0)
 
     def breakpoints(self, scored: bool) -> np.ndarray:
-        raise ValueError("families 'dirichlet' and 'beta' have no breakpoints: their features leave under no penalty")
+        raise ValueError("families 'dirichlet' and 'beta' have no breakpoints, as they take no penalty")
 
 
 def _pooled(sides: Sides, n_pos: np.ndarray, n_neg: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

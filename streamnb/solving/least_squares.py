@@ -85,7 +85,9 @@ class LeastSquaresPath:
         """
         kept, values, axes, products = self._decomposed
         if l2 == 0.0 and len(values) and values[0] <= 1e-13 * len(values) * values[-1]:
-            raise ValueError("l2=0 leaves weights open where features are functions of others; give l2 above 0")
+            raise ValueError(
+                "l2=0 leaves weights undetermined, as features are linearly dependent; l2 should be above 0"
+            )
         weights = np.zeros((self.stats.n_features, products.shape[1]))
         with one_thread():
             weights[kept] = axes @ ((axes.T @ products) / (values + l2)[:, None])

@@ -43,8 +43,8 @@ def _about_mean(total: np.ndarray, weight: np.floating, products: np.ndarray) ->
     found = squares + one_side + one_side.T + both
     if (squares.diagonal() > LOST * found.diagonal())[found.diagonal() > 0.0].any():
         raise ValueError(
-            "columns lie so far from 0 beside what they vary by that sums of fourth powers leave no digits for "
-            "shrinkage by Ledoit and Wolf; take a constant from these columns, or give shrinkage as a number"
+            "columns lie so far from 0, relative to their spread, that sums of fourth powers leave no digits for "
+            "shrinkage by Ledoit and Wolf; subtract a constant from these columns, or give shrinkage as a number"
         )
     return np.maximum(found, 0.0).astype(np.float64)
 

@@ -98,7 +98,7 @@ class QuadraticPath:
 
     def breakpoints(self, *_: Any) -> np.ndarray:
         """Raise an error: no tau leaves a feature out."""
-        raise ValueError("weights, and what is ranked or drawn by them, are of linear scores; take family='gaussian'")
+        raise ValueError("weights, and rankings or plots of them, need linear scores; take family='gaussian'")
 
     weights = by_columns = breakpoints
 

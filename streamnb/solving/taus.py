@@ -107,7 +107,7 @@ def _row_of_class(problem: Problem, label: Any) -> int:
     if label not in names:
         raise ValueError(
             f"class_={label!r} has no row of weights of its own; it should be one of {messages.listed(classes)}, more "
-            "than two, under scheme='joint' or 'ovr', or one that is set against the reference"
+            "than two, under scheme='joint' or 'ovr', or one that is compared with the reference"
         )
     return names.index(label)
 

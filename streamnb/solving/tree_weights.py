@@ -149,7 +149,7 @@ def pull_of(penalty: Penalty) -> Pull:
     pull = reduce(add, (part.pull(part.tau[0]) for part in penalty.parts), Pull())
     if pull.decorrelation or pull.general:
         raise ValueError(
-            f"penalty={penalty!r} pulls weights by others of theirs, which is not defined for TreeNB; it should be L1, "
+            f"penalty={penalty!r} couples weights with each other, which is not defined for TreeNB; it should be L1, "
             "L2, TopK, Separable or a sum of these"
         )
     return pull

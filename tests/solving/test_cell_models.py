@@ -1,4 +1,4 @@
-"""Weights of the cells at hand: those of a model that holds all of them."""
+"""Weights of the cells that rows touch: those of a model that holds all of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A problem as it is posed: parts of one family each, priors of the classes, and which features are kept."""
+"""A problem ready to solve: parts of one family each, priors of the classes, and which features are kept."""
 
 import numpy as np
 import pytest

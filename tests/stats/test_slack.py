@@ -1,4 +1,4 @@
-"""What class sums fall short of the highest keeps its digits, however little it is."""
+"""The distance of class sums from their upper bound keeps its digits, however small it is."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from streamnb.stats.sparse_tables import SparseTable
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2], np.array([[1, 0], [1, 1], [0, 1], [0, 1], [0, 0]])])
-def test_room_is_that_of_fractions(labels):
+def test_slack_is_that_of_fractions(labels):
     x, weight = np.array([[3.0, 1.0], [3.0, 3.0], [3.0, 2.0], [0.0, 3.0], [3.0, 3.0]]), [1e16, 0.1, 0.7, 1e-9, 1e12]
     stats = snb.scan(x, labels, sample_weight=weight)
     labels = np.asarray(labels)
