@@ -122,7 +122,7 @@ def test_the_estimator_is_saved_by_its_statistics(tmp_path):
     ids=str,
 )
 def test_weights_of_which_one_needs_others_are_refused(family, penalty, options):
-    with pytest.raises(MemoryError, match=r"for one family under scheme='joint' or 'ovr'"):
+    with pytest.raises(MemoryError, match=r"takes one family under scheme='joint' or 'ovr'"):
         snb.LinearNB(family, penalty, **options).fit(rows, y, memory_limit=LIMIT)
 
 

@@ -53,9 +53,9 @@ def test_products_stand_behind_the_columns():
 
 
 def test_wrong_steps_are_refused():
-    with refused(ValueError, "columns that are none of 2"):
+    with refused(ValueError, "columns outside the 2 columns"):
         RowStep("scale", np.ones(3)).width(2)
-    with refused(ValueError, "columns that are none of 2"):
+    with refused(ValueError, "columns outside the 2 columns"):
         RowStep("indicators", BINS).width(2)
     assert RowStep("indicators", BINS).width(3) == 3
     with refused(ValueError, "has no logarithm"):
