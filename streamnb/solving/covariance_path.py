@@ -33,7 +33,7 @@ class CovariancePath:
     penalty = None
 
     def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, priors: Any, options: dict[str, Any]):
-        self.stats, self.family, self.scheme, self.options = stats, family, scheme, options
+        self.stats, self.family, self.scheme, self.asked = stats, family, scheme, options
         self.points = family.points
         mapped = {"map": family.map_names[0]} if family.map_names else {}
         self.grid: list[dict[str, Any]] = [{**mapped, "a": a, "g": g} for a, g in self.points]
@@ -102,7 +102,7 @@ class CovariancePath:
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        options = {"priors": self.options.get("priors"), "estimate": self.options.get("estimate", "posterior_mean")}
+        options = {"priors": self.asked.get("priors"), "estimate": self.asked.get("estimate", "posterior_mean")}
         return {"stats": self.stats, "family": self.family, **options}
 
     @classmethod

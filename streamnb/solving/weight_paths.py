@@ -69,7 +69,7 @@ def weight_path(
     if is_own(member):
         return cast(WeightPath, QuadraticPath(stats, member, penalty, checked, **options))
     path = WeightPath(Problem(stats, member, checked, **options), as_penalty(penalty), check_n_threads(n_threads))
-    path.options = given
+    path.asked = given
     return path
 
 
@@ -103,7 +103,7 @@ class WeightPath:
     (2, {'l1': 9.0}, [2, 0], [[-0.96, 1.19]])
     """
 
-    options: dict[str, Any]  # the other arguments of `solve`, as they were given
+    asked: dict[str, Any]  # the other arguments of `solve`, as they were given
 
     def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
         self._problem, self._n_threads = problem, n_threads
@@ -135,7 +135,7 @@ class WeightPath:
 
     def _to_state(self) -> dict[str, Any]:
         problem = self._problem
-        return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.options}
+        return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.asked}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> WeightPath:
