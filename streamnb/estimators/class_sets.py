@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.estimators.linear_nb import LinearNB
-from streamnb.models.at_hand import UnheldModel
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family
 from streamnb.solving.solving import solve
 from streamnb.stats.unions import unions

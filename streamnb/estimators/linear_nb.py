@@ -16,9 +16,9 @@ from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
 from streamnb.estimators.preparation import StepRequest, check_coded
 from streamnb.estimators.rows_of_fit import opened_to_fit
-from streamnb.models.at_hand import UnheldModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.models.predictive import predictive_model
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -32,8 +32,8 @@ from streamnb.rows.preparing import NONE, ColumnMap, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
+from streamnb.solving.weight_problem import check_feature_weight
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 

@@ -21,8 +21,8 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.rows_of_fit import OF_ROWS
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression
-from streamnb.models.at_hand import UnheldModel
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.models.stacked import MarginColumns, Margins, MarginsOutOfFold, n_margins
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report

@@ -1,1 +1,1 @@
-"""Weights become scores of rows."""
+"""Models: weights that score rows."""

@@ -1,4 +1,4 @@
-"""Calibration: the linear model whose probabilities fit labelled rows that it has not learned from."""
+"""Calibrates the probabilities of a linear model on rows that it has not learned from."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 
 from streamnb.core import label_checks, memory, row_checks
-from streamnb.models.at_hand import UnheldModel
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import LabelReference, TwoClasses
 from streamnb.rows.boundary import checked
@@ -19,20 +19,20 @@ from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
 
-RIDGE = 1e-2  # a bias is normal beforehand, of mean 0 and standard deviation 10; the mean score has a factor like it
+RIDGE = 1e-2  # prior of a bias: normal, mean 0, standard deviation 10; the same for the factor of a score of mean size
 METHODS = ("sigmoid", "isotonic")
-ALONE = 1 << 17  # products at once, for which BLAS wakes no other threads
+ALONE = 1 << 17  # products at once, few enough that BLAS uses one thread
 MOST_STEPS = 100
-CONVERGED = 1e-12  # the part of the loss that another step would take off
+CONVERGED = 1e-12  # relative decrease of the loss at which Newton steps stop
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Rows to calibrate by.
+    """Rows to calibrate on.
 
     Attributes
     ----------
-    margins : (n, R), -inf of a class that the model knows no rows of
+    margins : (n, R), -inf for a class without rows in the fit
     targets : (n, K), 1 for the class or labels of a row
     weight : (n,)
     """
@@ -43,7 +43,7 @@ class Scored:
 
 
 def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> LinearModel:
-    """The model whose probabilities fit these rows."""
+    """Return the model with its probabilities calibrated on these rows."""
     check_calibrated(model)
     label_checks.check_labels_of_model(rows.label_names, model.classes_)
     model = replace(model, curves=None)
@@ -51,10 +51,10 @@ def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> Lin
 
 
 def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
-    """The model with its scores changed so that log loss on these rows is least ("sigmoid"), or by curves ("isotonic").
+    """Return the model with scores that minimise log loss on these rows ("sigmoid"), or with curves ("isotonic").
 
-    Scores of a softmax (joint, reference) have one factor, the inverse of a temperature, and a bias each; every other
-    row of weights has a factor and a bias of its own. All of this is linear, so that a linear model it stays.
+    The scores of a softmax (joint, reference) share one factor, the inverse of a temperature, and have a bias each;
+    other rows of weights have a factor and a bias each. All of this is linear, so the model stays linear.
     """
     _check_rows(model, scored)
     if is_softmax(model.scheme):
@@ -64,10 +64,10 @@ def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
         own, against = (bears[:, group] > 0.0 for group in model.scheme.groups(slice(None)))
     else:
         own, against = scored.targets > 0.0, scored.targets == 0.0
-    asked = own != against  # rows of both groups, and of neither, say nothing
+    informative = own != against  # rows in both groups or in neither are not informative
     fit, found = fit_platt if method == "sigmoid" else fit_isotonic, []
     for r, margin in enumerate(scored.margins.T):
-        some = asked[:, r] & np.isfinite(margin)
+        some = informative[:, r] & np.isfinite(margin)
         found.append(fit(margin[some], own[some, r].astype(np.float64), scored.weight[some]))
     return _scaled(model, *np.array(found).T) if method == "sigmoid" else replace(model, curves=Curves(found))
 
@@ -75,7 +75,7 @@ def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
 def _of_softmax(model: LinearModel, scored: Scored, method: str) -> LinearModel:
     scheme, finite = model.scheme, np.isfinite(scored.margins)
     lowest = np.where(finite, scored.margins, np.inf).min(axis=1, keepdims=True)
-    margins = np.where(finite, scored.margins, lowest)  # a class that is not known is as unlikely as the least likely
+    margins = np.where(finite, scored.margins, lowest)  # an unknown class gets the lowest score of the others
     known = ~((scored.targets > 0.0) & ~np.isfinite(scheme.class_scores(scored.margins))).any(axis=1)
     margins, targets, weight = margins[known], scored.targets[known], scored.weight[known]
     if method == "isotonic":
@@ -89,11 +89,11 @@ def _of_softmax(model: LinearModel, scored: Scored, method: str) -> LinearModel:
 
 
 def fit_softmax(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
-    """Factor t >= 0 and biases b, (K,), whose sum is 0, of least log loss of softmax(t scores + b), by Newton's method.
+    """Fit a factor t >= 0 and biases b, (K,), that sum to 0, to minimise log loss of softmax(t scores + b).
 
     ``min -sum_i w_i sum_k targets_ik ln softmax_k(t s_i + b) + RIDGE / 2 (t^2 mean|s|^2 + |b|^2)``, Guo et al. 2017,
-    "On calibration of modern neural networks", with a ridge that keeps all of it finite. Scores that rank the classes
-    the wrong way round get t = 0, which leaves the shares of the classes.
+    "On calibration of modern neural networks", by Newton's method, with a ridge that keeps all finite. Scores that
+    rank the classes in reverse get t = 0, which leaves the shares of the classes.
     """
     scores = scores - scores.mean(axis=1, keepdims=True)
     scale = max(float(np.average(np.abs(scores).mean(axis=1), weights=weight)), np.finfo(np.float64).tiny)
@@ -104,9 +104,9 @@ def fit_softmax(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> 
 
 
 def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """Factor and bias of a margin, whose sigmoid then is the probability of `target` (Platt 1999).
+    """Fit factor and bias of a margin so that its sigmoid is the probability of `target` (Platt 1999).
 
-    His targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), keep groups that a margin parts from probabilities 0 and 1.
+    The smoothed targets (N+ + 1) / (N+ + 2) and 1 / (N- + 2) keep separable groups from probabilities 0 and 1.
     """
     smoothed = platt_targets(target, weight)
     both = np.column_stack([np.zeros_like(margin), margin]), np.column_stack([1.0 - smoothed, smoothed])
@@ -115,13 +115,13 @@ def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tup
 
 
 def platt_targets(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0, which no finite number of rows shows (Platt 1999)."""
-    on, off = (np.einsum("n,n->", weight, side) for side in (target, 1.0 - target))  # BLAS would wake other threads
+    """Return (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of targets 1 and 0 (Platt 1999)."""
+    on, off = (np.einsum("n,n->", weight, side) for side in (target, 1.0 - target))  # BLAS would use other threads
     return np.where(target > 0.0, (on + 1.0) / (on + 2.0), 1.0 / (off + 2.0))
 
 
 def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Knots:
-    """The rising step function of least squares from a score to `platt_targets` (Zadrozny and Elkan 2002)."""
+    """Fit an isotonic regression of `platt_targets` on a score (Zadrozny and Elkan 2002)."""
     levels, at = np.unique(score, return_inverse=True)
     of_level = np.bincount(at, weight)
     mean = np.bincount(at, weight * platt_targets(target, weight)) / of_level
@@ -131,11 +131,11 @@ def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> K
 
 
 def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(t, b) of least loss, from (0, 0), where every probability is the same and the loss is nearly quadratic."""
-    scores, targets = np.ascontiguousarray(scores.T), np.ascontiguousarray(targets.T)  # sums over long rows are quick
+    """Minimise the loss over (t, b) from (0, 0), where all probabilities are equal and the loss is nearly quadratic."""
+    scores, targets = np.ascontiguousarray(scores.T), np.ascontiguousarray(targets.T)  # sums over long rows are fast
 
     def at(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """The loss, and the probabilities (K, n)."""
+        """Return the loss and the probabilities (K, n)."""
         z = theta[0] * scores + theta[1:, None]
         z -= z.max(axis=0)
         own = np.einsum("kn,kn->n", targets, z)
@@ -155,7 +155,7 @@ def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.n
         while then > now and np.abs(step).max() > CONVERGED:
             step = step / 2.0
             then, p = at(theta - step)
-        if then >= now:  # rounding hides what is left to gain
+        if then >= now:  # the remaining decrease is below rounding error
             break
         theta, now = theta - step, then
     return theta
@@ -164,14 +164,14 @@ def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.n
 def _derivatives(
     theta: np.ndarray, p: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    over = (p - targets) * weight
-    gradient = np.append(np.einsum("kn,kn->", over, scores), over.sum(axis=1)) + RIDGE * theta
+    residual = (p - targets) * weight
+    gradient = np.append(np.einsum("kn,kn->", residual, scores), residual.sum(axis=1)) + RIDGE * theta
     weighted = p * weight
     by_t = weighted * (scores - np.einsum("kn,kn->n", p, scores))
     hessian = RIDGE * np.eye(len(theta))
     hessian[0, 0] += np.einsum("kn,kn->", by_t, scores)
     hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=1)
-    hessian[1:, 1:] += np.diag(weighted.sum(axis=1)) + weighted.sum() / len(p)  # what is added to all biases is 0
+    hessian[1:, 1:] += np.diag(weighted.sum(axis=1)) + weighted.sum() / len(p)  # the sum of all biases stays 0
     step = max(ALONE // len(p) ** 2, 16)
     for some in (slice(first, first + step) for first in range(0, p.shape[1], step)):
         hessian[1:, 1:] -= weighted[:, some] @ p[:, some].T
@@ -179,7 +179,7 @@ def _derivatives(
 
 
 def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> LinearModel:
-    """The model whose margins are those of this one times `factors`, (R,), plus `biases`."""
+    """Return the model with its margins multiplied by `factors`, (R,), plus `biases`."""
     if isinstance(model, QuadraticModel):
         return model.scaled(factors[0], biases)
     sparse, second = sp.issparse(model.weights), model.second
@@ -192,7 +192,7 @@ def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> Line
 
 
 def check_calibrated(model: LinearModel) -> None:
-    """Refuse a model without probabilities that could be fitted to rows."""
+    """Raise an error for a model whose probabilities cannot be calibrated."""
     if not model.scheme.has_probabilities:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
     if isinstance(model, CovarianceModel) and model.quadratic:
@@ -204,7 +204,7 @@ def check_calibrated(model: LinearModel) -> None:
 
 
 def _scored(model: LinearModel, rows: Source) -> Scored:
-    """All rows, in order."""
+    """Score all rows, in order."""
     if rows.lazy:
         raise TypeError("X is in Dask; thousands of rows are enough to calibrate by: give X.compute() and y.compute()")
     n_classes = len(model.classes_)
@@ -224,7 +224,7 @@ def _scored(model: LinearModel, rows: Source) -> Scored:
 
 
 def _check_rows(model: LinearModel, scored: Scored) -> None:
-    """Refuse rows that show one side of a row of weights only."""
+    """Raise an error if the rows have only one side of a row of weights."""
     row_checks.check_total_weight(scored.weight.sum())
     total = np.einsum("n,nk->k", scored.weight, scored.targets)
     if model.scheme.multilabel:

@@ -1,4 +1,4 @@
-"""Normal rows: a covariance of all classes together, whose scores are linear, or of each class, which are quadratic."""
+"""Normal distributions with a pooled covariance (linear scores) or one for each class (quadratic scores)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
 from streamnb.rows.chunk import Chunk, CSRChunk
 
-TILE = 256  # rows that are multiplied at once; always as many, so that what BLAS rounds does not depend on the others
+TILE = 256  # rows multiplied at once; a fixed number, so that rounding in BLAS does not depend on other rows
 _OF_CLASSES = "means", "roots", "log_dets"
 
 
 def tiles(chunk: Chunk, rows: np.ndarray, tile: int = TILE) -> Iterator[tuple[slice, np.ndarray]]:
-    """Those rows of a block in full, `tile` of them at a time, zeros behind the last, and which these are."""
+    """Yield rows of a block as dense tiles of `tile` rows, padded with zeros, with their numbers."""
     matrix = chunk.to_matrix()
     for first in range(0, len(rows), tile):
         some, out = rows[first : first + tile], np.zeros((tile, chunk.shape[1]))
@@ -31,18 +31,18 @@ def tiles(chunk: Chunk, rows: np.ndarray, tile: int = TILE) -> Iterator[tuple[sl
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CovarianceModel(LinearModel):
-    """Scores ln P(y) + ln p(x | y) of normal rows, for two classes their difference.
+    """Scores ln P(y) + ln p(x | y) of normal rows; for two classes, their difference.
 
-    ``ln p = -(ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y) + n ln 2 pi) / 2``; features that are constant are
-    left out. Where all classes have one covariance the quadratic parts cancel: weights are those of a linear model.
+    ``ln p = -(ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y) + n ln 2 pi) / 2``; constant features are
+    left out. If all classes share one covariance, the quadratic terms cancel, and scores are linear.
 
     Attributes
     ----------
     means : (K, n_features)
     roots : (K or 1, n_features, n_features)
-        R_y with Sigma_y^-1 = R_y R_y', 0 for what is left out; of all classes together where there is one.
+        R_y with Sigma_y^-1 = R_y R_y', 0 for constant features; a single one if the classes share it.
     log_dets : (K,)
-        Logs of the determinants, which are part of `intercept_`, too.
+        Logs of the determinants, which are also part of `intercept_`.
     """
 
     means: np.ndarray
@@ -60,18 +60,18 @@ class CovarianceModel(LinearModel):
 
     @property
     def quadratic(self) -> bool:
-        """True where scores are not linear."""
+        """True if scores are not linear."""
         return len(self.roots) > 1
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Scores of a checked block, (n_rows, R)."""
+        """Return the scores of a checked block, (n_rows, R)."""
         if not self.quadratic:
             return super().margins(chunk, survey)
         halves = self.squared_distances(chunk, survey) / 2.0
         return self.intercept_ - (halves if len(self.intercept_) > 1 else halves[:, 1:] - halves[:, :1])
 
     def squared_distances(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """(x - mu_y)' Sigma_y^-1 (x - mu_y) for rows of a checked block, (n_rows, K)."""
+        """Return (x - mu_y)' Sigma_y^-1 (x - mu_y) for rows of a checked block, (n_rows, K)."""
         chunk = self.prepared(chunk, survey)
         out = np.empty((chunk.shape[0], len(self.classes_)))
         with one_thread():
@@ -82,12 +82,12 @@ class CovarianceModel(LinearModel):
         return out
 
     def log_densities(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """ln p(x | y) for rows of a checked block, (n_rows, K)."""
+        """Return ln p(x | y) for rows of a checked block, (n_rows, K)."""
         n_kept = np.count_nonzero(self.roots[0].any(axis=1))
         return -(self.squared_distances(chunk, survey) + self.log_dets + n_kept * np.log(2.0 * np.pi)) / 2.0
 
     def of_classes(self, X: Any, density: bool, out: Any = None) -> Any:
-        """Squared distances of rows of any kind to each class, or logs of densities, (n_rows, K)."""
+        """Return squared distances of rows of any kind to each class, or log densities, (n_rows, K)."""
         function = self.log_densities if density else self.squared_distances
         rows = opened_through(self.options.step, X, labelled=False)
         if rows.n_features is not None:

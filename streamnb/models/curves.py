@@ -1,4 +1,4 @@
-"""Calibration by curves: what rises with the score of a class, and how often rows of such a score were of it."""
+"""Isotonic calibration curves from class scores to probabilities."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +9,18 @@ from scipy.special import logit
 from streamnb.core import persistence
 from streamnb.problem.schemes import Joint, Reference, Scheme
 
-Knots = tuple[np.ndarray, np.ndarray]  # ascending scores and the probabilities there, straight lines between them
+Knots = tuple[np.ndarray, np.ndarray]  # ascending scores and their probabilities, interpolated linearly
 
 
 def is_softmax(scheme: Scheme) -> bool:
-    """Whether the probabilities of a scheme come from the scores of all classes together."""
+    """Return whether the probabilities of a scheme are a softmax over the scores of all classes."""
     return isinstance(scheme, Joint | Reference)
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class Curves(persistence.Parameters):
-    """A curve for each class of a softmax, from its log-odds to its probability; else for each row of weights."""
+    """A curve from log-odds to probability for each class of a softmax, else for each row of weights."""
 
     knots: list[Any]
 
@@ -35,14 +35,14 @@ class Curves(persistence.Parameters):
         return cls(knots)
 
     def check(self, scheme: Scheme, n_classes: int) -> "Curves":
-        """Itself, where it goes with a scheme of so many classes."""
+        """Return self if the curves fit a scheme with so many classes; raise an error otherwise."""
         wanted = n_classes if is_softmax(scheme) else scheme.n_rows(n_classes)
         if len(self.knots) != wanted:
             raise ValueError(f"there are {len(self.knots)} curves for {wanted} scores")
         return self
 
     def applied(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
-        """Margins (n, R) whose probabilities are those of the curves; of a softmax divided by their sum."""
+        """Return margins (n, R) with the probabilities of the curves, normalised to sum to 1 for a softmax."""
         scores = scheme.ranking(margins) if is_softmax(scheme) else margins
         p = np.empty_like(scores)
         for k, (x, values) in enumerate(self.knots):

@@ -1,4 +1,4 @@
-"""Decisions of the models of a grid: in single precision, and in double where that leaves them open."""
+"""Decisions of a grid of models in single precision, repeated in double where rounding matters."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ from streamnb.models.grid_weights import DOUBLE, SINGLE, GridWeights
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk
 
-NEAREST = 2.0**-100  # that intercepts may be to the highest and still differ from it in single precision
-MARGINS = 1 << 17  # computed at once in double precision
-FEW = 128  # rows that are scored weight by weight; for more, weights are laid out
-TRIAL = 1000  # rows that are screened whatever comes of it; then a quarter of them at most may be left open
+NEAREST = 2.0**-100  # smallest distance to the highest intercept that single precision must resolve
+MARGINS = 1 << 17  # margins computed at once in double precision
+FEW = 128  # rows up to which weights are not laid out for scoring in double precision
+TRIAL = 1000  # rows screened unconditionally; afterwards at most a quarter may be left open
 
 
 def in_range(chunk: Chunk, survey: Survey | None) -> bool:
-    """Whether no product of a value with a weight of a `Decider` underflows or overflows in single precision.
+    """Return whether no product of a value and a weight of a `Decider` under- or overflows in single precision.
 
-    `survey` is what is known of the values.
+    `survey` has the range of the values.
     """
     if survey is not None and survey.whole:
         return survey.top <= screen.LARGEST
@@ -33,22 +33,22 @@ def in_range(chunk: Chunk, survey: Survey | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Decider:
-    """Which of K classes G models decide for, models of R rows of weights.
+    """Decides among K classes by G models with R rows of weights each.
 
     Attributes
     ----------
     weights : GridWeights
         In single precision.
     blocks : matrices (n_columns, G * R)
-        In double precision, point by point, for the features in their order.
+        Weights in double precision, point by point, in the order of features.
     start : (K, G)
-        What the scores of classes start with, below the highest of a point.
+        Initial scores of classes, relative to the highest of a point.
     of_classes : (K,)
-        The row of weights of each class, R where it has none.
+        The row of weights of each class, R if it has none.
     most_bytes : int
-        That weights may take, laid out in either precision.
+        Memory limit of the weights in both layouts.
     tried : [int, int]
-        How many rows were screened so far, and how many of them left open.
+        Number of rows screened so far, and of those left undecided.
     """
 
     weights: GridWeights
@@ -64,8 +64,8 @@ class Decider:
     ) -> "Decider | None":
         """Lay out blocks of weights, and intercepts (R, G).
 
-        None where that would take more than half of `most_bytes`, the other half being for double precision, or where
-        single precision could not hold them.
+        Return None if that takes more than half of `most_bytes`, the other half being for double precision, or if the
+        weights exceed the range of single precision.
         """
         start = np.concatenate([intercepts, np.zeros((1, intercepts.shape[1]))])[of_classes]
         start -= start.max(axis=0)
@@ -79,8 +79,8 @@ class Decider:
     def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
         """The first class of the highest score of `rows` of a block at each point, (len(rows), G) padded.
 
-        `screened` tells whether the block is `in_range`; without it, or where single precision leaves too much open, as
-        it does where large numbers come to little, all is computed in double precision.
+        `screened` says whether the block is `in_range`. Otherwise, or if single precision leaves too many rows open, as
+        when large terms cancel, all is computed in double precision.
         """
         n_points = self.start.shape[1]
         decided, left_open = np.empty((len(rows), SINGLE.padded(n_points)), self._number), np.ones(len(rows), np.bool_)
@@ -99,19 +99,19 @@ class Decider:
 
     @property
     def _number(self) -> np.dtype:
-        """Of a class: the fewer bytes decisions take, the less of what is read again leaves the cache for them."""
+        """The dtype of class numbers: small, so that decisions take little of the cache."""
         return np.min_scalar_type(len(self.start) - 1)
 
     def _screen(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray, left_open: np.ndarray) -> None:
         weights, form = self._form
         sums = aligned(2, int(form[-1].max()) + decided.shape[1], np.float32)
-        spare = (*self.weights.spare(2), np.empty(grid_scores.LISTED, np.int64))
+        scratch = (*self.weights.scratch(2), np.empty(grid_scores.LISTED, np.int64))
         for some, arrays in chunk.sparse(rows):
-            screen.screen_csr(tuple(arrays), weights, spare, *form, sums, decided[some], left_open[some])
+            screen.screen_csr(tuple(arrays), weights, scratch, *form, sums, decided[some], left_open[some])
 
     @cached_property
     def _form(self) -> tuple[tuple, tuple]:
-        """What the kernel wants of the weights, and of the scores."""
+        """The arrays of weights and scores that the kernel takes."""
         (n_classes, n_points), (head, spots, begins, columns, units) = self.start.shape, self.weights.arrays
         start = np.zeros((n_classes, SINGLE.padded(n_points)), np.float32)
         start[:, :n_points] = self.start
@@ -123,7 +123,7 @@ class Decider:
     def _in_double(self, chunk: Chunk, rows: np.ndarray, add_scores: Callable) -> np.ndarray:
         (n_classes, n_points), width = self.start.shape, DOUBLE.padded(self.start.shape[1])
         n_rows = self.blocks[0].shape[1] // n_points
-        flat = aligned(len(rows), (n_rows + 1) * width)  # the last of a class without weights
+        flat = aligned(len(rows), (n_rows + 1) * width)  # the last row is for classes without weights
         scores = flat.reshape(len(rows), n_rows + 1, width)
         flat[:] = 0.0
         scores[:, self.of_classes, :n_points] = self.start
@@ -136,7 +136,7 @@ class Decider:
 
     @cached_property
     def _doubles(self) -> GridWeights | None:
-        """The weights laid out in double precision, if they take no more than they may."""
+        """The weights laid out in double precision, or None if they exceed the memory limit."""
         return GridWeights.within(self.most_bytes, self.blocks, self.blocks[0].shape[1] // self.start.shape[1])
 
     def _add_each(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""From class probabilities to a decision: losses, rows that are rejected, and intercepts that balance two classes."""
+"""From class probabilities to a decision: losses, rejection, and balanced intercepts of two classes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.problem.schemes import Scheme, probabilities
 
-_ROUNDED = 1e-12  # of sums of shares
+_ROUNDED = 1e-12  # rounding error of sums of shares
 
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionRule(persistence.Parameters):
-    """What to decide where the likeliest class is not always the answer.
+    """A rule for decisions other than the most probable class.
 
     Attributes
     ----------
     loss : (K, K) float64 or None
-        L[y, s], what deciding s costs where y is true.
+        L[y, s], the cost of deciding s if y is true.
     threshold : float or None
-        Rows are rejected whose largest probability is below it; with a loss, whose least expected loss is above it.
+        Rows with a largest probability below it are rejected; with a loss, rows with a least expected loss above it.
     reject_label : label or None
-        The answer for a rejected row.
+        The prediction for a rejected row.
     possible : (K,) bool or None
-        The classes that may be decided for: those that have rows; None for all.
+        The classes that may be predicted, those that have rows; None for all.
     """
 
     loss: np.ndarray | None
@@ -37,7 +37,7 @@ class DecisionRule(persistence.Parameters):
 
     @classmethod
     def of(cls, loss: Any, threshold: Any, reject_label: Any) -> DecisionRule | None:
-        """Check what can be checked before the classes are known; None where the likeliest class is the answer."""
+        """Make a rule, checked as far as possible without classes; None for the most probable class."""
         loss = None if loss is None else _square(loss)
         if threshold is None:
             if reject_label is not None:
@@ -54,10 +54,12 @@ class DecisionRule(persistence.Parameters):
                 f"threshold={threshold:g} needs reject_label=, what predict returns for a row that is rejected"
             )
         label = label_checks.check_labels([reject_label], "reject_label")[0].item()
-        return cls(loss, threshold, int(label) if isinstance(label, float) else label)  # 2.0 would make others floats
+        return cls(
+            loss, threshold, int(label) if isinstance(label, float) else label
+        )  # a label 2.0 would turn the others into floats
 
     def checked(self, classes: np.ndarray, scheme: Scheme, possible: np.ndarray) -> Self:
-        """The rule for these classes (K,) under their scheme, where it goes with them."""
+        """Return the rule for these classes (K,) and scheme; raise an error if it does not fit them."""
         what = "threshold" if self.loss is None else "loss"
         if scheme.multilabel:
             raise ValueError(f"{what}= is for one label a row, not for an indicator of labels")
@@ -73,7 +75,7 @@ class DecisionRule(persistence.Parameters):
         return replace(self, possible=None if possible.all() else possible)
 
     def restored(self, classes: np.ndarray, scheme: Scheme) -> Self:
-        """The rule as it was loaded, where it goes with the classes."""
+        """Return the loaded rule; raise an error if it does not fit the classes."""
         possible = np.ones(len(classes), bool)
         if self.possible is not None:
             possible = persistence.array("possible", self.possible, ["b1"], possible.shape)
@@ -90,13 +92,13 @@ class DecisionRule(persistence.Parameters):
             raise ValueError(f"reject_label={self.reject_label!r} is a class; it should be another label")
 
     def labels(self, classes: np.ndarray) -> np.ndarray:
-        """All answers: the classes, and last the label of rejected rows."""
+        """Return all possible predictions: the classes, and last the label of rejected rows."""
         return classes if self.reject_label is None else np.append(classes, self.reject_label)
 
     def decide(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
-        """Number of the answer for each row, -1 where it is rejected, (n_rows,).
+        """Return the number of the prediction for each row, -1 if it is rejected, (n_rows,).
 
-        math: argmin_s sum_y L[y, s] P(y | x) among the classes that have rows; of equal losses the first.
+        It is argmin_s sum_y L[y, s] P(y | x) among the classes that have rows, the first of equal losses.
         """
         shares = probabilities(scheme, margins)
         if self.loss is None:
@@ -105,7 +107,7 @@ class DecisionRule(persistence.Parameters):
             expected = shares @ self.loss
             if self.possible is not None:
                 expected[:, ~self.possible] = np.inf
-            # by the scores where that is the same: they tell classes apart whose probabilities are rounded to one
+            # scores give the same decision, and separate classes whose probabilities round to 1
             decided = scheme.decide(margins) if _is_zero_one(self.loss) else expected.argmin(axis=1)
             limit = np.inf if self.threshold is None else self.threshold
             rejected = expected.min(axis=1) > limit
@@ -132,7 +134,7 @@ def _square(loss: Any) -> np.ndarray:
 
 
 def _is_zero_one(loss: np.ndarray) -> bool:
-    """Whether every mistake costs the same, and more than what is right."""
+    """Return whether all mistakes cost the same, and more than correct decisions."""
     right = np.eye(len(loss), dtype=bool)
     mistakes, rights = loss[~right], loss[right]
     return bool(mistakes.size and np.ptp(mistakes) == 0.0 and np.ptp(rights) == 0.0 and mistakes[0] > rights[0])
@@ -147,10 +149,10 @@ def balancing_shift(
     sensitivity: float | None = None,
     youden: bool = False,
 ) -> float:
-    """What to add to the intercept of two classes so that sensitivity and specificity are closest, on given rows.
+    """Return the shift of the intercept of two classes that balances sensitivity and specificity on given rows.
 
     Sensitivity is the share of the rows of the second class (in sorted order) with ``scores + shift > 0``,
-    specificity the share of the rows of the first class without. Or so that one of them is as asked.
+    specificity the share of the rows of the first class without. Alternatively, one of the two is prescribed.
 
     Parameters
     ----------
@@ -160,21 +162,21 @@ def balancing_shift(
         Their labels, of two classes.
     sample_weight : (n_rows,), optional
     specificity, sensitivity : float, optional
-        Between 0 and 1: of the shifts with at least that much of the one, those with the most of the other.
+        Between 0 and 1: among the shifts with at least this rate, choose those with the highest other rate.
     youden : bool
-        The largest sum of both, Youden's J = sensitivity + specificity - 1 (1950).
+        Maximise Youden's J = sensitivity + specificity - 1 (1950).
 
     Returns
     -------
     float
-        For ``model.shifted(shift)`` or ``refit(intercept_shift=shift)``. Where several are equally good, the middle of
+        For ``model.shifted(shift)`` or ``refit(intercept_shift=shift)``. If several are equally good, the middle of
         their interval.
 
     Raises
     ------
     ValueError, TypeError
-        The scores are not one finite number a row, or the labels are not of two classes with some weight; a rate that
-        is not between 0 and 1; two wishes at once.
+        The scores are not one finite number a row, or the labels are not of two classes with some weight; a rate is
+        not between 0 and 1; more than one criterion is given.
 
     Examples
     --------
@@ -207,19 +209,19 @@ def balancing_shift(
     missed, right = (np.bincount(at, weight * side) / weight[side].sum() for side in (positive, ~positive))
     sensitive, specific = 1.0 - np.append(0.0, np.cumsum(missed)), np.append(0.0, np.cumsum(right))
     if specificity is not None or sensitivity is not None or youden:
-        # one above all scores and one below them, too: no other need have what is asked
+        # with one border above all scores and one below: no other may reach the rate that is wanted
         worth = sensitive + specific if youden else sensitive if specificity is not None else specific
-        asked, wanted = (specific, specificity) if specificity is not None else (sensitive, sensitivity or 0.0)
-        worth = np.where(asked >= wanted - _ROUNDED, worth, -np.inf)
+        constrained, wanted = (specific, specificity) if specificity is not None else (sensitive, sensitivity or 0.0)
+        worth = np.where(constrained >= wanted - _ROUNDED, worth, -np.inf)
         edges = np.concatenate([[levels[0] - 1.0], levels, [levels[-1] + 1.0]])
         best = np.flatnonzero(worth >= worth.max() - _ROUNDED)
     else:
         if len(levels) == 1:
-            return -float(levels[0])  # all rows score the same: they lie on the boundary
-        gap = np.abs(sensitive - specific)[1:-1]  # from each level up to the next
+            return -float(levels[0])  # all rows have the same score: put them on the boundary
+        gap = np.abs(sensitive - specific)[1:-1]  # for borders from each level up to the next
         edges = levels
         best = np.flatnonzero(gap <= gap.min() + _ROUNDED)
-    last = best[np.argmax(np.append(np.diff(best) > 1, True))]  # of those that lie beside each other
+    last = best[np.argmax(np.append(np.diff(best) > 1, True))]  # the last of the first run of adjacent ones
     low, high = float(edges[best[0]]), float(edges[last + 1])
     middle = low + (high - low) / 2.0
     return -(middle if middle < high else low)

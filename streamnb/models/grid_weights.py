@@ -1,4 +1,4 @@
-"""The weights of all models of a grid, laid out to score rows; see `kernels.grid_scores`."""
+"""The weights of a grid of models, laid out for scoring; see `kernels.grid_scores`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from streamnb.kernels import grid_scores
 from streamnb.kernels.lanes import LANES, SINGLES
 from streamnb.rows.chunk import Chunk, SparseRows
 
-CLOSE_SCORES = 1 << 14  # that stay close until they are counted
-FEW_COLUMNS = 64  # are one table, which rows are read once for
+CLOSE_SCORES = 1 << 14  # scores that stay in the cache until they are counted
+FEW_COLUMNS = 64  # columns up to which the head is one table, for which rows are read once
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers of some kind, as many as a vector or a line of the cache holds, and what these cost to add.
+    """A number type, how many of them a vector or cache line holds, and the costs of adding them.
 
-    `in_head` is what so many weights of the head cost, and `listing` looking for units, against adding a unit.
+    `in_head` is the cost of `lanes` weights of the head, and `listing` of listing units, relative to adding a unit.
     """
 
     dtype: type
@@ -30,21 +30,21 @@ class Layout:
     listing: float
 
     def padded(self, n_points: int) -> int:
-        """How many numbers the scores of so many models take beside each other."""
+        """Return the number of models rounded up to a multiple of `lanes`."""
         return -(-n_points // self.lanes) * self.lanes
 
     def head_lanes(self, depth: Any, n_rows: int) -> Any:
-        """How many times `lanes` columns the head has, of so many points."""
+        """Return the columns of a head with `depth` points, in units of `lanes`."""
         return -(-depth * n_rows // self.lanes)
 
     def where(self, n_points: int, n_rows: int) -> np.ndarray:
-        """The point and the row of weights of each column, where its unit goes to and its place there."""
+        """Return point and row of weights of each column, the offset of its unit and the lane in it."""
         point, row = np.divmod(np.arange(n_points * n_rows), n_rows)
         lane = point % self.lanes
         return np.stack([point, row, row * self.padded(n_points) + point - lane, lane])
 
     def n_units(self, blocks: Sequence[sp.csr_array], n_rows: int) -> np.ndarray:
-        """How many units are beside a head of so many points, from 0 on."""
+        """Return the number of units outside a head of 0, 1, .. points."""
         n_points = blocks[0].shape[1] // n_rows
         ends, where = np.zeros(self.padded(n_points), np.int64), self.where(n_points, n_rows)
         for block in blocks:
@@ -52,13 +52,13 @@ class Layout:
         return np.append(np.cumsum(ends[::-1])[::-1], 0)
 
     def shape(self, blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int]:
-        """How many points the head has, less than `lanes` or a multiple of them, and how many units are beside it."""
+        """Choose the points of the head, fewer than `lanes` or a multiple of it; also return the units outside it."""
         n_features, n_units = sum(block.shape[0] for block in blocks), self.n_units(blocks, n_rows)
         depths = np.arange(len(n_units))
         depths = depths[(depths < self.lanes) | (depths % self.lanes == 0)]
-        beside, in_head = n_units[depths], self.in_head * self.head_lanes(depths, n_rows)
-        best = np.argmin(n_features * (in_head + self.listing * (beside > 0)) + beside)
-        return int(depths[best]), int(beside[best])
+        outside, in_head = n_units[depths], self.in_head * self.head_lanes(depths, n_rows)
+        best = np.argmin(n_features * (in_head + self.listing * (outside > 0)) + outside)
+        return int(depths[best]), int(outside[best])
 
 
 DOUBLE = Layout(np.float64, LANES, 0.35, 1.0)
@@ -70,12 +70,12 @@ def _places(weights: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _index(n: int) -> np.dtype:
-    """Numbers below n, in few bytes: units are looked up all over."""
+    """Return a small dtype for numbers below n, since units are accessed at random."""
     return np.dtype(np.uint16 if n <= 1 << 16 else np.int32)
 
 
 def size_of(blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE) -> int:
-    """Bytes of blocks of weights once they are laid out, but for what is kept of each feature."""
+    """Return the bytes of laid out blocks of weights, without the arrays by feature."""
     return _bytes_of_shape(layout, blocks, n_rows, *layout.shape(blocks, n_rows))
 
 
@@ -86,29 +86,29 @@ def _bytes_of_shape(layout: Layout, blocks: Sequence[sp.csr_array], n_rows: int,
 
 @dataclass(frozen=True, eq=False)
 class GridWeights:
-    """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, padded G)."""
+    """Weights (n_features, G * R) of G models with R rows, for scores in the layout (R, padded G)."""
 
     arrays: tuple[np.ndarray, ...]
-    n_whole: int  # points of which the head has tables for `lanes` each; 0 where it is one table
+    n_whole: int  # points of a head with one table for `lanes` points each; 0 if it is a single table
     layout: Layout
 
     @classmethod
     def of(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
-        """Lay out weights of one block of features after the other; columns are ascending and lie point by point."""
+        """Lay out weights, given in blocks of features with ascending columns, ordered point by point."""
         return cls._of_shape(DOUBLE, blocks, n_rows, *DOUBLE.shape(blocks, n_rows))
 
     @classmethod
     def in_units(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
-        """The same as units alone, which add up feature by feature, whichever others are laid out beside them."""
+        """Lay out weights as units only; sums then run feature by feature, whatever other weights there are."""
         return cls._of_shape(DOUBLE, blocks, n_rows, 0, int(DOUBLE.n_units(blocks, n_rows)[0]))
 
     @classmethod
     def within(
         cls, most_bytes: int, blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE
     ) -> "GridWeights | None":
-        """The same, or None where it would take more than so many bytes.
+        """Lay out weights, or return None if that takes more than `most_bytes`.
 
-        What it keeps of each feature does not count.
+        Arrays by feature do not count.
         """
         shape = layout.shape(blocks, n_rows)
         if _bytes_of_shape(layout, blocks, n_rows, *shape) > most_bytes:
@@ -156,26 +156,28 @@ class GridWeights:
         return sum(array.nbytes for array in self.arrays)
 
     def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
-        """Add the scores of those rows of a block to out (len(rows), R * padded G or wider), in C order."""
+        """Add the scores of some rows of a block to out (len(rows), R * padded G or wider), in C order."""
         for some, arrays in chunk.sparse(rows):
             self.add_sparse(arrays, out[some])
 
     def add_sparse(self, rows: SparseRows, out: np.ndarray) -> None:
-        """The same of rows that are already sparse."""
-        grid_scores.add_csr(tuple(rows), self.arrays, self.spare(1), out)
+        """Add the scores of sparse rows."""
+        grid_scores.add_csr(tuple(rows), self.arrays, self.scratch(1), out)
 
     def count_sparse(
         self, rows: SparseRows, intercepts: np.ndarray, groups: np.ndarray, weight: np.ndarray, counted: Any
     ) -> bool:
-        """Count the scores of rows, (padded G,) to begin with, as `kernels.ranks` does; whether one is NaN.
+        """Count scores of rows in a histogram, starting from `intercepts` (padded G,); return whether one is NaN.
 
-        `counted` are bounds, a table and room, of a histogram.
+        `counted` are the bounds, table and scratch arrays of a histogram; see `kernels.ranks`.
         """
         out = aligned(max(min(CLOSE_SCORES // len(intercepts), len(weight)), 1), len(intercepts))
-        return grid_scores.count_csr(tuple(rows), self.arrays, self.spare(1), intercepts, groups, weight, *counted, out)
+        return grid_scores.count_csr(
+            tuple(rows), self.arrays, self.scratch(1), intercepts, groups, weight, *counted, out
+        )
 
-    def spare(self, n: int) -> tuple[np.ndarray, ...]:
-        """Room for the kernels to work in: n rows of a table of the head, and a list of units."""
+    def scratch(self, n: int) -> tuple[np.ndarray, ...]:
+        """Return scratch arrays for the kernels: n rows of a table of the head, and a list of units."""
         listed, factors = (aligned(1, grid_scores.ROOM, dtype, PAGE)[0] for dtype in (np.int32, self.layout.dtype))
         listed[:] = 0
         top = aligned(n, self.arrays[0].shape[2] + self.layout.lanes, self.layout.dtype)

@@ -1,4 +1,4 @@
-"""A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
+"""LinearModel: scores of rows, with decisions and probabilities in the kind of X."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from streamnb.stats.matching import merged_classes
 from streamnb.stats.moments import MOMENTS, TABLE
 from streamnb.stats.row_means import RowMeans
 
-MARGINS = 1 << 25  # held at once
-CACHED_MARGINS = 1 << 16  # that stay in the cache, and in memory that is used again, while they are worked on
-FEW_ROWS = 512  # beside whose scores a step takes no time
+MARGINS = 1 << 25  # margins held at once
+CACHED_MARGINS = 1 << 16  # margins that stay in the cache while they are processed
+FEW_ROWS = 512  # rows at a time at least, so that the overhead of a step is small
 _STATE = (
     "classes",
     "weights",
@@ -57,21 +57,21 @@ def _has_probabilities(model: LinearModel) -> bool:
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
-    """Weights and intercepts, and all that is done to a row before them.
+    """Weights and intercepts, with all transforms of rows.
 
     Attributes
     ----------
     classes_ : (K,) labels
     coef_ : (R, n_features)
-        One row where K = 2 (positive for `classes_[1]`); else one for each class (joint, ovr), for each class but
+        One row if K = 2 (positive for `classes_[1]`); else one for each class (joint, ovr), for each class except
         the reference, or for each pair (0, 1), (0, 2), .. (ovo, positive for the later class).
     intercept_ : (R,)
         Scores are ``T(transformed X) @ coef_.T + intercept_``, T(x) being what the family is linear in: x itself
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
-        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. With `curves`, of a model calibrated by
-        isotonic regression, these then take the place of scores: they are not linear.
+        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. If the model was calibrated by
+        isotonic regression, `curves` replace the scores, which are then not linear.
     scheme, options, moments, scale, rule
-        Which problems rows of `coef_` solve, what is done to rows before, the functions T, idf, and the decision rule.
+        The problems that rows of `coef_` solve, the transforms of rows, the functions T, idf, and the decision rule.
 
     Examples
     --------
@@ -88,11 +88,11 @@ class LinearModel:
     scheme: Scheme
     options: RowOptions = field(default_factory=RowOptions)
     moments: Mapping[str, np.ndarray | None] = field(default_factory=lambda: {"sum": None})
-    # the functions of x that weights multiply, each with its columns, None for all: that whose sum the moment is
+    # the functions of x that weights multiply, by moment, with their columns; None for all columns
     scale: np.ndarray | None = None  # idf
-    rule: DecisionRule | None = None  # where the likeliest class is not always the answer
-    second: np.ndarray | None = None  # (n_features, R), of ln(1 - x), for beta columns
-    curves: Curves | None = None  # of a model calibrated by isotonic regression
+    rule: DecisionRule | None = None  # if predictions are not always the most probable class
+    second: np.ndarray | None = None  # (n_features, R), weights of ln(1 - x), for beta columns
+    curves: Curves | None = None  # if calibrated by isotonic regression
 
     @property
     def coef_(self) -> Any:
@@ -104,7 +104,7 @@ class LinearModel:
 
     @property
     def _n_taken(self) -> int:
-        """Columns of the rows that it takes, where weights may be of others that it makes of these."""
+        """Number of columns of the rows it takes; subclasses may derive other columns from these."""
         return self.n_features
 
     def __repr__(self) -> str:
@@ -113,14 +113,14 @@ class LinearModel:
         return f"<LinearModel: {len(self.classes_):,} classes, {self.scheme.name}; weights {shape}, {kept:,} not zero>"
 
     def sparsify(self) -> LinearModel:
-        """A new model, the same but with weights stored sparse: less memory where most are zero.
+        """Return a copy with weights in sparse form, which takes less memory if most are zero.
 
-        This one stays as it is (`LinearNB.sparsify`, which follows scikit-learn, changes the estimator in place).
+        The model itself is unchanged (`LinearNB.sparsify` follows scikit-learn and changes the estimator in place).
         """
         return replace(self, weights=sp.csr_array(self.weights))
 
     def shifted(self, shift: Any) -> LinearModel:
-        """The same model with `shift` added to `intercept_`: a number where that has one entry, else (R,)."""
+        """Return a copy with `shift` added to `intercept_`: a number if that has one entry, else (R,)."""
         if self.curves is not None:
             raise ValueError("the model was calibrated by curves, and its scores are not linear; shift it before")
         given = np.asarray(shift)
@@ -134,28 +134,28 @@ class LinearModel:
         return replace(self, intercept_=self.intercept_ + given)
 
     def decision_function(self, X: Rows, *, out: Any = None) -> Any:
-        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
+        """Return scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
 
-        X is anything that `scan` takes. The answer is of its kind: NumPy, or a lazy Dask array for Dask.
-        With `out` (anything that takes slices of rows, such as a Zarr array) it is written there block by block.
+        X is anything that `scan` takes. The result is a NumPy array, or a lazy Dask array if X is one. With `out`
+        (anything that takes slices of rows, such as a Zarr array) it is written there block by block.
         """
         width = self.scheme.width(len(self.classes_))
         return self.answer(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
 
     def predict(self, X: Rows, *, out: Any = None) -> Any:
-        """Labels, (n_rows,), or multi-label a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
+        """Return labels, (n_rows,), or a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
         if self.scheme.multilabel:
             return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
         return self.answer(X, self._labels, None, self._answers.dtype, out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
-        """Logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
+        """Return logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
         return self.answer(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
+        """Return class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
 
         Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum; reference: softmax
         over the scores with 0 for the reference class; multi-label: the sigmoid of each label's score; ovo has none.
@@ -163,9 +163,9 @@ class LinearModel:
         return self.answer(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
 
     def score(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> float:
-        """Share of the weight whose label (all of whose labels) is predicted; arguments as in `scan`.
+        """Return the accuracy, weighted by `sample_weight`; for multi-label all labels of a row must be right.
 
-        Rows that the workers of an active Dask client can open are judged there.
+        Rows that the workers of an active Dask client can open are scored there.
         """
         rows = opened_through(self.options.step, X, y, sample_weight)
         label_checks.check_labels_of_model(rows.label_names, self.classes_)
@@ -174,25 +174,25 @@ class LinearModel:
         return means.mean("right")
 
     def decided(self, margins: np.ndarray) -> np.ndarray:
-        """What is decided for each row, as `Scheme.decide` numbers it; -1 where the row is rejected."""
+        """Return the decision for each row, numbered as by `Scheme.decide`; -1 if the row is rejected."""
         return self.scheme.decide(margins) if self.rule is None else self.rule.decide(self.scheme, margins)
 
     def _labels(self, margins: np.ndarray) -> np.ndarray:
-        """What is predicted for rows with these margins."""
+        """Return predictions for rows with these margins."""
         decided = self.decided(margins)
         return decided if self.scheme.multilabel else self._answers[decided]
 
     @property
     def _answers(self) -> np.ndarray:
-        """What `predict` may answer: the classes, and last the label of rejected rows."""
+        """All possible predictions: the classes, and last the label of rejected rows."""
         return self.classes_ if self.rule is None else self.rule.labels(self.classes_)
 
     def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
-        """Where what was found is the label, (n_rows,) bool."""
+        """Return where predictions equal the labels, (n_rows,) bool."""
         check_kind(self, y)
         if self.scheme.multilabel:
             return (found == y.toarray()).all(axis=1)
-        merged_classes(self.classes_, y)  # refuses labels of another kind, none of which could be right
+        merged_classes(self.classes_, y)  # raises an error for labels of another kind, none of which could match
         return found == y
 
     def _probabilities(self, margins: np.ndarray) -> np.ndarray:
@@ -205,7 +205,7 @@ class LinearModel:
 
     @cached_property
     def _scorer(self) -> tuple[Any, np.ndarray]:
-        """Weights for rows before idf, and the intercepts."""
+        """Weights that include idf, and the intercepts."""
         weights, intercept = self.weights, self.intercept_
         if self.scale is not None:
             weights = (
@@ -217,19 +217,19 @@ class LinearModel:
 
     @cached_property
     def _in_full(self) -> np.ndarray:
-        """Sparse weights laid out, for rows that these score sooner."""
+        """Dense copy of sparse weights, for rows that these score faster."""
         return self._scorer[0].toarray()
 
     @cached_property
     def absent(self) -> np.ndarray:
-        """What the function of an absent value is, (n_features,): `prepared` takes the others relative to it."""
+        """Function of an absent value, (n_features,); `prepared` returns values relative to it."""
         absent = np.zeros(self.n_features)
         for moment, columns in self.moments.items():
             absent[slice(None) if columns is None else columns] = TABLE[moment].of_absent(self.options)
         return absent
 
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
-        """A checked block as the weights take it, but for idf."""
+        """Return a checked block as the weights take it, except for idf."""
         row_checks.check_n_features(chunk.shape[1], self.options.n_taken or self.n_features, type(self).__name__)
         chunk, survey = transformed(chunk, survey, self.options)
         for moment, columns in self.moments.items():
@@ -241,7 +241,7 @@ class LinearModel:
         return chunk
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+        """Return the scores of the rows of weights for a checked block, (n_rows, R)."""
         given, chunk = chunk, self.prepared(chunk, survey)
         weights, intercept = self._scorer
         out = np.zeros((chunk.shape[0], weights.shape[1]))
@@ -259,22 +259,22 @@ class LinearModel:
 
     @property
     def _n_scores(self) -> int:
-        """How many numbers each row of data is given."""
+        """Numbers computed for each row of data."""
         return max(len(self.intercept_), len(self.classes_))
 
     def finished(self, finish: Callable, chunk: Chunk, survey: Any) -> np.ndarray:
-        """What `finish` makes of the margins of a checked block, of few rows at a time where these are many."""
+        """Apply `finish` to the margins of a checked block, in batches of rows if these are many."""
         answers = [finish(margins) for _, margins in self.few_margins(chunk, survey)]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
     def few_margins(self, chunk: Chunk, survey: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """Margins of some rows of a checked block after the other, with which these are."""
+        """Yield the margins of batches of rows of a checked block, with the slice of rows."""
         step = min(max(CACHED_MARGINS // self._n_scores, FEW_ROWS), max(MARGINS // self._n_scores, 1))
         for start in range(0, max(chunk.shape[0], 1), step):
             yield slice(start, start + step), self.margins(chunk.of_rows(start, start + step), survey)
 
     def _add_second(self, chunk: Chunk, survey: Any, out: np.ndarray) -> None:
-        """Add ln(1 - x) times its weights, in the columns that have any."""
+        """Add ln(1 - x) times its weights, in the columns that have some."""
         assert self.second is not None
         columns = np.flatnonzero(self.second.any(axis=1))
         chunk, survey = transformed(chunk, survey, self.options)
@@ -282,10 +282,10 @@ class LinearModel:
         Domain(type(self).__name__, *log1m.domain, columns, self.options.seen).check(chunk, survey)
         chunk.mapped(partial(log1m.of, options=self.options), columns).add_scores(self.second, out)
 
-    # ---- any X, answered in kind -------------------------------------------------------------------------------------
+    # ---- rows of any kind --------------------------------------------------------------------------------------------
 
     def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
-        """What `finish` makes of the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
+        """Apply `finish` to the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
         rows = opened_through(self.options.step, X, labelled=False)
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self._n_taken, type(self).__name__)
@@ -318,7 +318,7 @@ class LinearModel:
         array = persistence.array
         intercept = array("intercept", state["intercept"], ["f8"], (shape[1],))
         scale, second = state["scale"], state.get("second")
-        # before 0.2 presence was the only function of x
+        # before 0.2, presence was the only function of x
         moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
         for moment in moments:
             arguments.one_of("moments", moment, MOMENTS)
@@ -334,7 +334,7 @@ class LinearModel:
             name, reference = "reference", UNLABELLED if reference is None else reference
         elif multilabel or len(classes) == 2:
             name = "joint"
-        if len(classes) > shape[1] + 1:  # before anything is made for every pair
+        if len(classes) > shape[1] + 1:  # checked before anything is allocated for every pair
             raise ValueError(f"there are {shape[1]} rows of weights for {len(classes)} classes")
         scheme = as_scheme(name, classes, reference, multilabel)
         if scheme.n_rows(len(classes)) != shape[1]:
@@ -355,7 +355,7 @@ class LinearModel:
 
 
 def check_kind(model: LinearModel, y: Any) -> None:
-    """Refuse an indicator of labels where the model was fitted with one label a row, and the reverse."""
+    """Raise an error for an indicator if the model was fitted with one label per row, and the reverse."""
     if sp.issparse(y) != model.scheme.multilabel:
         kinds = "an indicator of labels", "one label a row"
         given, wanted = kinds if sp.issparse(y) else kinds[::-1]
@@ -369,7 +369,7 @@ def check_kind(model: LinearModel, y: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _HitsTask(PassTask):
-    """Which rows a model gets right."""
+    """A task that counts the rows a model predicts correctly."""
 
     model: LinearModel
     title = "scoring"
@@ -378,7 +378,7 @@ class _HitsTask(PassTask):
         return RowMeans(("right",))
 
     def add(self, partial: RowMeans, block: Block) -> None:
-        """Judge one block of rows."""
+        """Add one block of rows."""
         y, model = label_checks.check_y(block.y), self.model
         hits = model._hits(model.finished(model._labels, *checked(block)), y)
         partial.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)

@@ -1,4 +1,4 @@
-"""A portable model beside rows of any kind and number: scored by compiled loops, as other linear models score them."""
+"""Scores rows of any kind and number with a portable model, in compiled loops."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,23 +18,25 @@ MOMENTS = {"above": "above", "log": "log_sum", "distance": "deviation"}
 
 
 def answered(model: Any, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
-    """What `finish` makes of the scores of rows of any kind by a `PortableModel`, in kind."""
+    """Apply `finish` to the scores of rows of any kind by a `PortableModel`, in the kind of X."""
     rows, steps = opened_for(model.encoding, X, labelled=False), list(model.steps)
     if steps and steps[0].do == "indicators":
         rows = prepared(steps.pop(0).value, rows, labelled=False)
-    weights = sp.csr_array(model.weights) if sp.issparse(model.weights) else model.weights  # as kernels walk them
+    weights = (
+        sp.csr_array(model.weights) if sp.issparse(model.weights) else model.weights
+    )  # in the layout of the kernels
     if steps and steps[-1].do == "products":
         above = next((float(step.value) for step in steps if step.do == "above"), None)
         columns = PairColumns(weights.shape[0] - len(steps[-1].value), steps[-1].value)
         tree = TreeModel(model.classes_, weights, model.intercept_, Joint(), columns=columns, binarize=above)
         return tree.answer(rows, finish, width, dtype, out)
-    # each class has a column of weights, so that scores are margins
+    # every class has a column of weights, so that scores are margins
     linear = LinearModel(model.classes_, weights, model.intercept_, Joint(), _options(steps), _moments(steps))
     return linear.answer(rows, finish, width, dtype, out)
 
 
 def _options(steps: list[RowStep]) -> RowOptions:
-    """The steps as a scan has them: those before factors of features, these, and the length of rows after them."""
+    """Return row options of the steps before the scaling of features, the factors, and the final normalisation."""
     of_values = [step for step in steps if step.do not in MOMENTS]
     at = next((n for n, step in enumerate(of_values) if step.do == "scale"), len(of_values))
     before, after = of_values[:at], of_values[at + 1 :]
@@ -56,6 +58,6 @@ def _named(step: RowStep) -> str:
 
 
 def _moments(steps: list[RowStep]) -> dict[str, np.ndarray | None]:
-    """The functions of x that weights multiply, each with its columns."""
+    """Return the functions of x that weights multiply, each with its columns."""
     found = {MOMENTS[step.do]: step.columns for step in steps if step.do in MOMENTS}
     return found or {"sum": None}

@@ -1,4 +1,4 @@
-"""A linear model of labels that follow from others, judged by rows that name their lowest label."""
+"""A linear model of hierarchical labels, scored against the lowest label of each row."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from streamnb.problem.hierarchy import Nested
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NestedModel(LinearModel):
-    """Binary relevance under `Nested`; a row is right where it has its label and all that follow, and no other."""
+    """Binary relevance under `Nested`; a row is right if its label and all ancestors are predicted, and no other."""
 
     def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
         if sp.issparse(y):

@@ -1,4 +1,4 @@
-"""Scores relative to a row of zeros: what stored values add to it."""
+"""Scores relative to a row of zeros: what stored values add."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,16 +11,16 @@ from streamnb.rows.chunk import Chunk
 
 
 def sums_of_logs(log_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sum of the finite entries of each row, and the number of those that are -inf; each (K,)."""
+    """Return the sum of the finite entries of each row and the number of those that are -inf, each (K,)."""
     impossible = np.isneginf(log_probabilities)
     return np.where(impossible, 0.0, log_probabilities).sum(axis=1), impossible.sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class OddsModel(LinearModel):
-    """Scores from what stored values add to a row of zeros: ln p(present) - ln p(absent).
+    """Scores from the effect of stored values on a row of zeros: ln p(present) - ln p(absent).
 
-    Logs of -inf do not subtract: where there are any, K more columns of weights count impossible events.
+    As -inf cannot be subtracted, K more columns of weights count impossible events if there are any.
     """
 
     @classmethod
@@ -33,7 +33,7 @@ class OddsModel(LinearModel):
         log_priors: np.ndarray,
         **options: Any,
     ) -> Self:
-        """Make the model of log probabilities present, absent (K, columns); `zeros` sums them over a row of zeros."""
+        """Make the model of log probabilities (K, columns); `zeros` has their sums for a row of zeros."""
         weights, intercept = _finite(present) - _finite(absent), zeros[0] + log_priors
         impossible = [np.isneginf(table) for table in (present, absent)]
         if impossible[0].any() or impossible[1].any():
@@ -42,7 +42,7 @@ class OddsModel(LinearModel):
         return cls(classes, np.ascontiguousarray(weights.T), intercept, Joint(), **options)
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """ln P(y) + ln P(x | y), (n_rows, K)."""
+        """Return ln P(y) + ln P(x | y), (n_rows, K)."""
         margins = super().margins(chunk, survey)
         scores, impossible = np.split(margins, [len(self.classes_)], axis=1)
         return np.where(impossible > 0.5, -np.inf, scores) if impossible.shape[1] else scores

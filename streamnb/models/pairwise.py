@@ -1,4 +1,4 @@
-"""All pairs of so many classes that their weights do not fit into memory: computed for the columns at hand."""
+"""All pairs of classes, too many for memory, with weights computed for the columns in use."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.models import at_hand
-from streamnb.models.at_hand import UnheldModel
+from streamnb.models import on_demand
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.schemes import Votes
 from streamnb.rows.chunk import Chunk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairwiseModel(UnheldModel):
-    """A model of scheme="ovo" without weights of its own; its margins are votes, (n_rows, K).
+    """A model of scheme="ovo" that does not store its weights; its margins are votes, (n_rows, K).
 
     Attributes
     ----------
     weights_of : function of columns and a slice of pairs
-        Weights, (n_columns, n_pairs), and what they add to the intercepts, (n_pairs,).
+        Returns weights, (n_columns, n_pairs), and what they add to the intercepts, (n_pairs,).
     offsets : (n_pairs,)
-        What absent values add to the margins.
+        Contributions of absent values to the margins.
     """
 
     weights_of: Callable[[Any, slice], tuple[np.ndarray, np.ndarray]] | None = None
@@ -30,14 +30,14 @@ class PairwiseModel(UnheldModel):
 
     @classmethod
     def of(cls, shell: LinearModel, intercepts: np.ndarray, weights_of: Any) -> "PairwiseModel":
-        """The model with the intercepts that the features' share completes; `shell` says what is done to rows."""
+        """Make the model, adding what features contribute to the intercepts; `shell` has the transforms of rows."""
         fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
         fields["scheme"] = Votes(len(shell.classes_))
         offsets = np.zeros(len(intercepts))
         model = cls(**{**fields, "intercept_": intercepts.copy(), "weights_of": weights_of, "offsets": offsets})
         columns = np.arange(model.n_features)
         for pairs in model._slices(1):
-            step = max(at_hand.NUMBERS // (pairs.stop - pairs.start), 1)
+            step = max(on_demand.NUMBERS // (pairs.stop - pairs.start), 1)
             for first in range(0, len(columns), step):
                 some = columns[first : first + step]
                 weights, shift = weights_of(some, pairs)
@@ -56,7 +56,7 @@ class PairwiseModel(UnheldModel):
         return len(self.classes_)
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Votes for each class, of equal votes the summed bounded margins, (n_rows, K)."""
+        """Return votes for each class, with bounded margins to break ties, (n_rows, K)."""
         chunk = self.prepared(chunk, survey)
         columns = chunk.used_columns()
         local, votes = chunk.of_columns(columns), Votes(len(self.classes_)).ballot(chunk.shape[0])
@@ -69,10 +69,10 @@ class PairwiseModel(UnheldModel):
 
     def _slices(self, width: int) -> Iterator[slice]:
         n_pairs = len(self.intercept_)
-        step = max(at_hand.NUMBERS // max(width, 1), 1)
+        step = max(on_demand.NUMBERS // max(width, 1), 1)
         for first in range(0, n_pairs, step):
             yield slice(first, min(first + step, n_pairs))
 
     def _raw(self, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Weights for rows before idf."""
+        """Return weights that include idf."""
         return np.ascontiguousarray(weights if self.scale is None else weights * self.scale[columns, None])

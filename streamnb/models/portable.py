@@ -1,6 +1,6 @@
-"""A linear model in few plain steps: what is saved without statistics, and what all exports are made of.
+"""A linear model in a few plain steps, saved without statistics and used by all exports.
 
-This file imports nothing but NumPy and what is as light, so that a process that scores some rows starts at once.
+This file imports only NumPy and light modules, so that a process that scores a few rows starts quickly.
 """
 
 from __future__ import annotations
@@ -16,42 +16,42 @@ from streamnb.core import persistence
 from streamnb.core.types import Rows
 from streamnb.models.steps import RowStep
 
-FEW = 1000  # rows that are scored without compiled kernels
-DENSE = 1 << 28  # bytes of weights that are laid out in full, where most are zero
+FEW = 1000  # rows up to which scoring does not use compiled kernels
+DENSE = 1 << 28  # bytes up to which sparse weights are made dense
 PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class PortableModel:
-    """A linear model by itself: steps, then scores ``x @ weights + intercept_``, of which the highest decides.
+    """A standalone linear model: steps, then scores ``x @ weights + intercept_``; the highest score decides.
 
-    What ``model.save(path, stats=False)`` writes and `load` returns. Up to 1,000 rows in memory are scored by NumPy
+    ``model.save(path, stats=False)`` writes it and `load` returns it. Up to 1,000 rows in memory are scored by NumPy
     alone; for more, and for rows of other kinds (stores, Dask, texts), the rest of the package is imported.
 
     Attributes
     ----------
     classes_ : (K,) labels
     weights : (n_columns, K) float64
-        Dense, or a SciPy array where most are zero and there are many.
+        Dense, or a SciPy sparse array if there are many and most are zero.
     intercept_ : (K,)
-        A score for each class or label; of two classes that of the first is 0, as that of a reference is.
+        One for each class or label; the first of two classes and a reference have 0.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str or None
     steps : tuple of RowStep
-        What is done to a row before it is scored.
+        The steps applied to a row before it is scored.
     probabilities : {"softmax", "sigmoid", "ovr", "reference", None}
-        Of scores: "sigmoid" of each label, "ovr" sigmoids divided by their sum; "reference" is as "sigmoid", but the
-        label that the others are set against has one minus the highest of theirs.
+        How probabilities follow from scores: "sigmoid" for each label; "ovr" divides sigmoids by their sum;
+        "reference" is "sigmoid", but the reference label gets one minus the highest of the others.
     multilabel : bool
-        True where `predict` answers with an indicator: a 1 for each label whose score is above 0.
+        True if `predict` returns an indicator: a 1 for each label with a score above 0.
     encoding : Encoding or None
-        What makes columns of raw rows.
+        The encoding that turns raw rows into columns.
     meta_ : dict or None
-        What `save` was given beside the model.
+        Metadata given to `save`.
     reference : int or None
-        The number of the label that the others are set against, which is never an answer: its column of weights is 0,
-        its intercept -1, and `decision_function` leaves it out.
+        The number of the reference label, which is never predicted: its column of weights is 0, its intercept -1,
+        and `decision_function` leaves it out.
 
     Examples
     --------
@@ -82,19 +82,19 @@ class PortableModel:
     # ---- predicting --------------------------------------------------------------------------------------------------
 
     def predict(self, X: Rows, *, out: Any = None) -> Any:
-        """Labels, (n_rows,), or of several labels a row a 0/1 indicator (n_rows, K); in kind, or block by block."""
+        """Return labels, (n_rows,), or a 0/1 indicator (n_rows, K) for multi-label; in the kind of X, or into `out`."""
         if self.multilabel:
             return self._answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
         return self._answer(X, self._labels, None, self.classes_.dtype, out)
 
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K); of several labels a row those of each."""
+        """Return class probabilities, (n_rows, K), or those of each label for multi-label."""
         if self.probabilities is None:
             raise AttributeError("the model has no probabilities; calibrate(X, y) gives it some before it is saved")
         return self._answer(X, self._shares, len(self.classes_), np.dtype(np.float64), out)
 
     def decision_function(self, X: Rows, *, out: Any = None) -> Any:
-        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K), without the reference."""
+        """Return scores, (n_rows, K) without the reference; (n_rows,) for two classes, positive for `classes_[1]`."""
         two = len(self.classes_) == 2 and not self.multilabel
         finish = _second_less_first if two else self._without_reference
         width = len(self.classes_) - (self.reference is not None)
@@ -109,7 +109,7 @@ class PortableModel:
         return answered(self, X, finish, width, dtype, out)
 
     def _few(self, X: Any) -> np.ndarray | None:
-        """Some rows of numbers in memory, None for others."""
+        """Return a few rows of numbers in memory as an array; None for other kinds of X."""
         if self.encoding is not None or isinstance(X, (str, bytes)) or not (hasattr(X, "shape") or isinstance(X, list)):
             return None
         if type(X).__module__.partition(".")[0] not in ("numpy", "scipy", "builtins", "pandas"):
@@ -120,13 +120,13 @@ class PortableModel:
             _check_names(np.asarray(X.columns), self.feature_names_in_)
         x = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if x.dtype.kind not in "biuf":
-            return None  # whose fault the door says
+            return None  # the general path raises the error
         if x.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {x.shape[1]} features, but the model is expecting {self.n_features_in_}")
         return x.astype(np.float64)
 
     def _scores(self, x: np.ndarray) -> np.ndarray:
-        """Scores of the classes, (n_rows, K)."""
+        """Return the scores of the classes, (n_rows, K)."""
         gaps = self.steps[0].value.missing if self.steps and self.steps[0].do == "indicators" else np.zeros(0, bool)
         wrong = ~np.isfinite(x) if not gaps.any() else np.isinf(x)
         if wrong.any():
@@ -148,7 +148,7 @@ class PortableModel:
             scores = np.insert(others, self.reference, -others.max(axis=1), axis=1)
         if self.probabilities == "softmax":
             shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        else:  # exp of what is never above 0
+        else:  # exp of nonpositive numbers only
             shares = np.where(scores > 0.0, 1.0, np.exp(np.minimum(scores, 0.0))) / (1.0 + np.exp(-abs(scores)))
         return shares if self.probabilities in ("sigmoid", "reference") else shares / shares.sum(axis=1, keepdims=True)
 
@@ -160,7 +160,7 @@ class PortableModel:
 
     @cached_property
     def sparse_weights(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights that are not zero, their rows, and where those of each class begin."""
+        """Return nonzero weights, their rows, and the offsets of the classes."""
         if hasattr(self.weights, "tocsc"):
             matrix = self.weights.tocsc()
             return matrix.data, matrix.indices, matrix.indptr
@@ -170,7 +170,7 @@ class PortableModel:
     def _to_state(self) -> dict[str, Any]:
         state = {part.name: getattr(self, part.name) for part in fields(self)}
         if self.reference is None:
-            del state["reference"]  # so that earlier versions read the file
+            del state["reference"]  # so that earlier versions can read the file
         data, rows, ends = self.sparse_weights
         if hasattr(self.weights, "tocsc") or 2 * len(data) < self.weights.size:
             state["weights"] = [data, np.asarray(rows, np.int64), np.asarray(ends, np.int64), list(self.weights.shape)]
@@ -211,15 +211,15 @@ class PortableModel:
 
 
 def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
-    """Refuse a data frame whose columns are not those of the fit, in their order."""
+    """Raise an error for a data frame whose columns are not those of the fit, in the same order."""
     if not np.array_equal(given, fitted):
         absent = [name for name in fitted if name not in given]
-        what = f"has no column {absent[0]!r}" if absent else "has them in another order, or others beside"
+        what = f"has no column {absent[0]!r}" if absent else "has them in another order, or has others as well"
         raise ValueError(f"X should have the columns that were fitted; it {what}")
 
 
 def _check_reference(state: dict[str, Any], n_classes: int) -> None:
-    """Refuse a reference that is no label or has the probabilities of other models, and these without one."""
+    """Raise an error for a reference that is not a label or does not match `probabilities`."""
     reference, probabilities = state.get("reference"), state["probabilities"]
     if reference is None and probabilities != "reference":
         return
@@ -233,7 +233,7 @@ def _second_less_first(scores: np.ndarray) -> np.ndarray:
 
 
 def _weights(saved: Any) -> Any:
-    """Weights as they were saved; laid out in full where that takes little."""
+    """Return saved weights, dense if that takes little memory."""
     if isinstance(saved, np.ndarray):
         return persistence.array("weights", saved, ["f8"], (None, None))
     data, rows, ends, shape = saved

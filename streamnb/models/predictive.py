@@ -1,4 +1,4 @@
-"""Exact predictive distributions of rows: p(x | y) with the parameters averaged over their posterior.
+"""Exact predictive distributions p(x | y), averaged over the posterior of the parameters.
 
 Poisson with a Gamma prior gives negative binomial features, Gaussian with a normal-inverse-gamma prior for each class
 Student's t, multinomial with a Dirichlet prior a Dirichlet-multinomial row. Bernoulli with a Beta prior gives
@@ -37,17 +37,17 @@ def predictive_model(
     estimate: str,
     priors: Any,
 ) -> LinearModel:
-    """The model of the same statistics with exact predictive distributions in place of plug-in estimates.
+    """Return the model with exact predictive distributions in place of plug-in estimates.
 
     Parameters
     ----------
     stats, family, penalty, smoothing, estimate, priors
-        What the linear `model` was solved from.
+        The arguments from which the linear `model` was solved.
 
     Raises
     ------
     ValueError
-        The model is regularised or of another scheme than joint, or the family has no prior.
+        The model is regularised, its scheme is not joint, or the family has no prior.
     """
     if family.covariant:
         raise ValueError(f"predictive=True is for features without covariances, not for family={family!r}")
@@ -112,31 +112,31 @@ def _partial(kind: type, **tables: Any) -> Any:
 
 
 def _feature_major(table: Any) -> np.ndarray:
-    """(K, n_columns) as (n_columns, K), or (1, K) where all features have the same."""
+    """Return (K, n_columns) as (n_columns, K), or (1, K) if all features are equal."""
     return np.ascontiguousarray(np.atleast_2d(table).T)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PredictiveModel(LinearModel):
-    """Scores are ln P(y) + ln p(x | y), in full; for two classes their difference."""
+    """Scores ln P(y) + ln p(x | y) with all terms; for two classes, their difference."""
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Scores of a checked block, (n_rows, K), or (n_rows, 1) for two classes."""
+        """Return the scores of a checked block, (n_rows, K), or (n_rows, 1) for two classes."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
         scores = self.log_joint(*transformed(chunk, survey, self.options))
         return scores if scores.shape[1] > 2 else scores[:, 1:] - scores[:, :1]
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """ln P(y) + ln p(x | y) of transformed rows, (n_rows, K)."""
+        """Return ln P(y) + ln p(x | y) of transformed rows, (n_rows, K)."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CountModel(PredictiveModel):
-    """Counts: what stored values add to the score of a row of zeros; `weights` are sizes A (n_features, K)."""
+    """Scores of counts, from what stored values add to a row of zeros; `weights` are the sizes A (n_features, K)."""
 
     slopes: np.ndarray  # (n_features or 1, K)
-    totals: np.ndarray | None = None  # (K,) where the total of the row is given
+    totals: np.ndarray | None = None  # (K,) if the total of the row is given
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
         Domain("predictive=True for counts", 0.0).check(chunk, survey)

@@ -1,4 +1,4 @@
-"""Quadratic scores: Gaussian features, each class with means and variances of its own."""
+"""Quadratic scores of Gaussian features with means and variances of each class."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,18 +20,18 @@ _STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves"
 
 
 class ScoresOfZeros:
-    """Sparse rows are scored as a row of zeros, and by what each stored value changes of that."""
+    """Scores sparse rows as a row of zeros plus the changes by stored values."""
 
-    _absent: Any  # what each feature takes as a zero, (n_features, K)
+    _absent: Any  # the term of each feature if it is zero, (n_features, K)
     intercept_: np.ndarray
 
     @cached_property
     def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
-        """The score of a row of zeros, as (hi, lo), each (K,)."""
+        """Score of a row of zeros as (hi, lo), each (K,)."""
         return whole(Table(-self._absent)).row(0)
 
     def of_sparse(self, chunk: CSRChunk, score: Any, *tables: np.ndarray) -> np.ndarray:
-        """Scores of rows, (n_rows, K), by a kernel that takes out what a feature takes as a zero."""
+        """Score rows, (n_rows, K), with a kernel that replaces the terms of zeros by those of stored values."""
         hi, lo = (np.tile(part, (chunk.shape[0], 1)) for part in self._zeros)
         score(chunk.data, chunk.indices, chunk.indptr, *tables, self._absent, hi, lo)
         return hi + lo + self.intercept_
@@ -46,8 +46,8 @@ class QuadraticModel(ScoresOfZeros, LinearModel):
 
     @classmethod
     def of(cls, means: np.ndarray, variance: np.ndarray, log_priors: np.ndarray, largest: float, **common: Any) -> Self:
-        """From means and variances (K, n_features); `largest` is the variance of all rows where that is largest."""
-        least = 1e-15 * largest or 1.0  # keeps what does not vary from scores without bound
+        """Make the model from means and variances (K, n_features); `largest` is the largest variance of all rows."""
+        least = 1e-15 * largest or 1.0  # keeps the scores of constant features finite
         variance = np.where(variance > 0, variance, least)
         intercept = log_priors - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
         tables = (np.ascontiguousarray(table.T) for table in (means, 0.5 / variance))
@@ -72,7 +72,7 @@ class QuadraticModel(ScoresOfZeros, LinearModel):
         return super().shifted(shift)
 
     def scaled(self, factor: float, biases: np.ndarray) -> Self:
-        """The model whose margins are those of this one times `factor`, plus `biases`, one for each margin."""
+        """Return the model with its margins multiplied by `factor`, plus `biases`, one for each margin."""
         if isinstance(self.scheme, TwoClasses):
             biases = np.append(0.0, biases)
         return replace(self, halves=self.halves * factor, intercept_=self.intercept_ * factor + biases)
@@ -86,13 +86,13 @@ class QuadraticModel(ScoresOfZeros, LinearModel):
         return self.weights**2 * self.halves
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """ln P(y) + ln p(x | y), (n_rows, K); under the scheme of two classes their difference, (n_rows, 1)."""
+        """Return ln P(y) + ln p(x | y), (n_rows, K), or for two classes their difference, (n_rows, 1)."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
         margins = self.margins_of(self.prepared(chunk, survey))
         return margins if self.curves is None else self.curves.applied(self.scheme, margins)
 
     def margins_of(self, chunk: Chunk) -> np.ndarray:
-        """The same of a prepared block."""
+        """Return the margins of a prepared block."""
         scores = self._scores(chunk)
         return scores[:, 1:] - scores[:, :1] if isinstance(self.scheme, TwoClasses) else scores
 

@@ -1,4 +1,4 @@
-"""Weights that are mostly zero: how they are saved, and which rows they score sooner when they are laid out in full."""
+"""Mostly zero weights: how they are saved, and when dense weights score faster."""
 
 from typing import Any
 
@@ -8,14 +8,16 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 from streamnb.core.csr import sound_csr
 
-FEW_WEIGHTS = 1 / 4  # that are not zero: by themselves, with their places, these take less than half of the room
-QUICK_WEIGHTS = 1 / 20  # that are not zero: of fewer, each is found sooner than those that are zero are multiplied
-IN_FULL = 1 << 28  # bytes of weights that are laid out for dense rows, all of whose features are to be multiplied
+FEW_WEIGHTS = (
+    1 / 4
+)  # share of nonzero weights below which storing them with their places takes less than half the space
+QUICK_WEIGHTS = 1 / 20  # share of nonzero weights below which sparse weights score faster
+IN_FULL = 1 << 28  # bytes up to which weights are made dense for dense rows
 _INDEX = ["i4", "i8"]
 
 
 def quicker_in_full(weights: sp.csr_array, dense_rows: bool) -> bool:
-    """Whether sparse weights (n_features, R) score rows sooner once laid out in full, to the same bits."""
+    """Return whether sparse weights (n_features, R) score rows faster once dense, to the same bits."""
     n_bytes = 8 * weights.shape[0] * weights.shape[1]
     if weights.nnz >= QUICK_WEIGHTS * weights.shape[0] * weights.shape[1]:
         return n_bytes <= IN_FULL or n_bytes <= memory.allowed(None)
@@ -23,7 +25,7 @@ def quicker_in_full(weights: sp.csr_array, dense_rows: bool) -> bool:
 
 
 def stored(weights: Any) -> Any:
-    """Weights (n_features, R) as they are saved: all of them, or those that are not zero where these are few."""
+    """Return weights (n_features, R) as they are saved: all, or only the nonzero ones if these are few."""
     if sp.issparse(weights):
         return _parts(weights)
     kept = weights.view(np.int64).T != 0  # -0.0 is kept, too
@@ -38,7 +40,7 @@ def _parts(matrix: Any) -> list[Any]:
 
 
 def of_stored(saved: Any) -> Any:
-    """Weights (n_features, R) as `stored` left them: dense if they were, as long as that fits into memory."""
+    """Restore weights (n_features, R) from `stored`: dense if they were dense and fit into memory."""
     if isinstance(saved, np.ndarray):
         return persistence.array("weights", saved, ["f8"], (None, None))
     coef = _of_parts(saved["coef"] if isinstance(saved, dict) else saved)

@@ -1,4 +1,4 @@
-"""Margins of several models side by side, as the columns that a second level of models learns from."""
+"""Margins of several models as the columns of a second-level model."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,19 +13,19 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.splits import Folding
 
-MADE_BYTES = 16 << 20  # of margins at once
+MADE_BYTES = 16 << 20  # bytes of margins computed at once
 FEW_ROWS = 256
 
 
 def n_margins(models: list[LinearModel]) -> int:
-    """How many numbers models make of a row."""
+    """Return how many margins the models compute for a row."""
     return sum(len(model.intercept_) for model in models)
 
 
 def margins_of(models: list[LinearModel], chunk: Chunk) -> np.ndarray:
-    """Scores of the rows of weights of all models for a block, (n_rows, n_margins).
+    """Return the scores of the rows of weights of all models for a block, (n_rows, n_margins).
 
-    0 where a model has none: of a class that none of its rows had, the same for all rows.
+    A class without rows in the fit of a model has margin 0 for all rows.
     """
     known = surveyed(chunk)
     margins = np.hstack([model.margins(*known) for model in models])
@@ -33,7 +33,7 @@ def margins_of(models: list[LinearModel], chunk: Chunk) -> np.ndarray:
 
 
 class Margins(LearnedStep):
-    """Columns that models make."""
+    """Columns that are margins of models."""
 
     sparse = False
 
@@ -58,21 +58,21 @@ class Margins(LearnedStep):
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class MarginColumns(Margins):
-    """Margins for rows that no model has seen: the mean of those by the models of all folds.
+    """Margins for unseen rows: the mean over the models of all folds.
 
-    Models of all rows would have margins of another size than those that the second level has learned from: of counts
-    they grow with the rows.
+    Models of all rows would have margins on another scale than those that the second level was fitted on; for counts,
+    margins grow with the number of rows.
 
     Attributes
     ----------
-    members : list, for each family its models, whose margins are averaged; of linear ones one, of mean weights
+    members : list, for each family the models whose margins are averaged; linear ones are merged by mean weights
     """
 
     members: list[list[LinearModel]]
 
     @classmethod
     def of(cls, of_folds: list[list[LinearModel]]) -> "MarginColumns":
-        """The mean of models of several folds, each a list by family."""
+        """Average the models of several folds, each a list by family."""
         return cls([_mean(list(models)) for models in zip(*of_folds, strict=True)])
 
     @property
@@ -80,7 +80,7 @@ class MarginColumns(Margins):
         return [models[0] for models in self.members]
 
     def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
-        """Margins of the rows of a block."""
+        """Return the margins of the rows of a block."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, "the models of the stack")
         every = [[margins_of([model], chunk) for model in models] for models in self.members]
         return np.hstack([sum(margins) / len(margins) for margins in every])
@@ -90,14 +90,14 @@ class MarginColumns(Margins):
         members = persistence.known(cls, state, "members")["members"]
         models = [model for models in members for model in models]
         if not all(members) or not models or not all(isinstance(model, LinearModel) for model in models):
-            raise ValueError("members should be lists of models, one at least")
+            raise ValueError("members should be lists of at least one model")
         if len({model.n_features for model in models}) > 1:
-            raise ValueError("all models of a stack should be of the same features")
+            raise ValueError("all models of a stack should have the same features")
         return cls(members)
 
 
 def _mean(models: list[LinearModel]) -> list[LinearModel]:
-    """One model whose scores are the mean of those of all, where they are linear; else these as they are."""
+    """Merge linear models into one with the mean score; return other models unchanged."""
     first = models[0]
     linear = all(type(model) is LinearModel and model.second is None for model in models)
     if not linear or any(sp.issparse(model.weights) for model in models):
@@ -105,7 +105,7 @@ def _mean(models: list[LinearModel]) -> list[LinearModel]:
     weights, intercepts = np.zeros(first.weights.shape), np.array([model.intercept_ for model in models])
     for model in models:
         weights += (model.weights if model.scale is None else model.weights * model.scale[:, None]) / len(models)
-    known = np.isfinite(intercepts)  # not those of a fold without the class
+    known = np.isfinite(intercepts)  # ignores folds without the class
     mean = np.where(known, intercepts, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     return [replace(first, weights=weights, intercept_=mean, scale=None)]
 
@@ -119,7 +119,7 @@ class MarginsOutOfFold(Margins):
     of_folds : list, for each fold the models without it
     folding : Folding
     numbers : (n_rows,) or None
-        The groups or fold numbers beside the rows, where these tell the fold.
+        Group or fold number of each row, if the folding is defined by these.
     """
 
     of_folds: list[list[LinearModel]]
@@ -131,10 +131,10 @@ class MarginsOutOfFold(Margins):
         return self.of_folds[0]
 
     def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
-        """Margins of the rows of a block, whose fold is known by their numbers."""
+        """Return the margins of the rows of a block, each by the models of its fold."""
         first, n_rows = chunk.first_row, chunk.shape[0]
-        beside = None if self.numbers is None else self.numbers[first : first + n_rows]
-        folds = self.folding.numbers(first, n_rows, beside, 0)
+        numbers = None if self.numbers is None else self.numbers[first : first + n_rows]
+        folds = self.folding.numbers(first, n_rows, numbers, 0)
         out = np.empty((n_rows, self.n_columns))
         for fold in np.unique(folds).tolist():
             rows = np.flatnonzero(folds == fold)

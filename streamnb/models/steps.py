@@ -1,4 +1,4 @@
-"""What a portable model does to a row before it is scored, step by step: NumPy and what is as light, nothing else."""
+"""The steps that a portable model applies to a row before scoring, in NumPy alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -8,15 +8,15 @@ import numpy as np
 
 from streamnb.core import persistence
 
-HELD = 1 << 24  # bytes of indicators in full at once
+HELD = 1 << 24  # bytes of dense indicators at once
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class Indicators(persistence.Parameters):
-    """Columns made of others: 1 where low < x <= high, or x itself where `as_is`; all (n_columns,).
+    """Derived columns: 1 where low < x <= high, or x itself if `as_is`; all arrays are (n_columns,).
 
-    `missing` columns are 1 where x is NaN, `feature` says of which column of the rows each is made.
+    `missing` columns are 1 where x is NaN; `feature` is the column of the rows from which each is derived.
     """
 
     feature: np.ndarray
@@ -24,11 +24,11 @@ class Indicators(persistence.Parameters):
     high: np.ndarray
     missing: np.ndarray
     as_is: np.ndarray
-    at_once = None  # as of a step that is learned: it cuts rows itself
+    at_once = None  # as for learned steps: it divides rows itself
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes."""
+        """Number of derived columns."""
         return len(self.feature)
 
     @classmethod
@@ -40,12 +40,12 @@ class Indicators(persistence.Parameters):
         return cls(**state)
 
     def check(self, width: int) -> None:
-        """Refuse rows of too few columns for it."""
+        """Raise an error for rows with too few columns."""
         if not ((self.feature >= 0) & (self.feature < width)).all():
-            raise ValueError(f"indicators are of columns that are none of {width}")
+            raise ValueError(f"indicators are of columns outside the {width} columns of rows")
 
     def applied(self, chunk: Any, survey: Any = None) -> Any:
-        """What becomes of a checked block of rows, CSR."""
+        """Transform a checked block of rows to CSR."""
         from scipy.sparse import csr_array, vstack
 
         X = chunk.to_matrix()
@@ -55,7 +55,7 @@ class Indicators(persistence.Parameters):
         return vstack(made, format="csr") if len(made) > 1 else made[0]
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """What becomes of rows."""
+        """Transform rows."""
         x = x[:, self.feature]
         made = ((x > self.low) & (x <= self.high)) | (np.isnan(x) & self.missing)
         return np.where(self.as_is, x, made)
@@ -64,7 +64,7 @@ class Indicators(persistence.Parameters):
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class RowStep(persistence.Parameters):
-    """One step of preparing a row.
+    """One step that prepares a row.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class RowStep(persistence.Parameters):
         `value` each; [x > value]; ln x; |x - value|; the columns that `value` makes; the columns, and behind them the
         products of those two that each row of `value` names.
     columns : (m,) int, optional
-        Those that it is done to; all by default.
+        The columns it applies to; all by default.
     """
 
     do: str
@@ -100,21 +100,21 @@ class RowStep(persistence.Parameters):
         return cls(do, value, columns)
 
     def width(self, width: int) -> int:
-        """Columns of what becomes of rows with so many, which have to go with it."""
+        """Return the number of columns after this step; raise an error if it does not fit rows with `width` columns."""
         if self.do == "indicators":
             self.value.check(width)
             return self.value.n_columns
         if self.do == "products":
             if not ((self.value >= 0) & (self.value < width)).all():
-                raise ValueError(f"products are of columns that are none of {width}")
+                raise ValueError(f"products are of columns outside the {width} columns of rows")
             return width + len(self.value)
         beyond = self.columns is not None and not ((self.columns >= 0) & (self.columns < width)).all()
         if beyond or (self.do == "scale" and len(self.value) != width):
-            raise ValueError(f"the step {self.do!r} is of columns that are none of {width}")
+            raise ValueError(f"the step {self.do!r} is of columns outside the {width} columns of rows")
         return width
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """What becomes of rows."""
+        """Transform rows."""
         if self.do == "indicators":
             return self.value.of(x)
         if self.do == "products":
@@ -131,7 +131,7 @@ def _divided(x: np.ndarray, length: np.ndarray, value: float) -> np.ndarray:
 
 
 def _within(name: str, x: np.ndarray, lowest: float, function: Callable) -> np.ndarray:
-    """A function of values that lie above a border, or on it; others are refused."""
+    """Apply a function to values of at least `lowest`; raise an error for others."""
     if not (x >= lowest).all():
         row, column = (int(one) for one in np.argwhere(~(x >= lowest))[0])
         raise ValueError(f"X has {x[row, column]:g} at row {row}, column {column}, which has no {name}")

@@ -1,4 +1,4 @@
-"""Tree-augmented naive Bayes: scores linear in columns and in products of those of a child and its parent."""
+"""Tree-augmented naive Bayes: scores linear in columns and in products of child and parent."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +15,16 @@ from streamnb.rows.chunk import Chunk
 
 @dataclass(frozen=True, eq=False)
 class TreeColumns:
-    """Columns of indicators, and behind these the products of those of each feature and of its parent.
+    """Indicator columns, followed by the products of the columns of each feature with those of its parent.
 
     Attributes
     ----------
     firsts : (n_features + 1,)
-        The first column of each feature, and the number of all.
+        The first column of each feature, and the number of all columns.
     parents : (n_features,)
-        The parent of each feature, -1 where it has none.
+        The parent of each feature, -1 if it has none.
     grouped : bool
-        True where one of the columns of a feature is 1 in each row; else a feature has one column, of presence.
+        True if exactly one column of a feature is 1 in each row; else each feature is one column, its presence.
     """
 
     firsts: np.ndarray
@@ -33,22 +33,22 @@ class TreeColumns:
 
     @property
     def n_taken(self) -> int:
-        """Columns of indicators."""
+        """Number of indicator columns."""
         return int(self.firsts[-1])
 
     @cached_property
     def children(self) -> np.ndarray:
-        """The features with a parent, ascending."""
+        """The features that have a parent, ascending."""
         return np.flatnonzero(self.parents >= 0)
 
     @property
     def roots(self) -> np.ndarray:
-        """Those without."""
+        """The features without a parent."""
         return np.flatnonzero(self.parents < 0)
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """The columns of a child and of its parent that each product is of, (n_products, 2)."""
+        """The columns of child and parent of each product, (n_products, 2)."""
         every = np.arange(self.n_taken)
         columns = [every[first:stop] for first, stop in zip(self.firsts[:-1], self.firsts[1:], strict=True)]
         grids = [np.meshgrid(columns[j], columns[self.parents[j]], indexing="ij") for j in self.children]
@@ -56,11 +56,11 @@ class TreeColumns:
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes."""
+        """Number of columns, including products."""
         return self.n_taken + len(self.pairs)
 
     def applied(self, present: Any) -> Any:
-        """Rows of indicators with the products behind them, dense where each feature has one column, or CSR."""
+        """Return indicators with the products appended, dense if each feature has one column, else CSR."""
         if not sp.issparse(present):
             child, parent = self.pairs.T
             return np.hstack([present, present[:, child] & present[:, parent]])
@@ -68,7 +68,7 @@ class TreeColumns:
         return sp.hstack([present, sp.csr_array(products, shape=(present.shape[0], width))], format="csr")
 
     def _products(self, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where both the child and the parent are in one of their columns, as the arrays of CSR."""
+        """Return the products as CSR arrays: 1 where child and parent both have an indicator."""
         widths = np.diff(self.firsts)
         levels = np.full((present.shape[0], len(widths)), -1, np.int32)  # the column of each feature in each row
         rows = np.repeat(np.arange(len(levels)), np.diff(present.indptr))
@@ -83,25 +83,25 @@ class TreeColumns:
         return np.ones(len(places), present.dtype), places, ends
 
     def names(self, columns: Any) -> np.ndarray:
-        """Of all columns, (n_columns,): those of the indicators, and "a & b"."""
+        """Return names of all columns, (n_columns,): those of the indicators, then "a & b"."""
         named = np.asarray(columns, object)
         return np.concatenate([named, [f"{named[a]} & {named[b]}" for a, b in self.pairs]]).astype(object)
 
 
 @dataclass(frozen=True, eq=False)
 class PairColumns:
-    """Columns, and behind them the products of any two, (n_products, 2)."""
+    """Columns, followed by products of any two, (n_products, 2)."""
 
     n_taken: int
     pairs: np.ndarray
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes."""
+        """Number of columns, including products."""
         return self.n_taken + len(self.pairs)
 
     def applied(self, present: Any) -> Any:
-        """Rows with the products behind them."""
+        """Return rows with the products appended."""
         one, other = (present[:, columns] for columns in self.pairs.T)
         if not sp.issparse(present):
             return np.hstack([present, one * other])
@@ -110,7 +110,7 @@ class PairColumns:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TreeModel(LinearModel):
-    """A linear model of such columns, which it makes of the rows; `binarize` is None where these are indicators."""
+    """A linear model of such columns, which it derives from rows; `binarize` is None if these are indicators."""
 
     columns: TreeColumns | PairColumns
     binarize: float | None = None
@@ -120,11 +120,11 @@ class TreeModel(LinearModel):
         return self.columns.n_taken
 
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
-        """A checked block as the weights take it."""
+        """Return a checked block as the weights take it."""
         row_checks.check_n_features(chunk.shape[1], self._n_taken, type(self).__name__)
         matrix: Any = chunk.to_matrix()
         if self.binarize is not None:
-            if sp.issparse(matrix) and self.binarize < 0.0:  # what is not stored is present, too
+            if sp.issparse(matrix) and self.binarize < 0.0:  # absent values count as present
                 matrix = matrix.toarray()
             matrix = (matrix > self.binarize).astype(np.uint8)
         return as_chunk(self.columns.applied(matrix), chunk.first_row)[0]

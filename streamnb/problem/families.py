@@ -14,8 +14,8 @@ from streamnb.problem.multinomial import Categorical, Multinomial
 from streamnb.problem.positive import Gamma, InverseGaussian
 from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
 from streamnb.rows.preparing import MAPS
+from streamnb.stats.complements import HEAVY
 from streamnb.stats.dense_tables import columns_at_once
-from streamnb.stats.rests import HEAVY
 
 Formula = Callable[[], np.ndarray]
 

@@ -13,7 +13,7 @@ from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_cl
 from streamnb.problem.sides import ClassSums, Sides, against_rest, class_against_class, from_heaviest
 from streamnb.problem.voting import Ballot
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.rests import with_and_without
+from streamnb.stats.complements import with_and_without
 
 _LEAST = float(np.log(np.finfo(np.float64).tiny))
 

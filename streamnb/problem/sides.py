@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.problem.priors import Pseudo
-from streamnb.stats.rests import HEAVY
+from streamnb.stats.complements import HEAVY
 
 
 @dataclass(frozen=True, slots=True, eq=False)

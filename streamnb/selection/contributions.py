@@ -19,7 +19,7 @@ from streamnb.problem.score_logs import top_class
 from streamnb.problem.together import Together
 from streamnb.selection.class_sample import ClassSample
 from streamnb.solving.decorrelation import check_decorrelation, decorrelated
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import TABLE
 

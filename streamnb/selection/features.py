@@ -14,7 +14,7 @@ from streamnb.selection.relief import ReliefF
 from streamnb.selection.tree_features import TreeFeatures
 from streamnb.selection.wrappers import BackwardElimination, ExhaustiveSearch, ForwardSelection, IncrementalSelection
 from streamnb.stats.class_stats import ClassStats, check_stats
-from streamnb.stats.rests import with_and_without
+from streamnb.stats.complements import with_and_without
 
 SEARCHES: dict[str, type[FeatureSearch]] = {
     search.name: search

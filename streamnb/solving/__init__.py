@@ -1,1 +1,1 @@
-"""Statistics and a problem become weights, without rows."""
+"""Solves for weights from statistics and a problem, without rows."""

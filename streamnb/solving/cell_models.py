@@ -1,4 +1,4 @@
-"""Weights of the cells that rows at hand touch, where all would be too many to hold."""
+"""Weights of the table cells that the current rows touch, for models too large to hold all weights."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ import scipy.sparse as sp
 
 from streamnb.core import memory
 from streamnb.kernels.scores import score_cells
-from streamnb.models import at_hand
-from streamnb.models.at_hand import UnheldModel
+from streamnb.models import on_demand
 from streamnb.models.linear import LinearModel
+from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.pull import Pull
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.chunk import Chunk
 from streamnb.solving.parts import Part
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellWeights:
-    """Weights (R, n_columns) for some features, where most classes never meet them.
+    """Weights (R, n_columns) for some features that most classes never contain.
 
-    A weight is ``empty[kind[r], j]``, alike for all classes of a kind, and for cells that are not empty
-    ``more[j, r]`` on top of that. `shifts` are what these features add to the intercepts.
+    A weight is ``empty[kind[r], j]``, the same for all classes of a kind, plus ``more[j, r]`` for cells that are not
+    empty. `shifts` are what these features add to the intercepts.
     """
 
     empty: np.ndarray  # (n_kinds, n_columns)
@@ -35,17 +35,17 @@ class CellWeights:
 
     @classmethod
     def of(cls, part: Part, pull: Pull, columns: np.ndarray) -> "CellWeights":
-        """Those of some features of a part, by their numbers in it."""
+        """Return the weights of some features of a part, given by their numbers in the part."""
         first, kind = part.kinds
         classes, local, sums = part.cells(columns)
         shape = len(first), len(columns)
         met = np.bincount(kind[classes] * shape[1] + local, minlength=shape[0] * shape[1]).reshape(shape)
-        # of a feature that every class of a kind meets no cell is empty, and an empty one may be impossible
+        # skip features without empty cells in a kind: the equation of an empty cell may have no solution there
         kinds, places = np.nonzero(met < np.bincount(kind)[:, None])
         empty, shifts = np.zeros((2, *shape))
-        nothing = part.equations_at_hand(columns[places], first[kinds], np.zeros(len(places)))
+        nothing = part.equations_of_cells(columns[places], first[kinds], np.zeros(len(places)))
         empty[kinds, places], shifts[kinds, places] = (of_cells[0] for of_cells in nothing.solved(pull))
-        own, own_shifts = part.equations_at_hand(columns[local], classes, sums).solved(pull)
+        own, own_shifts = part.equations_of_cells(columns[local], classes, sums).solved(pull)
         at = kind[classes], local
         more = sp.csr_array((own[0] - empty[at], (local, classes)), shape=(len(columns), len(kind)))
         added = np.bincount(classes, own_shifts[0] - shifts[at], len(kind))
@@ -54,12 +54,12 @@ class CellWeights:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellModel(UnheldModel):
-    """A model of sparse class sums, whose empty cells are not looked at one by one.
+    """A model of sparse class sums that treats empty cells together.
 
     Attributes
     ----------
     weights_of : function of columns
-        Their `CellWeights`.
+        Returns their `CellWeights`.
     n_kinds : int
     """
 
@@ -67,13 +67,13 @@ class CellModel(UnheldModel):
     n_kinds: int = 1
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+        """Return the scores of the rows of weights for a checked block, (n_rows, R)."""
         chunk = self.prepared(chunk, survey)
         X: Any = sp.csr_array(chunk.to_matrix())
         chunk, _ = as_chunk(X, chunk.first_row)
         kinds, out = np.zeros((X.shape[0], self.n_kinds)), np.zeros((X.shape[0], len(self.intercept_)))
         kind = np.zeros(len(self.intercept_), np.intp)
-        for columns in self._in_turn(np.unique(X.indices)):
+        for columns in self._column_batches(np.unique(X.indices)):
             weights, local = self.weights_of(columns), chunk.of_columns(columns)  # type: ignore[misc]
             scale = np.ones(len(columns)) if self.scale is None else self.scale[columns]
             local.add_scores(np.ascontiguousarray((weights.empty * scale).T), kinds)
@@ -84,32 +84,32 @@ class CellModel(UnheldModel):
         out += self.intercept_
         return out
 
-    def _in_turn(self, columns: np.ndarray) -> Iterator[np.ndarray]:
-        return _in_turn(columns, self.n_kinds)
+    def _column_batches(self, columns: np.ndarray) -> Iterator[np.ndarray]:
+        return _column_batches(columns, self.n_kinds)
 
 
 def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
-    """The model of sparse class sums under a pull; `shell` says what is done to rows."""
+    """Return the model of sparse class sums under a pull; `shell` has the transforms of rows."""
     known = [part.known_by_kind(pull) for part in problem.parts]
     known.append(problem.feature_weight is None)
     if not all(known) or len(known) > 2 or pull.general or pull.decorrelation > 0.0 or pull.top_k is not None:
         raise MemoryError(
             f"the weights of {problem.n_rows:,} classes and {problem.n_features:,} features would take "
-            f"{memory.size(8 * problem.n_rows * problem.n_features)}; they are computed for the columns at hand for "
-            "one family under scheme='joint' or 'ovr' with L1, L2, Separable or no penalty (multinomial: none), not "
-            "estimate='map', without feature_weight; choose among these, take fewer features, or a larger memory_limit"
+            f"{memory.size(8 * problem.n_rows * problem.n_features)}; computing them on demand "
+            "takes one family under scheme='joint' or 'ovr' with L1, L2, Separable or no penalty (multinomial: none), "
+            "no estimate='map' and no feature_weight; choose among these, take fewer features, or a larger memory_limit"
         )
     (part,) = problem.parts
     weights_of, n_kinds, intercept = partial(CellWeights.of, part, pull), len(part.kinds[0]), problem.intercepts.copy()
-    if not part.family.coupled:  # whose features add nothing to the intercepts
-        for columns in _in_turn(np.arange(problem.n_features), n_kinds):
+    if not part.family.coupled:  # features of coupled families add nothing to the intercepts
+        for columns in _column_batches(np.arange(problem.n_features), n_kinds):
             intercept += weights_of(columns).shifts
     fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
     return CellModel(**{**fields, "intercept_": intercept, "weights_of": weights_of, "n_kinds": n_kinds})
 
 
-def _in_turn(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
-    """Some columns after the others, so few that their weights are no more than NUMBERS."""
-    step = max(at_hand.NUMBERS // n_kinds, 1)
+def _column_batches(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
+    """Yield batches of columns whose weights are at most NUMBERS."""
+    step = max(on_demand.NUMBERS // n_kinds, 1)
     for first in range(0, len(columns), step):
         yield columns[first : first + step]

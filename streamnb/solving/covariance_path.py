@@ -1,4 +1,4 @@
-"""Models of normal rows at all points of a grid of shrinkages, each computed when it is asked for."""
+"""Models of normal rows over a grid of shrinkages, each computed when it is needed."""
 
 from operator import index
 from typing import Any
@@ -25,20 +25,20 @@ class CovariancePath:
     Attributes
     ----------
     grid : list of dict
-        A point each, ``{"a": 0.2, "g": 0.01}``; with the "map" of the columns where the family has one.
+        The points, such as ``{"a": 0.2, "g": 0.01}``, with the "map" of the columns if the family has one.
     n_features, n_features_per_class : (G,) and (G, R) int
-        Features that are not constant.
+        Number of features that are not constant.
     """
 
     penalty = None
 
-    def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, priors: Any, asked: dict[str, Any]):
-        self.stats, self.family, self.scheme, self.asked = stats, family, scheme, asked
+    def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, priors: Any, options: dict[str, Any]):
+        self.stats, self.family, self.scheme, self.asked = stats, family, scheme, options
         self.points = family.points
         mapped = {"map": family.map_names[0]} if family.map_names else {}
         self.grid: list[dict[str, Any]] = [{**mapped, "a": a, "g": g} for a, g in self.points]
         self.covariances, self.n_rows = Covariances(stats), scheme.n_rows(len(stats.classes))
-        shares = class_probabilities(priors, stats, asked.get("estimate", "posterior_mean"))
+        shares = class_probabilities(priors, stats, options.get("estimate", "posterior_mean"))
         with np.errstate(divide="ignore"):
             self.log_priors = np.where(stats.weight > 0.0, np.log(shares), -np.inf)
 
@@ -58,11 +58,11 @@ class CovariancePath:
 
     @property
     def saturated(self) -> np.ndarray:
-        """Of no feature."""
+        """0 for every point, as no branch of solutions ends."""
         return np.zeros(len(self), np.int64)
 
     def shell(self) -> LinearModel:
-        """What is done to rows, and what scores mean."""
+        """Return a model without weights: the transforms of rows and the meaning of scores."""
         nothing = np.zeros((self.stats.n_features, 0))
         return LinearModel(self.stats.classes, nothing, np.zeros(0), self.scheme, self.stats.options)
 
@@ -98,24 +98,24 @@ class CovariancePath:
         )
 
     def save(self, path: Any) -> None:
-        """Write statistics and family to one file, of which `snb.load` makes the same models."""
+        """Write statistics and family to one file, from which `snb.load` makes the same models."""
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        asked = {"priors": self.asked.get("priors"), "estimate": self.asked.get("estimate", "posterior_mean")}
-        return {"stats": self.stats, "family": self.family, **asked}
+        options = {"priors": self.asked.get("priors"), "estimate": self.asked.get("estimate", "posterior_mean")}
+        return {"stats": self.stats, "family": self.family, **options}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Any:
         stats, family = state["stats"], state["family"]
         if not isinstance(stats, ClassStats) or not isinstance(family, Family) or not family.covariant:
             raise ValueError("a path of covariances should have statistics, and a family with covariances")
-        asked = {"priors": state["priors"], "estimate": state["estimate"]}
-        return covariance_path(stats, family, None, as_scheme("joint", stats.classes, None, stats.multilabel), asked)
+        options = {"priors": state["priors"], "estimate": state["estimate"]}
+        return covariance_path(stats, family, None, as_scheme("joint", stats.classes, None, stats.multilabel), options)
 
 
 def _of_one(means: np.ndarray, centre: np.ndarray, root: np.ndarray, two: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (n_features, R) of classes with one covariance, and half of what these make of the middle, (R,)."""
+    """Return weights (n_features, R) for one covariance, and half their products with sums of means, (R,)."""
     apart = means[1:] - means[:1] if two else means - centre
     sums = means[1:] + means[:1] if two else means + centre
     weights = root @ (apart @ root).T
@@ -123,45 +123,45 @@ def _of_one(means: np.ndarray, centre: np.ndarray, root: np.ndarray, two: bool) 
 
 
 def _difference(a: float, b: float) -> float:
-    """a - b, where either may be -inf."""
+    """Return a - b, where either may be -inf."""
     return 0.0 if a == b else float(a - b)
 
 
 def check_covariant(family: Family, penalty: Penalty | None, stats: ClassStats, scheme: str) -> None:
-    """Refuse what has no meaning for covariances."""
-    told = f"family={family!r}"
+    """Raise an error for arguments that have no meaning for covariances."""
+    named = f"family={family!r}"
     if stats.multilabel or scheme != "joint":
         given = "a 2-D y" if stats.multilabel else f"scheme={scheme!r}"
         raise ValueError(
-            f"{told} is for scheme='joint' and one label a row, not for {given}; covariance='diagonal' is for all"
+            f"{named} is for scheme='joint' and one label a row, not for {given}; covariance='diagonal' is for all"
         )
     if penalty is not None:
         raise ValueError(
-            f"{told} takes no penalty, not penalty={penalty!r}: its shrinkage is what draws it to simpler models; "
+            f"{named} takes no penalty, not penalty={penalty!r}: its shrinkage is what draws it to simpler models; "
             "covariance='diagonal' takes penalties"
         )
 
 
 def covariance_path(
-    stats: ClassStats, family: Family, penalty: Penalty | None, scheme: Scheme, asked: dict[str, Any]
+    stats: ClassStats, family: Family, penalty: Penalty | None, scheme: Scheme, options: dict[str, Any]
 ) -> CovariancePath:
-    """The path of a family with covariances; whatever does not go with these is refused by its name."""
-    check_covariant(family, penalty, stats, asked.get("scheme", "joint"))
-    told = f"family={family!r}"
+    """Return the path of a family with covariances; raise an error for options that do not apply to these."""
+    check_covariant(family, penalty, stats, options.get("scheme", "joint"))
+    named = f"family={family!r}"
     cures = {"idf": "scale the columns", "smoothing": "its shrinkage smooths", "feature_weight": "scale the columns"}
     for option, cure in cures.items():
-        value = asked.get(option)
+        value = options.get(option)
         number = option == "smoothing" and not isinstance(value, Prior | str)
         if not (number or value is None or value is False):
-            raise ValueError(f"{told} does not go with {option}={value!r}; {cure}, or take covariance='diagonal'")
+            raise ValueError(f"{named} does not go with {option}={value!r}; {cure}, or take covariance='diagonal'")
     if len(family.map_names) > 1:
-        raise ValueError(f"{told} has {len(family.map_names)} maps, and statistics are of one; give one of them")
+        raise ValueError(f"{named} has {len(family.map_names)} maps, and statistics are of one; give one of them")
     if family.map_names:
         check_applied(family.map_names, stats.options.columns)
-    arguments.one_of("estimate", asked.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])
+    arguments.one_of("estimate", options.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])
     missing = [moment for moment in family.moments if moment not in stats.moments]
     if missing:
-        stats.table(missing[0])  # which says so
+        stats.table(missing[0])  # raises the error
     if (stats.weight > 0.0).sum() < 2:
         raise ValueError(f"y holds rows of one class only, {messages.listed(stats.classes[stats.weight > 0.0])}")
-    return CovariancePath(stats, family, scheme, asked.get("priors"), asked)
+    return CovariancePath(stats, family, scheme, options.get("priors"), options)

@@ -1,4 +1,4 @@
-"""Covariances of classes from sums of products, shrunk at all points of a grid, and what distances by them take."""
+"""Class covariances from sums of products, shrunk at every grid point, and bases for distances by them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ from streamnb.stats.dense_tables import PooledTable
 from streamnb.stats.second_moments import scatter
 from streamnb.stats.totals import whole
 
-CONSTANT = 1e-26  # of a mean square: a variance that rounding left
-SINGULAR = 1e-13  # of a largest eigenvalue, for each feature
-FACTORS = 128  # rows, for a point and a product of two features, whose factors cost as much as eigenvalues
-STEEP = 1e-7  # eigenvalues between which less digits are left than features of other scales deserve
+CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
+SINGULAR = 1e-13  # relative to the largest eigenvalue, for each feature
+FACTORS = 128  # rows for which factors cost as much as eigenvalues, for a point and a product of two features
+STEEP = 1e-7  # ratio of eigenvalues below which features of small scale would lose digits
 
 
 class Basis(NamedTuple):
-    """Directions in which the covariances of some points are diagonal.
+    """Axes in which the covariances of some grid points are diagonal.
 
     (x - mu_y)' Sigma_y^-1 (x - mu_y) is the sum of squares of ``z = (x - mu_y) @ axes[y]`` times ``inverse[y, :, p]``;
     with `lower` that of ``y_j = z_j + lower[y, j, p] y_(j-1)``.
     """
 
-    points: list[int]  # P of the grid
-    axes: np.ndarray  # (K, n, n), (1, n, n) where all classes have one covariance
+    points: list[int]  # the P points of the grid
+    axes: np.ndarray  # (K, n, n), (1, n, n) if all classes share one covariance
     inverse: np.ndarray  # (K or 1, n, P)
     log_dets: np.ndarray  # (K or 1, P)
     lower: np.ndarray | None = None  # (K, n, P)
@@ -40,12 +40,12 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Covariances:
-    """Means and covariances of classes, by statistics with products of features.
+    """Means and covariances of classes, from statistics with products of features.
 
     Attributes
     ----------
     means : (K, n_features)
-        0 of classes without rows.
+        0 for classes without rows.
     kept : (n,) numbers of the features that are not constant
     """
 
@@ -53,7 +53,7 @@ class Covariances:
 
     @cached_property
     def seen(self) -> np.ndarray:
-        """Which classes have rows, (K,)."""
+        """True for classes with rows, (K,)."""
         return self.stats.weight > 0.0
 
     @cached_property
@@ -67,7 +67,7 @@ class Covariances:
 
     @cached_property
     def own(self) -> np.ndarray:
-        """Covariances about the means of classes, of the rows' weight, (K, n_features, n_features)."""
+        """Covariances of each class about its mean, (K, n_features, n_features)."""
         if isinstance(self.stats.table("gram"), PooledTable):
             raise ValueError(
                 "these statistics hold products of all classes together, which have no covariance of each; scan with "
@@ -77,14 +77,14 @@ class Covariances:
 
     @cached_property
     def _own_kept(self) -> np.ndarray:
-        """The same of features that are kept; of classes without rows that of all."""
+        """The same for the kept features; a class without rows gets the pooled covariance."""
         found = self.own[:, self.kept[:, None], self.kept]
         found[~self.seen] = self.common[np.ix_(self.kept, self.kept)]
         return found
 
     @cached_property
     def common(self) -> np.ndarray:
-        """The covariance within classes, pooled, (n_features, n_features)."""
+        """The pooled covariance within classes, (n_features, n_features)."""
         weight, table = self.stats.weight, self.stats.table("gram")
         if not isinstance(table, PooledTable):
             return np.tensordot(weight, self.own, 1) / weight.sum()
@@ -103,9 +103,9 @@ class Covariances:
         return np.flatnonzero(between + np.maximum(within, 0.0) > CONSTANT * squares)
 
     def bases(self, points: tuple[Point, ...], factored: bool = False) -> Iterator[Basis]:
-        """Directions for all points; those with the same a share them.
+        """Return bases for all points; points with the same a share one.
 
-        If `factored` some may be those in which covariances are tridiagonal, where that takes less time.
+        If `factored`, covariances may be tridiagonal in these axes where that is faster.
         """
         for a in dict.fromkeys(a for a, _ in points):
             numbers = [i for i, point in enumerate(points) if point[0] == a]
@@ -116,11 +116,11 @@ class Covariances:
                 yield from _bases(matrices, numbers, each, factored and a < 1.0 and self._few(len(g)))
 
     def _few(self, n_points: int) -> bool:
-        """Whether rows are so few that eigenvalues would cost more than factors do for every row."""
+        """Return whether there are so few rows that factors for each row cost less than eigenvalues."""
         return bool(n_points * self.stats.n_rows < FACTORS * len(self.kept) ** 2)
 
     def _mixed(self, a: float) -> np.ndarray:
-        """(1 - a) own + a pooled, of features that are kept, (K or 1, n, n)."""
+        """Return (1 - a) own + a pooled for the kept features, (K or 1, n, n)."""
         kept = np.ix_(self.kept, self.kept)
         common = self.common[kept]
         if a == 1.0:
@@ -128,7 +128,7 @@ class Covariances:
         return (1.0 - a) * self._own_kept + a * common
 
     def _spheres(self, a: float) -> np.ndarray:
-        """How much of the unit matrix Ledoit and Wolf mix in, (K or 1,); of classes without rows that of all."""
+        """Return the Ledoit-Wolf shrinkage, (K or 1,); a class without rows gets that of all rows."""
         kept, weight = np.ix_(self.kept, self.kept), self.stats.weight
         fourth = ledoit_wolf.fourth_powers(self.stats)
         common = ledoit_wolf.intensity(self.common[kept], fourth.sum(axis=0)[kept], weight.sum())
@@ -138,7 +138,7 @@ class Covariances:
         return np.array([ledoit_wolf.intensity(m[kept], f[kept], w) if seen else common for m, f, w, seen in each])
 
     def refuse_singular(self, point: Point) -> None:
-        """Say which covariance has no inverse, and what shrinkage would help."""
+        """Raise an error that names the singular covariance and the shrinkage that would help."""
         a, g = point
         which, more = "pooled over the classes", ""
         why = "features are functions of others within the classes, or there are fewer rows than features"
@@ -156,23 +156,23 @@ class Covariances:
 
 
 def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bool) -> Iterator[Basis]:
-    """Of matrices (K, n, n) and points of those g, (K, P); `factored` where they may be tridiagonal."""
+    """Return bases of matrices (K, n, n) for points with g (K, P); tridiagonal ones if `factored` allows."""
     n = matrices.shape[1]
     if n == 0:  # all features are constant
         yield Basis(numbers, matrices, np.zeros((len(matrices), 0, g.shape[1])), np.zeros(g.shape))
         return
-    regular = (g > max(STEEP, SINGULAR * n * n)).all(axis=0)  # which have an inverse, whatever eigenvalues are
+    regular = (g > max(STEEP, SINGULAR * n * n)).all(axis=0)  # invertible whatever the eigenvalues are
     if (matrices.trace(axis1=1, axis2=2) <= 0.0).any():
         regular[:] = False
     if len(numbers) == 1 and regular.all() and (alone := _of_one(matrices, numbers, g)) is not None:
         yield alone
         return
     if factored:
-        axes, diagonals, beside = turned(matrices)
-        if not regular.all() and not (ratios(diagonals, beside) < STEEP).any():
+        axes, diagonals, off_diagonals = turned(matrices)
+        if not regular.all() and not (ratios(diagonals, off_diagonals) < STEEP).any():
             regular[:] = True
-        lower, inverse = factors(diagonals, beside, g[:, regular])
-        if not ((inverse > 0.0) & (inverse < np.inf)).all():  # rounding left more than covariances
+        lower, inverse = factors(diagonals, off_diagonals, g[:, regular])
+        if not ((inverse > 0.0) & (inverse < np.inf)).all():  # rounding made the matrix indefinite
             regular[:] = False
         if regular.any():
             yield Basis(list(compress(numbers, regular)), axes, inverse, -np.log(inverse).sum(axis=1), lower)
@@ -182,7 +182,7 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bo
     values, axes = np.linalg.eigh(matrices)
     values = np.maximum(values, 0.0)
     plain = (g == 0.0).all(axis=0)
-    if plain.any() and (values[:, 0] < STEEP * values[:, -1]).any():  # scales differ: correlations keep their digits
+    if plain.any() and (values[:, 0] < STEEP * values[:, -1]).any():  # scales differ: correlations keep more digits
         yield _of_correlations(matrices, [i for i, p in zip(numbers, plain, strict=True) if p])
         numbers, g = [i for i, p in zip(numbers, plain, strict=True) if not p], g[:, ~plain]
     if not numbers:
@@ -195,20 +195,20 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bo
 
 
 def _of_one(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Basis | None:
-    """The same of one point by Cholesky's factors, a fifth of what eigenvectors cost; None where there are none."""
+    """Return the basis of one point by Cholesky factors, at a fifth of the cost of eigenvectors; None if singular."""
     n = matrices.shape[1]
     shrunk = (1.0 - g[:, :, None]) * matrices
     shrunk[:, range(n), range(n)] += g * matrices.trace(axis1=1, axis2=2)[:, None] / n
     try:
         inverse = np.linalg.inv(np.linalg.cholesky(shrunk))
-    except np.linalg.LinAlgError:  # rounding left more than covariances
+    except np.linalg.LinAlgError:  # rounding made the matrix indefinite
         return None
     log_dets = -2.0 * np.log(inverse.diagonal(axis1=1, axis2=2)).sum(axis=1)
     return Basis(numbers, inverse.transpose(0, 2, 1), np.ones((len(matrices), n, 1)), log_dets[:, None])
 
 
 def _of_correlations(matrices: np.ndarray, numbers: list[int]) -> Basis:
-    """The same of g = 0, by correlations; inverses are NaN where there are none."""
+    """Return the basis for g = 0 by correlations; inverses are NaN for singular matrices."""
     n = matrices.shape[1]
     axes, inverse, log_dets = np.zeros_like(matrices), np.full((len(matrices), n), np.nan), np.zeros(len(matrices))
     for k, matrix in enumerate(matrices):

@@ -1,9 +1,9 @@
-"""Decorrelation of classes: the weights of a feature are coupled, and followed from tau = 0 (Shishkova 2016, 6.2).
+"""Decorrelation of classes: coupled weights of a feature, followed from tau = 0 (Shishkova 2016, 6.2).
 
 With S the sum of a feature's weights, class u is pulled by t_u = tau_1 sign(w_u) + p(w_u) + tau (S - w_u), p(w) being
 tau_2 w and what `Separable` adds. In its weights the penalised likelihood has the Hessian -(diag(a + p' - tau) + tau
-11^T), a_u = -1/W_u'(t_u). It is not concave everywhere and mostly unbounded; what is wanted is the branch of maxima
-that starts at tau = 0.
+11^T), a_u = -1/W_u'(t_u). The objective is not concave everywhere and mostly unbounded; the solution
+is the branch of maxima that starts at tau = 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,17 +19,17 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import LabelReference, OneVsOne, Scheme
 from streamnb.solving.equations import Equations, ScalarEquations
 
-EXACT = 1e-10  # Newton's last step, in units of the feature's largest weight: what is left is its square
-NOISE = 1e-6  # steps below this that no longer shrink are rounding
+EXACT = 1e-10  # last Newton step, relative to the largest weight of the feature; the remaining error is its square
+NOISE = 1e-6  # smaller steps that no longer shrink are rounding error
 SINGULAR = 1e-8  # pivots of a Hessian below this, relative to tau, count as zero
 NEAR = 0.01  # a move of the weights by less than this, relative to the largest, cannot lead to another branch
-SHORTEST = 1e-9  # the step in tau at which a branch that cannot go on has ended, relative to tau
+SHORTEST = 1e-9  # smallest step in tau, relative to tau; a branch that needs a smaller one has ended
 MOST_ITERATIONS = 10  # of Newton's method in one step
 MOST_STEPS = 300
 
 
 def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme, n_classes: int) -> None:
-    """Refuse a `Decorrelation` that means nothing for this family or scheme."""
+    """Raise an error if `Decorrelation` is not defined for this family or scheme."""
     part = next((p for p in (penalty.parts if penalty else ()) if p.kind == Decorrelation.kind), None)
     if part is None:
         return
@@ -53,18 +53,18 @@ Solution = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def decorrelated(equations: Equations, pull: Pull) -> Solution:
-    """Weights, what they add to the intercepts, and the features whose branch ended."""
+    """Return weights, what they add to the intercepts, and the features whose branch ended."""
     return decorrelated_each([(equations, pull)])[0]
 
 
 def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution]:
-    """`decorrelated` for several points of a grid and features of one family, followed all at once."""
+    """Solve `decorrelated` for several grid points and features of one family, following all branches at once."""
     solutions: list[Solution] = []
-    alike: dict[Any, list[Any]] = {}  # by what `Separable` adds: features that are followed at once
-    at_rest: dict[int, Any] = {}
+    alike: dict[Any, list[Any]] = {}  # by the slopes of `Separable`: features that are followed together
+    full_solutions: dict[int, Any] = {}
     points = list(points)
     for equations, pull in points:
-        weights, shifts = _some_of(equations, pull, at_rest) if len(points) > 1 else equations.solved(pull)
+        weights, shifts = _some_of(equations, pull, full_solutions) if len(points) > 1 else equations.solved(pull)
         solution = weights, shifts, np.zeros(weights.shape[1], bool)
         solutions.append(solution)
         if pull.decorrelation == 0.0:
@@ -78,7 +78,7 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
     for group in alike.values():
         coupled, together = zip(*group, strict=True)
         classes, taus, starts = zip(*together, strict=True)
-        with np.errstate(all="ignore"):  # what leaves the domain of a mean is noticed and undone
+        with np.errstate(all="ignore"):  # steps outside the domain of a mean are detected and undone
             ends = _Classes.joined(classes).solved(np.concatenate(taus), np.concatenate(starts))
         stops = np.cumsum([len(columns) for _, columns in coupled])[:-1]
         for (solution, columns), *end in zip(coupled, *(np.split(part, stops) for part in ends), strict=True):
@@ -87,19 +87,19 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
     return solutions
 
 
-def _some_of(equations: Equations, pull: Pull, at_rest: dict[int, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """`Equations.solved`; where nothing but TopK acts on single weights, those of all features are solved once."""
+def _some_of(equations: Equations, pull: Pull, full_solutions: dict[int, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return `Equations.solved`; if only TopK acts on single weights, all features are solved once and shared."""
     if equations.kept is None or pull.l1 > 0.0 or pull.smooth or pull.general:
         return equations.solved(pull)
     like = id(equations.t_star)
-    if like not in at_rest:
-        at_rest[like] = equations, replace(equations, kept=None).solved(pull)
-    weights, shifts = (np.where(equations.kept, part, 0.0) for part in at_rest[like][1])
+    if like not in full_solutions:
+        full_solutions[like] = equations, replace(equations, kept=None).solved(pull)
+    weights, shifts = (np.where(equations.kept, part, 0.0) for part in full_solutions[like][1])
     return weights, shifts
 
 
 def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
-    """tau_j of each feature, (n,)."""
+    """Return tau_j of each feature, (n,)."""
     if not pull.curved:
         return np.full(equations.t_star.shape[1], pull.decorrelation)
     at = equations.by_feature(slice(None))
@@ -112,9 +112,9 @@ def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Hessian:
-    """diag(d) + tau 11^T for each feature, with d = inf in classes that do not take part; solved in O(K).
+    """diag(d) + tau 11^T for each feature, with d = inf for classes that are left out; solved in O(K).
 
-    At most one entry of d may be <= 0 where the matrix is positive definite: it is kept apart, so that nothing is
+    At most one entry of d may be <= 0 if the matrix is positive definite. It is kept separate, so that nothing is
     divided by it.
     """
 
@@ -124,14 +124,14 @@ class _Hessian:
     spread: np.ndarray  # 1 + tau sum of these, (n, 1)
     pivot: np.ndarray  # the determinant over the product of the other d, (n, 1)
     tau: np.ndarray  # (n, 1)
-    least: np.ndarray  # the smaller one of pivot and the second smallest d, (n,): positive where definite
+    least: np.ndarray  # min(pivot, second smallest d), (n,): positive where definite
 
     @classmethod
     def of(cls, d: np.ndarray, tau: np.ndarray) -> "_Hessian":
         tau = tau[:, None]
         first = d.argmin(axis=1)[:, None]
         smallest = np.take_along_axis(d, first, axis=1)
-        smallest = np.where(np.isposinf(smallest), 1.0, smallest)  # no class takes part
+        smallest = np.where(np.isposinf(smallest), 1.0, smallest)  # all classes are left out
         others = d.copy()
         np.put_along_axis(others, first, np.inf, axis=1)
         inverse = 1.0 / others
@@ -141,11 +141,11 @@ class _Hessian:
 
     @property
     def definite(self) -> np.ndarray:
-        """Where the matrix is positive definite, and not next to singular, (n,)."""
+        """True where the matrix is positive definite and not nearly singular, (n,)."""
         return self.least > SINGULAR * self.tau[:, 0]
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """x of (diag(d) + tau 11^T) x = right, both (n, R); right is 0 in classes that do not take part."""
+        """Solve (diag(d) + tau 11^T) x = right, both (n, R); right is 0 for classes that are left out."""
         known = (right * self.inverse).sum(axis=1, keepdims=True)
         total = (np.take_along_axis(right, self.first, axis=1) + self.smallest * known) / self.pivot
         x = (right - self.tau * total) * self.inverse
@@ -157,15 +157,15 @@ class _Hessian:
 class _Classes:
     """The coupled equations of some features; arrays (n, R).
 
-    `side` says how a class takes part: the sign of its weight, and 0 where it is held at zero. Where there is no
-    threshold the weight may have either sign, and the side is 1.
+    `side` is the sign of the weight of a class, and 0 while it is held at zero. Without a threshold the weight may have
+    either sign, and `side` is 1.
     """
 
     at: ScalarEquations
     threshold: np.ndarray  # tau_1
     inside: np.ndarray  # False in empty classes and where TopK leaves the feature out
     ridge: np.ndarray  # tau_2, (n, 1)
-    slopes: Pull = field(default_factory=Pull)  # what `Separable` adds to the pull
+    slopes: Pull = field(default_factory=Pull)  # the part of the pull from `Separable`
 
     @classmethod
     def of(cls, equations: Equations, pull: Pull, columns: np.ndarray) -> "_Classes":
@@ -178,28 +178,28 @@ class _Classes:
 
     @classmethod
     def joined(cls, parts: Sequence["_Classes"]) -> "_Classes":
-        """The features of several, one after the other."""
+        """Concatenate the features of several."""
         names = "threshold", "inside", "ridge"
         threshold, inside, ridge = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
         return cls(ScalarEquations.joined([p.at for p in parts]), threshold, inside, ridge, parts[0].slopes)
 
     def only(self, some: np.ndarray) -> "_Classes":
-        """Some of the features."""
+        """Return some of the features."""
         if len(some) == len(self.threshold):
             return self
         return _Classes(self.at.only(some), self.threshold[some], self.inside[some], self.ridge[some], self.slopes)
 
     def stiffness(self, w: np.ndarray) -> np.ndarray:
-        """p'(w), the slope of what the weight itself adds to its pull; of `Separable` by a difference."""
+        """Return p'(w), the slope of the pull in the weight itself; by a difference for `Separable`."""
         if not self.slopes.slopes:
             return self.ridge
-        step = 1e-6 * np.maximum(np.abs(w), 1e-3)  # towards larger weights: across 0 there may be a jump
+        step = 1e-6 * np.maximum(np.abs(w), 1e-3)  # away from 0, where the pull may jump
         outwards = np.where(w < 0.0, -step, step)
         rise = self.slopes.of_weights(w + outwards) - self.slopes.of_weights(w)
         return self.ridge + np.maximum(rise / outwards, 0.0)
 
     def solved(self, target: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights at `target` (n,), what they add to the intercepts, and where the branch ended; w is at tau = 0."""
+        """Follow w from tau = 0 to `target` (n,): weights, what they add to intercepts, and where the branch ended."""
         gated = self.threshold + self.slopes.at_zero(self.at.t_star) > 0.0
         side = np.where(gated, np.sign(w), 1.0) * self.inside
         tau, ended = target.copy(), np.ones(len(w), bool)
@@ -213,7 +213,7 @@ class _Classes:
         return w, shift, ended
 
     def closed_form(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of Gaussian features at tau, and where they are not on the branch (the given w stand there)."""
+        """Return weights of Gaussian features at tau, and where they are not on the branch (w is returned there)."""
         nothing = np.zeros_like(w)
         a = self.curvature(nothing, side)
         hessian = _Hessian.of(a + self.ridge - tau[:, None], tau)
@@ -221,28 +221,28 @@ class _Classes:
         return np.where(hessian.definite[:, None], found, w), ~hessian.definite
 
     def pulls(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> np.ndarray:
-        """The pull t of each class."""
+        """Return the pull t of each class."""
         own = self.threshold * side + self.ridge * w + self.slopes.of_weights(w)
         return own + tau[:, None] * (w.sum(axis=1, keepdims=True) - w)
 
     def curvature(self, t: np.ndarray, side: np.ndarray) -> np.ndarray:
-        """a = -1/W'(t); inf in classes that do not take part, NaN where a mean has left its domain."""
+        """Return a = -1/W'(t); inf for classes that are left out, NaN where a mean has left its domain."""
         low, high = self.at.family.mean_range
         a = 1.0 / self.at.steepness(t)
-        for mean, *room in self.at.moved(t):
+        for mean, *slack in self.at.moved(t):
             inside = (mean >= low) & (mean <= high)
-            a = np.where(inside & (room[0] >= 0.0) if room else inside, a, np.nan)
+            a = np.where(inside & (slack[0] >= 0.0) if slack else inside, a, np.nan)
         return np.where(side != 0.0, np.where(a > 0.0, a, np.nan), np.inf)
 
     def newton(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The step from w by Newton's method, and the curvature there."""
+        """Return the Newton step from w, and the curvature there."""
         t = self.pulls(tau, w, side)
         a = self.curvature(t, side)
         force = np.where(side != 0.0, a * (self.at.weight(t) - w), 0.0)
         return _Hessian.of(a + self.stiffness(w) - tau[:, None], tau).solve(force), a
 
     def switched(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> np.ndarray:
-        """Sides: a class that crossed zero is held there, one that is pulled past its threshold is let go."""
+        """Return new sides: a class that crossed zero is held there, one pulled past its threshold is released."""
         left = self.at.t_star - tau[:, None] * w.sum(axis=1, keepdims=True)
         gate = self.threshold + self.slopes.at_zero(left)
         free = (side == 0.0) & self.inside & (np.abs(left) > gate)
@@ -250,7 +250,7 @@ class _Classes:
         return np.where(free, np.sign(left), np.where(held, 0.0, side))
 
     def corrected(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Weights, sides and curvature of the solution next to w, and where one was found."""
+        """Return weights, sides and curvature of the solution near w, and where one was found."""
         w, side, a = w.copy(), side.copy(), np.full(w.shape, np.nan)
         found, last = np.zeros(len(w), bool), np.full(len(w), np.inf)
         todo = np.arange(len(w))
@@ -270,9 +270,9 @@ class _Classes:
         return w, side, a, found
 
     def followed(self, target: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Weights and sides at the end of the branch or at `target`, the tau reached, and where the branch ended.
+        """Return weights and sides at `target` or the end of the branch, the tau reached, and where the branch ended.
 
-        Each feature has its own step; what it does depends on no other feature, and on its target only at the end.
+        Each feature has its own step size, which depends on no other feature, and on the target only for the last step.
         """
         w, side, tau, n = w.copy(), side.copy(), np.zeros(len(w)), len(w)
         a = self.curvature(self.pulls(tau, w, side), side)
@@ -287,7 +287,7 @@ class _Classes:
             trial = here.advanced(start, goal, w[todo], side[todo], a[todo])
             good = trial[-1]
             at, (new_w, new_side, new_a, new_least) = todo[good], (part[good] for part in trial[:-1])
-            # next to the end of a branch the square of the smallest pivot falls to zero in a straight line
+            # near the end of a branch the square of the smallest pivot falls to zero linearly
             fall = (least[at] / new_least) ** 2 - 1.0
             ahead = np.where(fall > 0.0, (goal - start)[good] / fall, np.inf)
             w[at], side[at], a[at], tau[at], least[at] = new_w, new_side, new_a, goal[good], new_least
@@ -304,10 +304,10 @@ class _Classes:
     def advanced(
         self, start: np.ndarray, goal: np.ndarray, w: np.ndarray, side: np.ndarray, a: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """Weights, sides, curvature and smallest pivot at goal, and where they are on the branch followed from start.
+        """Return weights, sides, curvature and smallest pivot at goal, and where these are on the branch from start.
 
-        They are on it where the objective is concave between the two solutions and somewhat beyond, which leaves room
-        for no other solution; or where the two are next to each other.
+        They are on it if the objective is concave between the two solutions and somewhat beyond, so that there can be
+        no other solution, or if the two are close to each other.
         """
         active = side != 0.0
         away = np.where(active, w - w.sum(axis=1, keepdims=True), 0.0)

@@ -1,4 +1,4 @@
-"""The features of a grid of TopK alone, which come in one after the other and have the same weights from then on."""
+"""The order in which features enter a TopK grid; their weights then stay the same."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,12 +8,12 @@ import numpy as np
 from streamnb.problem.penalties import Penalty, TopK
 from streamnb.problem.pull import Pull
 from streamnb.solving.decorrelation import decorrelated
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class Entering:
-    """The point from which on each row of weights has a feature, G for none, and its weight, (R, n_features) each."""
+    """The first grid point at which a feature is kept, or G, and its weight; (R, n_features) each."""
 
     points: np.ndarray
     weights: np.ndarray
@@ -21,8 +21,8 @@ class Entering:
 
     @classmethod
     def of(cls, problem: Problem, penalty: Penalty | None) -> Self | None:
-        """None under other penalties, and where weights depend on what else is kept."""
-        if not isinstance(penalty, TopK) or isinstance(penalty.k, dict) or problem.at_hand:
+        """Return None for other penalties, and if weights depend on which features are kept."""
+        if not isinstance(penalty, TopK) or isinstance(penalty.k, dict) or problem.on_demand:
             return None
         points = problem.ranking.entering(penalty.by, penalty.k)
         if points is None or any(part.family.coupled for part in problem.parts):
@@ -35,7 +35,7 @@ class Entering:
         return cls(np.where(weights != 0.0, points, len(penalty.k)), weights, len(penalty.k))
 
     def counts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Features of each row of weights at every point, (G, R), and of any, (G,)."""
+        """Count the features of each row of weights at every point, (G, R), and those of any row, (G,)."""
         each = [np.searchsorted(np.sort(of_row), np.arange(self.n_points), "right") for of_row in self.points]
         union = np.searchsorted(np.sort(self.points.min(axis=0)), np.arange(self.n_points), "right")
         return np.stack(each, axis=1), union

@@ -1,7 +1,7 @@
-"""Equation (6.2) of Shishkova 2016 for one scalar a feature: where between 0 and t* the pull stops.
+"""Equation (6.2) of Shishkova 2016 for one scalar per feature: where between 0 and t* the pull stops.
 
 With the pull t of a feature, W(t) = (g(m_+ - t/N_+) - g(m_- + t/N_-)) / phi falls from the unregularised
-weight at t = 0 to zero at t*, where both means are the pooled one. A penalty only says where to stop.
+weight at t = 0 to zero at t*, where both means equal the pooled mean. A penalty only determines where to stop.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,16 +16,16 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.problem.together import Together
 from streamnb.solving.one_weight import Mean, ScalarEquations, cumulant_change, moved_down
-from streamnb.stats.rests import HEAVY
+from streamnb.stats.complements import HEAVY
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """(6.2) for R rows of weights and some features: means m, shares r = 1/N that the pull moves, and t*."""
+    """(6.2) for R rows of weights and some features: means m, effects r = 1/N of a unit of pull, and t*."""
 
     family: Family
     phi: np.ndarray  # (n,)
-    positive: np.ndarray  # sums S of both sides (R, n), and counts N, from which the sum of all pulls is taken, (R, 1)
+    positive: np.ndarray  # sums S (R, n) and counts N (R, 1), less the sum of all pulls, of both sides
     n_positive: np.ndarray
     negative: np.ndarray
     n_negative: np.ndarray
@@ -33,11 +33,11 @@ class Equations:
     t_star: np.ndarray  # (R, n)
     pooled: np.ndarray  # the mean at t*
     variance: np.ndarray  # v of the score statistic t*, (R, n)
-    alive: np.ndarray  # (R, 1) False where a side has no weight at all
-    close: np.ndarray  # (R, 1) True where a class outweighs all others, so that its means are next to the pooled ones
-    kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
-    room: tuple[np.ndarray, np.ndarray] | None = None  # (R, n) what both means fall short of the highest by
-    start: np.ndarray | None = None  # (R, n) the pull that has moved the sums already
+    alive: np.ndarray  # (R, 1) False if a side has no weight at all
+    close: np.ndarray  # (R, 1) True if a class outweighs all others, so that its means are close to the pooled ones
+    kept: np.ndarray | None = None  # (R, n) False if TopK drops the feature
+    slack: tuple[np.ndarray, np.ndarray] | None = None  # (R, n) highest mean minus the means of both sides
+    start: np.ndarray | None = None  # (R, n) the pull that is already part of the sums
     _merits: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -55,13 +55,13 @@ class Equations:
             n_least = np.minimum(n_pos, HEAVY * n_neg)
         pooled, t_star = _pooled(sides, n_pos, n_neg)
         means: Mean = (pooled,)
-        least, room = np.abs(pooled), None
+        least, slack = np.abs(pooled), None
         if sides.room is not None:
-            room_pooled, from_above = _pooled(sides.room, n_pos, n_neg)
-            t_star = np.where(HEAVY * room_pooled < pooled, -from_above, t_star)
-            means, least = (pooled, room_pooled), np.minimum(least, room_pooled)
-            room = sides.room.positive / n_pos, sides.room.negative / n_neg
-        rounding = 8.0 * np.finfo(float).eps * least  # by which equal means differ, a unit of counts
+            slack_pooled, from_above = _pooled(sides.room, n_pos, n_neg)
+            t_star = np.where(HEAVY * slack_pooled < pooled, -from_above, t_star)
+            means, least = (pooled, slack_pooled), np.minimum(least, slack_pooled)
+            slack = sides.room.positive / n_pos, sides.room.negative / n_neg
+        rounding = 8.0 * np.finfo(float).eps * least  # differences of equal means by rounding, for a unit of counts
         t_star[~(sides.alive & (np.abs(t_star) > n_least * rounding))] = 0.0
         variance = phi * family.variance(*means) * spread
         if not sides.alive.all():
@@ -71,14 +71,14 @@ class Equations:
             t_star = t_star + total * pooled
             t_star[~(sides.alive & (np.abs(t_star) > (n_least + np.abs(total)) * rounding))] = 0.0
         both = sides.positive, n_pos, sides.negative, n_neg, sides.pooled
-        return cls(family, phi, *both, t_star, pooled, variance, sides.alive, close, room=room)
+        return cls(family, phi, *both, t_star, pooled, variance, sides.alive, close, slack=slack)
 
     def pulled(self, start: np.ndarray) -> "Equations":
-        """The same after a pull of each feature, (R, n), which may have taken means out of their domain."""
-        room = self.room and (self.room[0] + start * self.r_positive, self.room[1] - start * self.r_negative)
+        """Return the equations after a pull of each feature, (R, n); means may leave their domain."""
+        slack = self.slack and (self.slack[0] + start * self.r_positive, self.slack[1] - start * self.r_negative)
         negative = self.negative if self.held else self.negative + start
         t_star = np.where(self.alive, self.t_star - start, 0.0)
-        return replace(self, positive=self.positive - start, negative=negative, t_star=t_star, room=room, start=start)
+        return replace(self, positive=self.positive - start, negative=negative, t_star=t_star, slack=slack, start=start)
 
     @property
     def m_positive(self) -> np.ndarray:
@@ -87,17 +87,17 @@ class Equations:
 
     @property
     def r_positive(self) -> np.ndarray:
-        """What a unit of pull takes from these, 1 / N, (R, 1)."""
+        """The decrease of these means for a unit of pull, 1 / N, (R, 1)."""
         return 1.0 / self.n_positive
 
     @property
     def m_negative(self) -> np.ndarray:
-        """The means of the negative side, (R, n), or one row for all."""
+        """The means of the negative side, (R, n), or one row shared by all."""
         return self.negative / self.n_negative
 
     @property
     def r_negative(self) -> np.ndarray:
-        """What a unit of pull adds to these, (R, 1); 0 where that side is not pulled."""
+        """The increase of these means for a unit of pull, (R, 1); 0 if this side is not pulled."""
         return np.zeros_like(self.n_positive) if self.held else 1.0 / self.n_negative
 
     @cached_property
@@ -111,21 +111,21 @@ class Equations:
         return self.t_star.size
 
     def breakpoints(self, scored: bool) -> np.ndarray:
-        """abs(t*), or abs(z) where scored, (R, n); 0 where v is 0."""
+        """Return abs(t*), or abs(z) if scored, (R, n); 0 where v is 0."""
         size = np.abs(self.t_star)
         return np.divide(size, self.sd, out=np.zeros_like(size), where=self.sd > 0) if scored else size
 
     def active(self, pull: Pull) -> np.ndarray:
-        """Where the weight is not zero, (R, n); under L1 tested as the breakpoints are, to the same last digit."""
+        """Return where weights are not zero, (R, n); under L1 tested against the breakpoints, to the last digit."""
         active = self.breakpoints(pull.scored) > pull.l1
         if pull.slopes:
             active &= np.abs(self.t_star) > pull.thresholds(self.sd) + pull.at_zero(self.t_star)
         return active if self.kept is None else active & self.kept
 
     def merit(self, by: str) -> np.ndarray:
-        """What TopK ranks features by, (R, n): by weight, by score, or by the likelihood lost without it.
+        """Return what TopK ranks features by, (R, n): weight, score, or the likelihood lost without the feature.
 
-        All numbers of features that are asked for find it here.
+        It is cached, as it serves every number of features.
         """
         if by not in self._merits:
             self._merits[by] = self.breakpoints(True) if by == "score" else self._merit(by)
@@ -138,12 +138,12 @@ class Equations:
         return merit
 
     def weights(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (R, n) and what the features add to the intercepts (R,)."""
+        """Return weights (R, n) and what the features add to the intercepts (R,)."""
         weights, shifts = self.solved(pull)
         return weights, shifts.sum(axis=1)
 
     def solved(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and what each adds to its intercept, both (R, n)."""
+        """Return weights and what each adds to its intercept, both (R, n)."""
         active = self.active(pull)
         threshold = pull.thresholds(self.sd) if pull.l1 > 0.0 else np.broadcast_to(0.0, active.shape)
         if pull.smooth:
@@ -155,39 +155,39 @@ class Equations:
         return weights, shifts
 
     def _closed(self, active: np.ndarray, threshold: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights and shifts by the closed form, without picking those that are not zero; and where it fails.
+        """Return weights and shifts by the closed form for all features, and where it fails.
 
-        `threshold` is None where nothing moves the means.
+        `threshold` is None if means are not pulled.
         """
-        more: list[Mean] = [()] * 2 if self.room is None else [(side,) for side in self.room]
+        more: list[Mean] = [()] * 2 if self.slack is None else [(side,) for side in self.slack]
         positive, negative = (self.m_positive, *more[0]), (self.m_negative, *more[1])
         if threshold is not None:
             t = np.sign(self.t_star) * threshold
             positive = moved_down(positive, t * self.r_positive)
             negative = moved_down(negative, -t * self.r_negative) if self.r_negative.any() else negative
-        with np.errstate(all="ignore"):  # where a weight is zero the means may have left their domain
+        with np.errstate(all="ignore"):  # means of zero weights may be outside their domain
             weights = (self.family.link(*positive) - self.family.link(*negative)) / self.phi
             shifts = cumulant_change(self.family, positive, negative) / self.phi
             right = (self.t_star > 0.0) & (weights > 0.0) | (self.t_star < 0.0) & (weights < 0.0)
             good = active & right & np.isfinite(weights) & ~self.close
         bad = ~good
-        if bad.any():  # as a rule none is, and to look for places takes a third as long as a logarithm
+        if bad.any():  # usually none is, and indexing takes a third as long as a logarithm
             weights[bad] = 0.0
-        return active & bad, weights, np.where(good, shifts, 0.0)  # fewer numbers where c is the same of every mean
+        return active & bad, weights, np.where(good, shifts, 0.0)  # shifts may have fewer numbers, to be broadcast
 
     def pulls(self, pull: Pull) -> np.ndarray:
-        """The pull of each feature where it stops, (R, n)."""
+        """Return the pull of each feature at its solution, (R, n)."""
         active = self.active(pull)
-        t = self.t_star.copy()  # where the weight is zero the pull is just t*
+        t = self.t_star.copy()  # the pull of a zero weight is t*
         t[active] = self._at(active).solved(pull, pull.thresholds(self.sd)[active])[0]
         return t
 
     def scalar(self) -> "ScalarEquations":
-        """The same, weight by weight."""
+        """Return the equations as a list of weights."""
         return self._picked(lambda values: values)
 
     def by_feature(self, columns: Any) -> "ScalarEquations":
-        """The equations of some features, each array (n_columns, R)."""
+        """Return the equations of some features, each array (n_columns, R)."""
         return self._picked(lambda values: np.ascontiguousarray(values[:, columns].T))
 
     def _at(self, active: np.ndarray) -> "ScalarEquations":
@@ -198,13 +198,13 @@ class Equations:
             return pick(np.broadcast_to(values, self.t_star.shape))
 
         arrays = {name: picked(getattr(self, name)) for name in ScalarEquations.__slots__[1:-1]}
-        room = None if self.room is None else np.stack([picked(side) for side in self.room], axis=-1)
-        return ScalarEquations(self.family, **arrays, room=room)
+        slack = None if self.slack is None else np.stack([picked(side) for side in self.slack], axis=-1)
+        return ScalarEquations(self.family, **arrays, slack=slack)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """What stands in place of (6.2) for densities whose parameters are fitted together: their differences.
+    """Takes the place of (6.2) for densities whose parameters are fitted together: their differences.
 
     Arrays (R, n): the weights of one function of x and, for beta, of a second; and what each feature adds to the
     intercepts.
@@ -216,14 +216,14 @@ class Fitted:
 
     @classmethod
     def of(cls, sides: Sequence[Sides], family: Together, number: Callable[[int], int]) -> "Fitted":
-        """Fit all features; `sides` of each function of x, and what turns a place here into the number of a feature."""
+        """Fit all features; there are `sides` for each function of x, and `number` maps a place to a feature."""
         alive = sides[0].alive[:, 0]
         shape = len(alive), sides[0].positive.shape[1]
         positive = np.stack([s.positive / _safe(s.n_positive) for s in sides], axis=-1)
         negative = np.stack([s.negative / _safe(s.n_negative) for s in sides], axis=-1)
 
         def fitted(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            # a group of parameters belongs to a row of weights, or where there are two functions to each feature
+            # a group of parameters is a row of weights or, with two functions of x, a feature
             means = means if len(means) == 1 else means[alive]
             groups = means.reshape(-1, len(sides) if len(sides) > 1 else shape[1])
             parameters = family.parameters(groups, lambda group: number(group % shape[1]))
@@ -243,24 +243,24 @@ class Fitted:
         return self.first.size
 
     def take(self, columns: Any, rows: slice) -> "Fitted":
-        """Those of some features and rows of weights."""
+        """Return the weights of some features and rows."""
         second = None if self.second is None else self.second[rows, columns]
         return Fitted(self.first[rows, columns], second, self.shifts[rows, columns])
 
     def solved(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and what each adds to its intercept, both (R, n); there is no pull."""
+        """Return weights and what each adds to its intercept, both (R, n); the pull is ignored."""
         return self.first, self.shifts
 
     def active(self, pull: Pull) -> np.ndarray:
-        """Where the weight is not zero, (R, n)."""
+        """Return where weights are not zero, (R, n)."""
         return (self.first != 0.0) | (False if self.second is None else self.second != 0.0)
 
     def breakpoints(self, scored: bool) -> np.ndarray:
-        raise ValueError("families 'dirichlet' and 'beta' have no breakpoints: their features leave under no penalty")
+        raise ValueError("families 'dirichlet' and 'beta' have no breakpoints, as they take no penalty")
 
 
 def _pooled(sides: Sides, n_pos: np.ndarray, n_neg: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pooled mean, and t*."""
+    """Return the pooled mean and t*."""
     if not sides.pooled:
         pooled = (sides.positive + sides.negative) / (n_pos + n_neg)
         return pooled, _score(sides.positive, n_pos, sides.negative, n_neg)
@@ -273,12 +273,12 @@ def _pooled(sides: Sides, n_pos: np.ndarray, n_neg: np.ndarray) -> tuple[np.ndar
 
 
 def _score(positive: np.ndarray, n_positive: np.ndarray, negative: np.ndarray, n_negative: np.ndarray) -> np.ndarray:
-    """(S_+ N_- - S_- N_+) / (N_+ + N_-), by a power of two so that no product leaves float64."""
+    """Return (S_+ N_- - S_- N_+) / (N_+ + N_-), scaled by a power of two so that no product overflows."""
     unit = np.ldexp(1.0, -np.frexp(np.maximum(n_positive, n_negative))[1])
     n_positive, n_negative = n_positive * unit, n_negative * unit
     return (positive * n_negative - negative * n_positive) / (n_positive + n_negative)
 
 
 def _safe(counts: np.ndarray) -> np.ndarray:
-    """Counts to divide by; those of empty sides do not matter."""
+    """Return counts to divide by, 1 for empty sides."""
     return np.where(counts > 0, counts, 1.0)

@@ -1,4 +1,4 @@
-"""The space of labels: the few directions in which the labels of rows vary most, and with each other."""
+"""The principal directions of the label matrix."""
 
 from dataclasses import dataclass
 
@@ -12,21 +12,21 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import LABELS
 from streamnb.stats.sparse_tables import as_scipy
 
-CONSTANT = 1e-12  # of its weight, what a label varies by that is in all rows or in none, but for rounding
+CONSTANT = 1e-12  # relative to its weight: a label that varies less is in all rows or in none
 
-FEW = 10  # times fewer axes than labels are found one by one
+FEW = 10  # ratio of labels to axes from which on axes are computed iteratively
 
 
 @dataclass(frozen=True, eq=False)
 class LabelAxes:
-    """The top eigenvectors of ``C = Q - c c' / N``, Q the weights of rows that bear each two labels.
+    """The top eigenvectors of ``C = Q - c c' / N``, where Q has the weight of the rows with both labels of a pair.
 
     C is the scatter of the rows of an indicator about their mean; F. Tai and H.-T. Lin, Multilabel classification with
     principal label space transformation, Neural Computation 24 (2012), about the mean.
 
     Attributes
     ----------
-    axes : (M, L), orthonormal, those of the largest variance first
+    axes : (M, L), orthonormal, in descending order of variance
     scatter : (M,), eigenvalues
     base : (L,)
         2 c / N - 1, the mean of labels that are 1 or -1.
@@ -38,14 +38,14 @@ class LabelAxes:
 
     @classmethod
     def of(cls, stats: ClassStats, n_axes: int, limit: int | None = None) -> "LabelAxes":
-        """So many axes of the labels of these rows; few of many by Lanczos' method, from pairs of labels that occur.
+        """Return the first axes of the labels of these rows; few of many by the Lanczos method on a sparse matrix.
 
         Raises
         ------
         ValueError
-            No label tells rows apart.
+            No label varies between rows.
         MemoryError
-            All pairs of labels would take more than the limit, in bytes.
+            All pairs of labels would take more bytes than the limit.
         """
         own, weight, n_labels = stats.weight, stats.total_weight, len(stats.weight)
         if not (own - own * own / weight > CONSTANT * weight).any():
@@ -69,12 +69,12 @@ class LabelAxes:
         return cls(axes, np.maximum(values[::-1], 0.0), 2.0 * own / weight - 1.0)
 
     def first(self, n_axes: int) -> "LabelAxes":
-        """The first of them."""
+        """Return the first `n_axes` axes."""
         return LabelAxes(self.axes[:n_axes], self.scatter[:n_axes], self.base)
 
 
 def check_pairs(n_labels: int, n_axes: int, limit: int | None) -> None:
-    """Refuse so many axes, found from all pairs of labels, where these would take more than the limit, in bytes."""
+    """Raise an error if the axes need all pairs of labels and these would take more bytes than the limit."""
     needed, may = 4 * 8 * n_labels**2, memory.allowed(limit)
     if FEW * n_axes >= n_labels and needed > may:
         what = f"the main components of {n_labels:,} labels, from all pairs of these,"

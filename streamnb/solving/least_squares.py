@@ -1,4 +1,4 @@
-"""Least squares to the classes from sums of products: all penalties from one eigendecomposition, without rows."""
+"""Ridge regression on class indicators from sums of products: all penalties from one eigendecomposition."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from streamnb.kernels import products as kernels
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.totals import whole
 
-CONSTANT = 1e-26  # of a mean square: a variance that rounding left
+CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,15 +18,15 @@ class LeastSquaresPath:
     r"""``min 1/2 sum_i w_i (W_k x_i + b_k - c_ik)^2 + l2 / 2 \|W_k\|^2`` for every l2, c_ik = 1 or -1.
 
     ``W = 2 (G - s s' / N + l2 I)^-1 (S - s c' / N)``, ``b = (2 c - N - W s) / N``, from sums of products G and of
-    features s of all rows, N their weight, and of those of each class S and c. Statistics of folds leave those of the
-    others: a model for each fold and penalty takes no read.
+    features s of all rows, N their weight, and of those of each class S and c. Subtracting
+    the statistics of a fold leaves those of the others, so that models of folds and penalties need no read.
 
     Parameters
     ----------
     stats : ClassStats
-        With the moments "sum" and "gram", pooled or by class.
+        Statistics with the moments "sum" and "gram", pooled or by class.
     scale : (n_features,), optional
-        What columns are multiplied by before.
+        Factors of the columns.
     """
 
     stats: ClassStats
@@ -34,7 +34,7 @@ class LeastSquaresPath:
 
     @cached_property
     def _decomposed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Numbers of features that vary, eigenvalues and axes of their scatter, and products with classes, (n, R)."""
+        """Numbers of varying features, eigenvalues and axes of their scatter, and products with classes, (n, R)."""
         n = self.stats.n_features
         total, of_rows, pairs = (whole(self._every.table(name)).row(0) for name in ("sum", "weight", "gram"))
         scatter = np.empty((n, n))
@@ -53,18 +53,18 @@ class LeastSquaresPath:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """Of all rows, (n_features,)."""
+        """Mean of all rows, (n_features,)."""
         mean = whole(self._every.table("sum")).value()[0] / self._every.total_weight
         return mean if self.scale is None else mean * self.scale
 
     @property
     def _every(self) -> ClassStats:
-        """The same sums, of each row once."""
+        """Statistics that count each row once."""
         return self.stats if self.stats.every is None else self.stats.every
 
     @property
     def _rows(self) -> slice:
-        """Classes with a row of weights: of two the second."""
+        """Classes with a row of weights; only the second of two classes."""
         return slice(1 if not self.stats.multilabel and len(self.stats.classes) == 2 else 0, None)
 
     @property
@@ -76,16 +76,18 @@ class LeastSquaresPath:
         return self.stats.weight[self._rows]
 
     def weights(self, l2: float) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (n_features, R) and intercepts (R,); features that do not vary have none.
+        """Return weights (n_features, R) and intercepts (R,); features that do not vary have weight 0.
 
         Raises
         ------
         ValueError
-            Nothing is penalised, and features are functions of others: no weights are best.
+            l2 is 0 and features are collinear, so that the weights are not unique.
         """
         kept, values, axes, products = self._decomposed
         if l2 == 0.0 and len(values) and values[0] <= 1e-13 * len(values) * values[-1]:
-            raise ValueError("l2=0 leaves weights open where features are functions of others; give l2 above 0")
+            raise ValueError(
+                "l2=0 leaves weights undetermined, as features are linearly dependent; l2 should be above 0"
+            )
         weights = np.zeros((self.stats.n_features, products.shape[1]))
         with one_thread():
             weights[kept] = axes @ ((axes.T @ products) / (values + l2)[:, None])

@@ -1,4 +1,4 @@
-"""How far a covariance is drawn to a multiple of the unit matrix, by Ledoit and Wolf, from sums of fourth powers."""
+"""The Ledoit-Wolf shrinkage of a covariance, from sums of fourth powers."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import PooledTable
 from streamnb.stats.second_moments import unpacked
 
-LOST = 1e10  # times what is left of fourth powers about the mean: digits do not suffice
+LOST = 1e10  # ratio of the terms to the fourth powers about the mean at which digits no longer suffice
 
 
 def fourth_powers(stats: ClassStats, together: bool = False) -> np.ndarray:
-    """Sums of ``w (x_i - m_i)^2 (x_j - m_j)^2`` about the mean m of each class, or of all rows, (K or 1, n, n).
+    """Return sums of ``w (x_i - m_i)^2 (x_j - m_j)^2`` about the mean m of each class, or of all rows, (K or 1, n, n).
 
-    Statistics have the moments "sum" and "gram_sq".
+    The statistics need the moments "sum" and "gram_sq".
     """
     table = stats.table("gram_sq")
     if isinstance(table, PooledTable):
@@ -30,7 +30,7 @@ def fourth_powers(stats: ClassStats, together: bool = False) -> np.ndarray:
 
 
 def _long(table: Any) -> np.ndarray:
-    """Sums with a few digits more than float64 has."""
+    """Return sums in extended precision."""
     total = table.hi.astype(np.longdouble)
     return total if table.lo is None else total + table.lo.astype(np.longdouble).sum(axis=0)
 
@@ -43,14 +43,14 @@ def _about_mean(total: np.ndarray, weight: np.floating, products: np.ndarray) ->
     found = squares + one_side + one_side.T + both
     if (squares.diagonal() > LOST * found.diagonal())[found.diagonal() > 0.0].any():
         raise ValueError(
-            "columns lie so far from 0 beside what they vary by that sums of fourth powers leave no digits for "
-            "shrinkage by Ledoit and Wolf; take a constant from these columns, or give shrinkage as a number"
+            "columns lie so far from 0, relative to their spread, that sums of fourth powers leave no digits for "
+            "shrinkage by Ledoit and Wolf; subtract a constant from these columns, or give shrinkage as a number"
         )
     return np.maximum(found, 0.0).astype(np.float64)
 
 
 def intensity(covariance: np.ndarray, fourth: np.ndarray, weight: float) -> float:
-    """g of ``(1 - g) S + g (tr S / n) I`` with the least expected distance from the true covariance.
+    """Return g of ``(1 - g) S + g (tr S / n) I`` with the least expected distance from the true covariance.
 
     ``g = min(b, d) / d``, ``d = |S - (tr S / n) I|^2``, ``b = sum_i |x_i x_i' - S|^2 / N^2`` of rows about their mean
     (Ledoit and Wolf 2004, A well-conditioned estimator for large-dimensional covariance matrices).
@@ -65,14 +65,14 @@ def intensity(covariance: np.ndarray, fourth: np.ndarray, weight: float) -> floa
 
 
 def drawn(covariance: np.ndarray, g: float) -> np.ndarray:
-    """(1 - g) S + g (tr S / n) I."""
+    """Return (1 - g) S + g (tr S / n) I."""
     return (1.0 - g) * covariance + g * covariance.trace() / len(covariance) * np.eye(len(covariance))
 
 
 def shrunk(stats: ClassStats, covariances: np.ndarray, shrinkage: Any, together: bool = False) -> np.ndarray:
-    """Covariances of the classes (K, n, n), or of all rows `together` (1, n, n), shrunk as scikit-learn does it.
+    """Shrink covariances of the classes (K, n, n), or of all rows `together` (1, n, n), as scikit-learn does.
 
-    A number is g; "auto" computes it as if columns had variance 1; None and "empirical" leave them what they are.
+    A number is g; "auto" computes g for columns scaled to variance 1; None and "empirical" do not shrink.
     """
     if shrinkage is None or shrinkage == "empirical":
         return covariances

@@ -1,4 +1,4 @@
-"""Coupled families: the sum T of all pulls of a row of weights, which makes the probabilities of a class sum to one."""
+"""Coupled families: the sum T of all pulls that makes the probabilities of a class sum to one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,17 +17,17 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Part
-from streamnb.solving.posed import Problem
 from streamnb.solving.ranking import Kept
+from streamnb.solving.weight_problem import Problem
 
 
 def coupled_totals(
     problem: Problem, pulls: Sequence[Pull], kept: Kept | None, n_threads: int
 ) -> dict[Part, np.ndarray]:
-    """T of each pull and row of weights, (G, R), for each coupled part; 0 without any pull.
+    """Return T of each pull and row of weights, (G, R), for each coupled part; 0 without any pull.
 
-    The probabilities of a class must sum to one. Pulls that do not depend on the weights go by ascending tau and are
-    scored or not alike.
+    The probabilities of a class must sum to one. Pulls that do not depend on the weights must have ascending tau and
+    be all scored or all not.
     """
     coupled = (part for part in problem.parts if part.family.coupled)
     return {part: _part_totals(part, problem.n_rows, pulls, kept, n_threads) for part in coupled}
@@ -48,40 +48,40 @@ def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | No
 def _totals_of(
     part: Part, rows: slice, pulls: Sequence[Pull], taus: np.ndarray | None, kept: Kept | None
 ) -> np.ndarray:
-    """T of some rows of weights, one where pulls depend on these, and each pull; else `taus` are those of L1."""
-    sides, at_rest = part.of_rows(rows)
-    at_rest = at_rest if kept is None else kept.mark(at_rest, part, part.columns, rows)
+    """Return T of some rows of weights (one if pulls depend on weights) and each pull; else `taus` are those of L1."""
+    sides, unpulled = part.of_rows(rows)
+    unpulled = unpulled if kept is None else kept.mark(unpulled, part, part.columns, rows)
     totals = np.zeros((rows.stop - rows.start, len(pulls)))
     for i in np.flatnonzero(sides.alive).tolist():
-        arrays = _of_features(at_rest, i, pulls[0].scored)
+        arrays = _of_features(unpulled, i, pulls[0].scored)
         if taus is None:
-            totals[i] = list(_smooth_totals(sides, at_rest, pulls, arrays))
+            totals[i] = list(_smooth_totals(sides, unpulled, pulls, arrays))
         else:
             total_pulls(*arrays, taus, totals[i])
     return totals
 
 
-def _of_features(at_rest: Equations, i: int, scored: bool) -> list[np.ndarray]:
-    """What T of the i-th row follows from: t*, the pooled frequency, and the unit of tau, of the features kept."""
-    units = at_rest.sd if scored else np.ones(at_rest.sd.shape)
-    given = slice(None) if at_rest.kept is None else at_rest.kept[i]
-    pooled = at_rest.pooled[min(i, len(at_rest.pooled) - 1)]
-    return [np.ascontiguousarray(values[given]) for values in (at_rest.t_star[i], pooled, units[i])]
+def _of_features(unpulled: Equations, i: int, scored: bool) -> list[np.ndarray]:
+    """Return the inputs of T of the i-th row for the kept features: t*, the pooled frequency, and the unit of tau."""
+    units = unpulled.sd if scored else np.ones(unpulled.sd.shape)
+    given = slice(None) if unpulled.kept is None else unpulled.kept[i]
+    pooled = unpulled.pooled[min(i, len(unpulled.pooled) - 1)]
+    return [np.ascontiguousarray(values[given]) for values in (unpulled.t_star[i], pooled, units[i])]
 
 
 def leaving(
     problem: Problem, taus: np.ndarray, scored: bool, rows: Sequence[int], n_threads: int
 ) -> tuple[np.ndarray, list[int]]:
-    """How many features have a weight at any of the L1 taus from each on, (G,), and the rows that have the last weight.
+    """Count the features with a weight at this L1 tau or a later one, (G,), and find the rows with the last weight.
 
-    `taus` ascend; only some rows of weights are looked at.
+    `taus` ascend; only the given rows of weights are examined.
     """
 
     def of_group(group: slice) -> list[tuple[list[np.ndarray], np.ndarray]]:
-        sides, at_rest = part.of_rows(group)
+        sides, unpulled = part.of_rows(group)
         found = []
         for i in range(group.stop - group.start):
-            arrays, totals = _of_features(at_rest, i, scored), np.zeros(len(taus))
+            arrays, totals = _of_features(unpulled, i, scored), np.zeros(len(taus))
             if part.family.coupled and sides.alive[i, 0]:
                 totals = totals[: total_pulls(*arrays, taus, totals)]
             found.append((arrays, totals))
@@ -97,42 +97,42 @@ def leaving(
     return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]
 
 
-def _smooth_totals(row: Sides, at_rest: Equations, pulls: Sequence[Pull], arrays: list[np.ndarray]) -> Iterator[float]:
-    """The root of each pull, from that of the one before; where L1 leaves no weight, one inside that flat range.
+def _smooth_totals(row: Sides, unpulled: Equations, pulls: Sequence[Pull], arrays: list[np.ndarray]) -> Iterator[float]:
+    """Yield the root of each pull, starting from the previous one; if L1 leaves no weight, one inside the flat range.
 
-    At the ends of the range rounding would leave some.
+    At the ends of the range, rounding would leave some weights.
     """
     total = 0.0
     for pull in pulls:
         flat = flat_range(*arrays, pull.l1)
         if flat[0] <= flat[1]:
             total = flat_root(*flat)
-        elif pull.slopes or at_rest.close.any():
-            total = _outer_root(partial(_excess, row, at_rest, pull), row)
+        elif pull.slopes or unpulled.close.any():
+            total = _outer_root(partial(_excess, row, unpulled, pull), row)
         elif pull.l2 == 0.0:
             total_pulls(*arrays, np.array([pull.l1]), alone := np.zeros(1))
             total = float(alone[0])
         else:
-            total = _l2_total(row, at_rest, pull, arrays, total)
+            total = _l2_total(row, unpulled, pull, arrays, total)
         yield total
 
 
-def _l2_total(row: Sides, at_rest: Equations, pull: Pull, arrays: list[np.ndarray], start: float) -> float:
+def _l2_total(row: Sides, unpulled: Equations, pull: Pull, arrays: list[np.ndarray], start: float) -> float:
     excess, share, unit = arrays
-    given = slice(None) if at_rest.kept is None else at_rest.kept[0]
+    given = slice(None) if unpulled.kept is None else unpulled.kept[0]
     plus, minus = (np.ascontiguousarray(sums[0][given]) for sums in (row.positive, row.negative))
     n_plus, n_minus = float(row.n_positive[0, 0]), float(row.n_negative[0, 0])
     pulled = 0.0 if row.pooled else 1.0
     return smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, pull.l1 * unit, pull.l2, start)
 
 
-def _excess(row: Sides, at_rest: Equations, pull: Pull, total: float) -> float:
-    moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
-    return total - float(replace(moved, kept=at_rest.kept).pulls(pull).sum())
+def _excess(row: Sides, unpulled: Equations, pull: Pull, total: float) -> float:
+    moved = Equations.of(row, unpulled.family, unpulled.phi, np.array([[total]]))
+    return total - float(replace(moved, kept=unpulled.kept).pulls(pull).sum())
 
 
 def _outer_root(excess: Any, row: Sides) -> float:
-    """The root of `excess` inside its domain; it vanishes at the ends too, so the bracket grows from 0."""
+    """Return the root of `excess` inside its domain; it also vanishes at the ends, so the bracket grows from 0."""
     at_zero = excess(0.0)
     if at_zero == 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""(6.2) for weights one by one: where each stops under a pull, by its closed form or as a root."""
+"""Solves (6.2) for single weights, in closed form or by root finding."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,32 +9,32 @@ from scipy.optimize.elementwise import find_root
 from streamnb.kernels.smooth_roots import log_roots
 from streamnb.problem.family import Family
 from streamnb.problem.pull import Pull
-from streamnb.stats.rests import HEAVY
+from streamnb.stats.complements import HEAVY
 
-NODES = 0.5 + np.array([-1.0, 0.0, 1.0]) * np.sqrt(0.15)  # of Gauss's rule with three points from 0 to 1
-UNFINISHED = -2  # status of SciPy's root finders after the last step allowed
+NODES = 0.5 + np.array([-1.0, 0.0, 1.0]) * np.sqrt(0.15)  # of the three-point Gauss rule on [0, 1]
+UNFINISHED = -2  # status of SciPy's root finders after the maximum number of steps
 SHARES = np.array([5.0, 8.0, 5.0]) / 18.0
 
 
-Mean = tuple[np.ndarray, ...]  # of one side; after it what it falls short of the highest mean by, where that is known
+Mean = tuple[np.ndarray, ...]  # the mean of one side, and its slack to the highest mean if that is known
 
 
 def moved_down(mean: Mean, by: np.ndarray) -> Mean:
-    """Means less a number each."""
-    return mean[0] - by, *(room + by for room in mean[1:])
+    """Subtract a number from each mean."""
+    return mean[0] - by, *(slack + by for slack in mean[1:])
 
 
 def cumulant_change(family: Family, a: Mean, b: Mean) -> np.ndarray:
-    """c at the means b less c at the means a."""
+    """Return c at the means b minus c at the means a."""
     return family.cumulant_change(*a, *b) if len(a) == 1 else family.cumulant(*b) - family.cumulant(*a)
 
 
-def _halved(
+def _bisected(
     rise: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, w: np.ndarray, todo: np.ndarray
 ) -> np.ndarray:
-    """`w` with the roots in place of some: those of `rise(w, numbers)` between a and b, of one sign.
+    """Replace some weights by the roots of `rise(w, numbers)` between a and b, which have the same sign.
 
-    The number of floats between is halved, not their distance: 64 steps are enough for any.
+    Bisection halves the number of floats between, not their distance: 64 steps always suffice.
     """
     side = np.sign(a + b)[todo]
     low, high = (np.sort(np.abs([a[todo], b[todo]]), axis=0)).view(np.int64)
@@ -48,7 +48,7 @@ def _halved(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScalarEquations:
-    """(6.2) for some weights, a list of those that are not zero or all those of some features; arrays of one shape."""
+    """(6.2) for a list of nonzero weights or for all weights of some features; all arrays have the same shape."""
 
     family: Family
     phi: np.ndarray
@@ -59,44 +59,44 @@ class ScalarEquations:
     t_star: np.ndarray
     pooled: np.ndarray
     close: np.ndarray
-    room: np.ndarray | None = None  # (.., 2) what both means fall short of the highest by, where that is known
+    slack: np.ndarray | None = None  # (.., 2) highest mean minus both means, if that is known
 
     def moved(self, t: np.ndarray) -> tuple[Mean, Mean]:
-        """Both means under the pull t."""
+        """Return both means under the pull t."""
         positive, negative = self._sides()
         return moved_down(positive, t * self.r_positive), moved_down(negative, -t * self.r_negative)
 
     def _sides(self) -> tuple[Mean, Mean]:
-        if self.room is None:
+        if self.slack is None:
             return (self.m_positive,), (self.m_negative,)
-        return (self.m_positive, self.room[..., 0]), (self.m_negative, self.room[..., 1])
+        return (self.m_positive, self.slack[..., 0]), (self.m_negative, self.slack[..., 1])
 
     def _pooled(self) -> Mean:
-        """The mean at t*, its room the sum of two numbers that are not below 0."""
-        if self.room is None:
+        """Return the mean at t*; its slack is a sum of nonnegative numbers."""
+        if self.slack is None:
             return (self.pooled,)
-        above, below = (self.room[..., side] for side in (0, 1))
+        above, below = (self.slack[..., side] for side in (0, 1))
         falls = self.t_star > 0.0
-        room = np.where(falls, above + self.t_star * self.r_positive, below - self.t_star * self.r_negative)
-        return self.pooled, room
+        slack = np.where(falls, above + self.t_star * self.r_positive, below - self.t_star * self.r_negative)
+        return self.pooled, slack
 
     def weight(self, t: np.ndarray) -> np.ndarray:
-        """W(t)."""
+        """Return W(t)."""
         return self._weight(*self.moved(t), self.t_star - t)
 
     def weight_inside(self, t: np.ndarray) -> np.ndarray:
-        """W(t), without bound where the pull has not yet brought both means back to their domain."""
+        """Return W(t), infinite where the pull has not yet brought both means back into their domain."""
         (low, high), sides = self.family.mean_range, self.moved(t)
         high = np.inf if self.family.coupled else high  # means of coupled features are shares only at the root of all
         w = self._weight(*sides, self.t_star - t)
-        for mean, *room in sides:
-            beyond = (mean < low) | ((room[0] < 0.0) if room else mean > high)
+        for mean, *slack in sides:
+            beyond = (mean < low) | ((slack[0] < 0.0) if slack else mean > high)
             if beyond.any():
                 w = np.where(beyond, np.copysign(np.inf, self.t_star), w)
         return w
 
     def _weight(self, positive: Mean, negative: Mean, left: np.ndarray) -> np.ndarray:
-        """The weight of both means where the pull falls short of t* by `left`."""
+        """Return the weight for both means, where `left` is t* minus the pull."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             w = (self.family.link(*positive) - self.family.link(*negative)) / self.phi
         if not self.close.any():
@@ -105,18 +105,20 @@ class ScalarEquations:
         return np.where(self.close & short, steep.sum(axis=0) / self.phi, w)
 
     def _steep(self, mean: Mean, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where g is all but straight from each mean on for the gap, and three parts of what it rises by there.
+        """Return where g is almost linear over the gap above each mean, and the three terms of its rise there.
 
-        Gauss's rule for the integral of g'. A gap that is short beside the mean keeps its digits there, where the
-        difference of two links would lose them.
+        This is the Gauss rule for the integral of g'. For a gap that is small relative to the mean it keeps the digits
+        that the difference of two links would lose.
         """
         slopes = [self.family.mean_slope(*moved_down(mean, -at * gap)) for at in NODES]
         with np.errstate(divide="ignore", invalid="ignore"):
             steep = np.stack([share * gap / slope for share, slope in zip(SHARES, slopes, strict=True)])
-            return np.ptp(slopes, axis=0) < np.abs(slopes[0]) / HEAVY, steep  # all three: m (1 - m) is symmetric
+            return np.ptp(slopes, axis=0) < np.abs(
+                slopes[0]
+            ) / HEAVY, steep  # compares all three, as m (1 - m) is symmetric
 
     def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pull where each stops, its weight, and what it adds to the intercept."""
+        """Return the pull at each solution, the weight, and what it adds to the intercept."""
         start = np.sign(self.t_star) * threshold
         if pull.smooth:
             w = self._roots(start, pull) if not pull.slopes else self._bracketed_roots(start, pull)
@@ -124,7 +126,7 @@ class ScalarEquations:
         else:
             w, t = self.weight(start), start
         self._check_finite(w)
-        # Next to t* rounding may leave nothing, or the wrong sign; to first order W is proportional to t* - t.
+        # Near t* rounding may leave zero or the wrong sign; to first order W is proportional to t* - t.
         side = np.sign(self.t_star)
         lost = np.flatnonzero(~(side * w > 0))
         if lost.size:
@@ -134,9 +136,9 @@ class ScalarEquations:
         return t, w, self.shift(t, w, pull.smooth)
 
     def shift(self, t: np.ndarray, w: np.ndarray, smooth: bool) -> np.ndarray:
-        """What each adds to its intercept, c(theta_-) - c(theta_+) under the pull t: -w times a mean between both.
+        """Return what each adds to its intercept under the pull t, c(theta_-) - c(theta_+): -w times a mean in between.
 
-        `smooth` is True where the pull depends on the weights, which then have more digits than t* - t.
+        `smooth` is True if the pull depends on the weights, which then have more digits than t* - t.
         """
         left = self._left(t, w) if smooth else self.t_star - t
         positive, negative = self._stopped(t, left)
@@ -146,19 +148,19 @@ class ScalarEquations:
         gap = left * (self.r_positive + self.r_negative)
         short, steep = self._steep(negative, gap)
         between, rise = negative[0] + NODES.reshape(3, *[1] * gap.ndim) * gap, steep.sum(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):  # of means so small that g' has no number
+        with np.errstate(over="ignore", invalid="ignore"):  # g' of tiny means overflows
             mean = np.divide((steep * between).sum(axis=0), rise, out=negative[0].copy(), where=rise != 0.0)
         return np.where(short & (HEAVY * np.abs(gap) < self._least()), -w * mean, change)
 
     def _least(self) -> np.ndarray:
-        """The pooled mean, or what it falls short of the highest by where that is less."""
+        """Return the smaller of the pooled mean and its slack."""
         size = np.abs(self.pooled)
-        return size if self.room is None else np.minimum(size, self._pooled()[1])
+        return size if self.slack is None else np.minimum(size, self._pooled()[1])
 
     def _left(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """What t falls short of t* by, from the weights where the difference has lost digits that a mean needs.
+        """Return t* - t, recovered from the weights where the difference has lost digits that a mean needs.
 
-        That is where a light side has nearly all of its sum pulled away.
+        This happens if the pull takes nearly the whole sum of a light side.
         """
         left = self.t_star - t
         reach = np.abs(self.t_star) * (self.r_positive + self.r_negative)
@@ -170,14 +172,14 @@ class ScalarEquations:
             here = self.only(some)
             return here._weight(*here._stopped(here.t_star - left, left), left) - w[some]
 
-        most = np.abs(left) + 1e-9 * np.abs(self.t_star)  # far more than rounding has taken, within the domain of means
-        return _halved(rise, np.copysign(1e-300, w), np.copysign(most, w), left, lost)
+        most = np.abs(left) + 1e-9 * np.abs(self.t_star)  # far more than the rounding error, within the domain of means
+        return _bisected(rise, np.copysign(1e-300, w), np.copysign(most, w), left, lost)
 
     def _stopped(self, t: np.ndarray, left: np.ndarray) -> tuple[Mean, Mean]:
-        """Both means under the pull t = t* - left, from where they are at 0 or at t*: by sums, not by differences."""
+        """Return both means under the pull t = t* - left, from those at 0 or at t*: by sums, not differences."""
         falls, moved, pooled = self.t_star > 0.0, self.moved(t), self._pooled()
         ends = moved_down(pooled, -left * self.r_positive), moved_down(pooled, left * self.r_negative)
-        from_pooled = (falls, ~falls), (~falls, falls)  # of the mean and of its room, on each side
+        from_pooled = (falls, ~falls), (~falls, falls)  # for the mean and its slack, on each side
         positive, negative = (
             tuple(np.where(those, end, start) for those, end, start in zip(where, at_end, at_start, strict=False))
             for where, at_end, at_start in zip(from_pooled, ends, moved, strict=True)
@@ -193,7 +195,7 @@ class ScalarEquations:
             )
 
     def likelihood_lost(self) -> np.ndarray:
-        """sum over the sides of N (m g(m) - c(m) - m g(m_0) + c(m_0)) / phi, m_0 the pooled mean."""
+        """Return the sum over both sides of N (m g(m) - c(m) - m g(m_0) + c(m_0)) / phi, m_0 being the pooled mean."""
         lost = np.zeros(len(self.t_star))
         link, pooled, (positive, negative) = self.family.link, self._pooled(), self._sides()
         sides = (positive, self.r_positive, self.r_negative), (negative, self.r_negative, self.r_positive)
@@ -203,26 +205,26 @@ class ScalarEquations:
                 gain = mean * (link(*means) - link(*pooled)) + cumulant_change(self.family, means, pooled)
             # at the edge of the domain m g(m) - c(m) is 0; a pooled side (share 0) loses nothing
             gain = np.where(np.isfinite(gain), gain, self.family.cumulant(*pooled) - mean * link(*pooled))
-            heavy = self.close | (HEAVY * share < other)  # its mean is next to the pooled one
+            heavy = self.close | (HEAVY * share < other)  # its mean is close to the pooled one
             if heavy.any():
                 gap = sign * self.t_star * share
                 short, steep = self._steep(pooled, gap)
-                lever = mean if self.family.coupled else (1.0 - NODES)[:, None] * gap  # there c is 0
+                lever = mean if self.family.coupled else (1.0 - NODES)[:, None] * gap  # c is 0 there
                 gain = np.where(heavy & short, (lever * steep).sum(axis=0), gain)
             lost += np.divide(gain, share, out=np.zeros_like(gain), where=share > 0)
         return lost / self.phi
 
     def _bracketed_roots(self, start: np.ndarray, pull: Pull) -> np.ndarray:
-        """Roots of f(w) = w - W(t(w)) for a pull without a second derivative, by Chandrupatla's method.
+        """Return the roots of f(w) = w - W(t(w)) for a pull without a second derivative, by Chandrupatla's method.
 
-        It halves distances: a root far nearer to 0 than the end of the bracket is left to `_halved`.
+        It bisects distances; roots much closer to 0 than the end of the bracket are left to `_bisected`.
         """
         first = self.weight_inside(start)
         side = np.sign(self.t_star)
 
         def rise(w: np.ndarray, start: np.ndarray, i: np.ndarray) -> np.ndarray:
             here = self.only(i.astype(np.intp))
-            t = start + pull.of_weights(w)  # beyond t* the weight would have changed sign; the means end there
+            t = start + pull.of_weights(w)  # clip at t*, where the weight is 0
             t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
             away = w - np.where(t == here.t_star, 0.0, here.weight_inside(t))
             return np.clip(away, -1e300, 1e300)  # what has no bound would leave no number
@@ -239,14 +241,14 @@ class ScalarEquations:
             tolerances={"xatol": 0.0, "xrtol": 2.0**-52, "fatol": 0.0, "frtol": 0.0},
             maxiter=200,
         )
-        nothing = side * rise(near, start, every) >= 0.0  # next to t* rounding may leave nothing of W
-        w, left = np.where(nothing, near, found.x), np.flatnonzero(~nothing & (found.status == UNFINISHED))
-        return _halved(lambda w, i: rise(w, start[i], every[i]), near, far, w, left)
+        vanishes = side * rise(near, start, every) >= 0.0  # near t* W may round to 0
+        w, left = np.where(vanishes, near, found.x), np.flatnonzero(~vanishes & (found.status == UNFINISHED))
+        return _bisected(lambda w, i: rise(w, start[i], every[i]), near, far, w, left)
 
     def _roots(self, start: np.ndarray, pull: Pull) -> np.ndarray:
-        """Roots of f(w) = w - W(start + tau w), which rises, by Newton's method inside a shrinking bracket.
+        """Return the roots of the increasing f(w) = w - W(start + tau w), by Newton's method in a shrinking bracket.
 
-        Solved for w, not t: a weight near zero keeps all its digits.
+        It is solved for w, not t, so that weights near zero keep all digits.
         """
         tau = pull.l2
         if self.family.coupled and not self.close.any():
@@ -271,25 +273,25 @@ class ScalarEquations:
             todo = todo[(f != 0) & (np.abs(step - at) > 2.0**-52 * np.abs(step))]
             if not todo.size:
                 break
-        return _halved(lambda w, i: w - self.only(i).weight_inside(start[i] + tau * w), low, high, w, todo)
+        return _bisected(lambda w, i: w - self.only(i).weight_inside(start[i] + tau * w), low, high, w, todo)
 
     def steepness(self, t: np.ndarray) -> np.ndarray:
-        """-W'(t)."""
+        """Return -W'(t)."""
         positive, negative = self.moved(t)
         slope = self.family.mean_slope
         return (self.r_positive / slope(*positive) + self.r_negative / slope(*negative)) / self.phi
 
     @classmethod
     def joined(cls, parts: Sequence["ScalarEquations"]) -> "ScalarEquations":
-        """The equations of several lists of one family, one after the other."""
+        """Concatenate the equations of several lists of one family."""
         arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[1:-1]}
-        rooms = [part.room for part in parts if part.room is not None]
-        return cls(parts[0].family, **arrays, room=np.concatenate(rooms) if rooms else None)
+        slacks = [part.slack for part in parts if part.slack is not None]
+        return cls(parts[0].family, **arrays, slack=np.concatenate(slacks) if slacks else None)
 
     def only(self, some: np.ndarray) -> "ScalarEquations":
         return self if len(some) == len(self.t_star) else self.where(some)
 
     def where(self, some: np.ndarray) -> "ScalarEquations":
-        """A list of those at some places, or where an array of the shape of all is True."""
+        """Return the list of equations at some places, or where a boolean array is True."""
         arrays = {name: getattr(self, name)[some] for name in self.__slots__[1:-1]}
-        return ScalarEquations(self.family, **arrays, room=None if self.room is None else self.room[some])
+        return ScalarEquations(self.family, **arrays, slack=None if self.slack is None else self.slack[some])

@@ -1,4 +1,4 @@
-"""Gaussian features with a variance for each class, Gaussian(covariance="own"): one model of quadratic scores."""
+"""Gaussian features with variances of each class: the single model of quadratic scores."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _NOT = "is not for Gaussian(covariance='own'), whose scores are quadratic; it sh
 
 
 def is_own(family: Family) -> bool:
-    """True where each class has variances of its own; refuse it among other families."""
+    """Return whether each class has its own variances; raise an error if other families are mixed in."""
     own = [isinstance(member, Gaussian) and member.covariance == "own" for member in family.members]
     if any(own) and family.members != (family,):
         raise ValueError(f"family={family!r} mixes linear scores and quadratic ones: covariance='own' stands alone")
@@ -25,13 +25,13 @@ def is_own(family: Family) -> bool:
 
 
 class QuadraticPath:
-    """The one model of Gaussian features whose variances differ from class to class; reads as a `WeightPath`.
+    """The one model of Gaussian features with variances of each class, with the interface of `WeightPath`.
 
     Attributes
     ----------
     grid : list with one empty point
     n_features, n_features_per_class, saturated, residuals
-        As of a `WeightPath` of one point; no feature is left out.
+        As for a `WeightPath` of one point; no feature is left out.
     """
 
     penalty = None
@@ -88,23 +88,23 @@ class QuadraticPath:
         return QuadraticModel.of(means, variance, self._log_priors, largest, **common)
 
     def shell(self) -> QuadraticModel:
-        """The model."""
+        """Return the model."""
         return self[0]
 
     @property
     def intercepts(self) -> np.ndarray:
-        """Those of the model, (K,)."""
+        """Intercepts of the model, (K,)."""
         return self[0].intercept_
 
     def breakpoints(self, *_: Any) -> np.ndarray:
-        """Refused: no tau leaves a feature out."""
-        raise ValueError("weights, and what is ranked or drawn by them, are of linear scores; take family='gaussian'")
+        """Raise an error: no tau leaves a feature out."""
+        raise ValueError("weights, and rankings or plots of them, need linear scores; take family='gaussian'")
 
     weights = by_columns = breakpoints
 
 
 def check_own(penalty: Penalty | None, family: Family, scheme: Scheme | None = None) -> None:
-    """Refuse a penalty of quadratic scores, and rows of weights."""
+    """Raise an error for penalties and schemes that quadratic scores do not have."""
     if is_own(family) and penalty is not None:
         raise ValueError(f"penalty={penalty!r} {_NOT} None")
     if is_own(family) and not isinstance(scheme, (Joint, TwoClasses, type(None))):

@@ -1,4 +1,4 @@
-"""What (6.2) needs to know of the data, for any block of features: sums of both sides, counts, dispersion."""
+"""The data side of (6.2) for a block of features: sums, counts and dispersion of both sides."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,20 +17,20 @@ from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.complements import HEAVY, complements, sums_outside, weight_outside
 from streamnb.stats.moments import TABLE
-from streamnb.stats.rests import HEAVY, rests, sums_outside, weight_outside
-from streamnb.stats.room import Room
+from streamnb.stats.slack import Slack
 from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once
-CLASSES_BLOCK = 1 << 19  # sums of classes read off a sparse table at once
+CLASSES_BLOCK = 1 << 19  # sums of classes read from a sparse table at once
 Columns = slice | np.ndarray
 
 
 class Part:
-    """The features of one family: sums, counts and dispersion; features are numbered from 0 here.
+    """The features of one family, numbered from 0: their sums, counts and dispersion.
 
-    `columns` are their numbers among all features; `at_hand` is True where their weights are too many to be held.
+    `columns` are their numbers among all features; `on_demand` is True if all weights would not fit into memory.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Part:
         scheme: Scheme,
         smoothing: Smoothing,
         idf: bool,
-        at_hand: bool = False,
+        on_demand: bool = False,
     ):
         whole, moments = stats, (*family.moments, *(("nonzero",) if idf else ()))
         moments = tuple(dict.fromkeys((family.moment, *moments)))
@@ -65,13 +65,13 @@ class Part:
             raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
         self.scale = _idf(stats) if idf else None
         self._check_scanned(partly=self._given is not whole)
-        self._total, lengths = self._totals_of_cells() if at_hand else self._totals()
+        self._total, lengths = self._totals_of_cells() if on_demand else self._totals()
         self._counts = lengths if family.coupled else weight
         if stats.every is None:
             self._count = float(self._counts.sum())
         else:
             self._count = float(self._total.sum()) if family.coupled else self._n_all
-        self._rests = rests(self._count, lengths, self._lengths_outside) if family.coupled else outside
+        self._counts_outside = complements(self._count, lengths, self._lengths_outside) if family.coupled else outside
         self._check_highest()
         with np.errstate(divide="ignore", invalid="ignore"):
             self._phi = self._dispersion()
@@ -80,7 +80,7 @@ class Part:
         self._check_mode()
 
     def _totals(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sums over all rows of each feature, (n_features,), and over all features of each class, (K,)."""
+        """Return the sum over all rows of each feature, (n_features,), and over all features of each class, (K,)."""
         total, lengths = np.empty(self.n_features), np.zeros(len(self.stats.classes))
         for block in self.blocks:
             sums = self._sums(block.local)
@@ -89,21 +89,21 @@ class Part:
         return total, lengths
 
     def _totals_of_cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same without the cells that are empty."""
+        """Return the same, skipping empty cells."""
         every, factor = self.stats.every, 1.0 if self.scale is None else self.scale
         total = self._scored.totals() * factor if every is None else self._overall(slice(None))
         lengths = as_scipy(self._sparse) @ np.broadcast_to(factor, self.n_features)
         return total, lengths
 
     def _lengths_outside(self, classes: np.ndarray) -> list[float]:
-        """The sums over all features of the rows outside some classes."""
+        """Return the sum over all features of the rows outside each given class."""
         if self.stats.every is None:
             return [np.delete(self._counts, k).sum() for k in classes]
         every = np.arange(self.n_features)
         return [self._outside(slice(None), every, np.full(self.n_features, k)).sum() for k in classes]
 
     def cells(self, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The cells of a sparse table in some columns: their classes, the places of their columns, their sums."""
+        """Return the cells of a sparse table in some columns: classes, places among the columns, and sums."""
         table = self._sparse
         at, local, _ = table.cells_of(columns)
         values = table.values_of(at)
@@ -115,7 +115,7 @@ class Part:
         return self._scored
 
     def globally(self, local: Columns) -> Columns:
-        """Numbers among all features."""
+        """Return the numbers among all features."""
         if not isinstance(self.columns, slice):
             return self.columns[local]
         if isinstance(local, slice) and local.step in (None, 1):
@@ -129,7 +129,7 @@ class Part:
         return sums if self.scale is None else sums * self.scale[columns]
 
     def _dispersion(self) -> np.ndarray:
-        """phi, (n_features,); of an indicator that of the two groups of each row of weights, (R, n_features)."""
+        """Return phi, (n_features,); for an indicator, of the two groups of each row of weights, (R, n_features)."""
         stats, family = self.stats, self.family
         if not stats.multilabel or type(family).dispersion is Family.dispersion:
             return self._smoothing.dispersion(stats, self.scale)
@@ -141,7 +141,7 @@ class Part:
         return np.stack(of_groups)
 
     def _check_scanned(self, partly: bool) -> None:
-        """Refuse negative values, a moment that is taken about another centre, or that has no value."""
+        """Raise an error for negative values, and for moments about another centre or without a value."""
         stats, family = self.stats, self.family
         if family.nonnegative and stats.negatives:
             row_checks.raise_negatives(stats.negatives, f"family={family.name!r}")
@@ -165,7 +165,7 @@ class Part:
                 )
 
     def _first(self, wrong: Callable[[np.ndarray], np.ndarray], moment: str) -> Iterator[tuple[int, str]]:
-        """The first feature with a class sum that is wrong, if any, and which class that is, in words."""
+        """Yield the first feature with a wrong class sum, if any, and the class in words."""
         stats = self.stats
         at = first((stats.every or stats).table(moment), wrong)
         if at is not None:
@@ -176,7 +176,7 @@ class Part:
         return int(self.columns.start + local if isinstance(self.columns, slice) else self.columns[local])
 
     def _check_highest(self) -> None:
-        """Refuse means above the domain; a scan that knows its family names the very value."""
+        """Raise an error for means above the domain; a scan that knows its family can name the value."""
         stats, highest = self.stats, self.family.highest
         if self.family.moment != "sum" or np.isinf(highest):
             return
@@ -198,10 +198,10 @@ class Part:
                 )
 
     def _check_link(self) -> None:
-        """Refuse a link that falls, a slip in a family of one's own: weights would have the wrong signs."""
+        """Raise an error for a decreasing link of a custom family, which would give weights the wrong sign."""
         if type(self.family).link is Family.link or not self._count:
-            return  # parameters that are fitted together have none; rows of zeros say nothing of shares
-        means = np.unique(self._total[:: max(self.n_features // 1000, 1)] / self._count)  # some of many are enough
+            return  # no link if parameters are fitted together; no shares if all rows are zero
+        means = np.unique(self._total[:: max(self.n_features // 1000, 1)] / self._count)  # a sample is enough
         lowest, highest = self.family.mean_range
         means = means[(means > lowest) & (means < highest)]
         falls = np.flatnonzero(np.diff(self.family.link(means)) < 0.0)
@@ -213,7 +213,7 @@ class Part:
             )
 
     def _check_dispersion(self) -> None:
-        """Refuse a dispersion without a value: squares of tiny values are 0."""
+        """Raise an error if a dispersion underflows or overflows, as squares of tiny values do."""
         for at in np.flatnonzero(~np.isfinite(np.atleast_2d(self._phi)).all(axis=0))[:1]:
             raise ValueError(
                 f"family={self.family!r}: the values of feature {self._number(at)} are so small or so large that the "
@@ -221,7 +221,7 @@ class Part:
             )
 
     def _check_mode(self) -> None:
-        """Refuse classes without a mode here, before any model is asked for."""
+        """Raise an error for classes without a mode, before any model is computed."""
         if self._smoothing.estimate != "map":
             return
         for block in self.blocks:
@@ -229,21 +229,21 @@ class Part:
             pseudo = self._smoothing.pseudo(mean, block.local, self.n_features)
             seen, others = (np.flatnonzero(there[: len(self._given.classes)]) for there in (self._seen, self._has_rest))
             self._smoothing.check_mode(pseudo.of(seen), sums[seen], self._counts[seen])
-            if self.stats.multilabel:  # the rest of a label may be less than any label
+            if self.stats.multilabel:  # the rows without a label may have less weight than any label
                 rest = self._data(block.local).rest(sums, slice(None))[others]
-                self._smoothing.check_mode(pseudo.of(others), rest, self._rests[others])
+                self._smoothing.check_mode(pseudo.of(others), rest, self._counts_outside[others])
 
-    def _pseudo(self, columns: Columns, rows: slice = slice(None), room: Room | None = None) -> Pseudo:
-        """What smooths sums of some features, or their room, of some rows of weights."""
-        smoothing = self._smoothing if room is None else self._smoothing.mirrored()
-        mean = (self._total[columns] if room is None else room.total) / self._n_all
-        if smoothing.by_class:  # of labels each is a problem of its own, with one prior for both sides
+    def _pseudo(self, columns: Columns, rows: slice = slice(None), slack: Slack | None = None) -> Pseudo:
+        """Return the pseudo-counts for the sums of some features and rows of weights, or for their slack."""
+        smoothing = self._smoothing if slack is None else self._smoothing.mirrored()
+        mean = (self._total[columns] if slack is None else slack.total) / self._n_all
+        if smoothing.by_class:  # each label is a problem of its own, with one prior for both sides
             labels = self._scheme.groups(rows)[0] if self._scheme.apart else rows
             pseudo = smoothing.pseudo(mean, columns, self.n_features)
             return pseudo.of(labels) if self.stats.multilabel else pseudo
-        if self._scheme.apart:  # a prior of its own for each row of weights, (R, n_columns)
+        if self._scheme.apart:  # each row of weights has its own prior, (R, n_columns)
             sides = self._scheme.groups(rows)
-            own, others = (self._sums(columns, side) if room is None else room.sums(side) for side in sides)
+            own, others = (self._sums(columns, side) if slack is None else slack.sums(side) for side in sides)
             weight, more = (self._weight[side] for side in sides)
             count = (weight + more)[:, None]
             mean = np.divide(own + others, count, out=np.zeros(own.shape), where=count > 0.0)
@@ -258,7 +258,7 @@ class Part:
         return sums if self.scale is None else sums * self.scale[columns]
 
     def _outside(self, columns: Columns, places: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        """The sums of all rows outside a class, one at each of some places among the columns."""
+        """Return sums of all rows outside a class, for a list of places among the columns and classes."""
         at, every = np.arange(self.n_features)[columns][places], self.stats.every
         if every is None:
             sums = self._scored.others(at, classes)
@@ -267,55 +267,55 @@ class Part:
         return sums if self.scale is None else sums * self.scale[at]
 
     def _data(self, columns: Columns, *cells: np.ndarray) -> Any:
-        """What sides are formed from, for some features; for a list of cells with their sums."""
+        """Return the data from which sides are formed, for some features, or for a list of cells with their sums."""
         known = partial(self._sums, columns), partial(self._outside, columns), self._total[columns]
         kind = CellSums if cells else ClassSums
-        return kind(*known, self._counts, self._count, self._rests, self._seen, self._has_rest, *cells)
+        return kind(*known, self._counts, self._count, self._counts_outside, self._seen, self._has_rest, *cells)
 
     def _sums_of_classes(self, start: int, stop: int) -> np.ndarray:
-        """Those of a sparse table, made with their neighbours': for any number of them all cells are looked at."""
+        """Return sums of a sparse table, computed ahead for further classes, since each pass visits all cells."""
         first, sums = self._neighbours
         if not first <= start <= stop <= first + len(sums):
             first, step = start, max(CLASSES_BLOCK // self.n_features, stop - start)
             sums = self._scored.value(slice(None), slice(first, first + step))
-            self._neighbours = first, sums  # at once: threads may ask for several classes
-        if stop >= self._scored.shape[0]:  # the others have been asked for
+            self._neighbours = first, sums  # one assignment, since several threads may read it
+        if stop >= self._scored.shape[0]:  # all classes are done
             self._neighbours = 0, np.empty((0, self.n_features))
         return sums[start - first : stop - first]
 
     def phi(self, columns: Columns = slice(None), rows: slice = slice(None)) -> np.ndarray:
-        """The dispersions of some features, (n_columns,) or one row for each row of weights."""
+        """Return the dispersions of some features, (n_columns,), or one row for each row of weights."""
         return self._phi[columns] if self._phi.ndim == 1 else self._phi[rows, columns]
 
     def known_by_kind(self, pull: Pull) -> bool:
-        """True where weights follow from the sums and the `kinds` of classes alone, feature by feature."""
+        """Return whether weights depend only on the sums and `kinds` of classes, feature by feature."""
         alone = self._scheme.of_classes and self._phi.ndim == 1 and not isinstance(self.family, Together)
         alone = alone and not self._smoothing.by_class
         return alone and self._smoothing.estimate != "map" and (pull.none or not self.family.coupled)
 
     @cached_property
     def kinds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Classes that differ in their sums alone are of one kind: the first of each, and all kinds, (K,)."""
-        known = np.stack([self._counts, self._rests, self._seen, self._has_rest])
+        """Kinds of classes, which differ only in their sums: the first class of each, and the kind of all, (K,)."""
+        known = np.stack([self._counts, self._counts_outside, self._seen, self._has_rest])
         _, first, kind = np.unique(known, axis=1, return_index=True, return_inverse=True)
         return first, kind.reshape(-1)
 
-    def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
-        """(6.2) for a list of cells with their sums, one row."""
+    def equations_of_cells(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
+        """Return (6.2) for a list of cells with their sums, as one row."""
         data = self._data(columns, sums)
-        sides = self._with_room(self._scheme.sides(data, self._pseudo(columns), classes), columns, classes, sums)
+        sides = self._with_slack(self._scheme.sides(data, self._pseudo(columns), classes), columns, classes, sums)
         return Equations.of(sides, self.family, self.phi(columns), None)
 
     def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
-        """Both sides of some rows of weights, for some features."""
-        return self._with_room(
+        """Return both sides of some rows of weights, for some features."""
+        return self._with_slack(
             self._scheme.sides(self._data(columns), self._pseudo(columns, rows), rows), columns, rows
         )
 
-    def _with_room(self, sides: Sides, columns: Columns, rows: Any, *cells: np.ndarray) -> Sides:
-        """The same with their room, where a mean is next to the highest there is.
+    def _with_slack(self, sides: Sides, columns: Columns, rows: Any, *cells: np.ndarray) -> Sides:
+        """Return sides with their slack if a mean is close to its upper bound.
 
-        Values times an idf reach no highest one.
+        Values scaled by idf have no upper bound.
         """
         if not self.family.roomy or self.scale is not None:
             return sides
@@ -326,15 +326,15 @@ class Part:
         if not some.size:
             return sides
         at = np.arange(self.n_features)[columns][some]
-        room = Room(self.stats, self.family.moment, highest, at)
-        rows, sums = (rows[some], [room.of_cells(np.arange(len(at)), rows[some])]) if cells else (rows, [])
-        data = replace(self._data(at, *sums), sums=room.sums, outside=room.outside, total=room.total)
-        pseudo = self._pseudo(at, slice(None) if cells else rows, room)
+        slack = Slack(self.stats, self.family.moment, highest, at)
+        rows, sums = (rows[some], [slack.of_cells(np.arange(len(at)), rows[some])]) if cells else (rows, [])
+        data = replace(self._data(at, *sums), sums=slack.sums, outside=slack.outside, total=slack.total)
+        pseudo = self._pseudo(at, slice(None) if cells else rows, slack)
         return sides.with_room(some, self._scheme.sides(data, pseudo, rows), falls_short)
 
     @cached_property
     def fitted(self) -> Fitted:
-        """For families whose parameters are fitted together: the fit of all features."""
+        """The fit of all features, for families whose parameters are fitted together."""
         assert isinstance(self.family, Together)
         sides, second = [self.sides()], self.family.second
         if second is not None:
@@ -343,7 +343,7 @@ class Part:
         return Fitted.of(sides, self.family, self._number)
 
     def groups(self, rows: Iterable[int]) -> list[slice]:
-        """Rows of weights by their numbers, neighbours together as long as they are few sums to work on at once."""
+        """Group consecutive rows of weights into slices with at most BLOCK sums."""
         step, found = max(BLOCK // self.n_features, 1), list[slice]()
         for r in rows:
             first = found.pop().start if found and found[-1].stop == r and r - found[-1].start < step else r
@@ -351,14 +351,14 @@ class Part:
         return found
 
     def of_rows(self, rows: slice) -> tuple[Sides, Equations]:
-        """Some rows of weights: both sides, and (6.2) for all features of the part."""
+        """Return both sides and (6.2) of some rows of weights, for all features of the part."""
         sides = self.sides(rows=rows)
         return sides, Equations.of(sides, self.family, self.phi(rows=rows), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureBlock:
-    """Some features of one part, by their numbers in the part, and some rows of weights."""
+    """Some features of one part, by their numbers in it, and some rows of weights."""
 
     part: Part
     local: Columns
@@ -366,18 +366,18 @@ class FeatureBlock:
 
     @property
     def n_rows(self) -> int:
-        """Rows of weights."""
+        """Number of rows of weights."""
         return len(range(*self.rows.indices(self.part.n_rows)))
 
     @property
     def columns(self) -> Columns:
-        """Their numbers among all features."""
+        """The numbers of the features among all features."""
         return self.part.globally(self.local)
 
     def equations(self, total: np.ndarray | None = None) -> Any:
-        """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs.
+        """Return (6.2) for these features and rows; a coupled family needs `total` (R, 1), the sum of all pulls.
 
-        Of parameters that are fitted together the fit, in its place.
+        If parameters are fitted together, return their fit instead.
         """
         if isinstance(self.part.family, Together):
             return self.part.fitted.take(self.local, self.rows)

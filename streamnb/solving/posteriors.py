@@ -1,4 +1,4 @@
-"""Posteriors of the parameters of naive Bayes, and the evidence: how probable the rows are under the prior."""
+"""Posteriors of naive Bayes parameters, and the evidence of the prior."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from streamnb.problem.priors import DirichletPrior, conjugate
 from streamnb.problem.smoothing import EVIDENCE, Smoothing, class_probabilities
 from streamnb.stats.class_stats import ClassStats
 
-STRENGTHS = np.logspace(-6.0, 6.0, 13)  # looked at first; the best is looked for between the neighbours of the best
+STRENGTHS = np.logspace(-6.0, 6.0, 13)  # initial grid; the search goes on between the neighbours of the best
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What is known of one parameter of each class (K, n_features), or of all classes together (1, n_features)."""
+    """Posterior of one parameter, of each class (K, n_features) or of all classes together (1, n_features)."""
 
     parameter: str
     mean: np.ndarray
@@ -30,9 +30,9 @@ class Known:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conjugate:
-    """Sums (K, n_features) and counts (K, 1) beside the pseudo-sums and pseudo-counts of their prior.
+    """Sums (K, n_features) and counts (K, 1), with the pseudo-sums and pseudo-counts of their prior.
 
-    Counts are of rows, of trials (Bernoulli, Binomial) or of all that a class counts (multinomial).
+    Counts are rows, trials (Bernoulli, Binomial), or the total count of a class (multinomial).
     """
 
     family: Family
@@ -55,7 +55,7 @@ class Conjugate:
     # ---- the posterior -----------------------------------------------------------------------------------------------
 
     def known(self) -> list[Known]:
-        """The posterior of each parameter."""
+        """Return the posterior of each parameter."""
         a, counts = self.a + self.sums, self.more + self.counts
         if self.family.name == "gaussian":
             return self._student(a / counts, counts)
@@ -67,7 +67,7 @@ class Conjugate:
         return [Known("probability", mean, variance, lambda p: np.where(certain, mean, betaincinv(a, b, p)))]
 
     def _student(self, means: np.ndarray, n: np.ndarray) -> list[Known]:
-        """Student's t about each mean, and the inverse gamma of the variance that the classes share."""
+        """Return Student's t about each mean, and the inverse gamma of the shared variance."""
         a, b = self._shared()
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(a > 1.0, b / (a - 1.0), np.inf)
@@ -78,7 +78,7 @@ class Conjugate:
         ]
 
     def _shared(self) -> tuple[np.ndarray, np.ndarray]:
-        """a' and b' of the variances, (1, n_features)."""
+        """Return a' and b' of the variances, (1, n_features)."""
         prior = self.smoothing.given
         b = prior.b + prior.spread(self.stats, slice(None)).sum(axis=0, keepdims=True) / 2.0
         return np.broadcast_to(prior.a + self.stats.weight.sum() / 2.0, b.shape), b
@@ -86,11 +86,11 @@ class Conjugate:
     # ---- the evidence ------------------------------------------------------------------------------------------------
 
     def evidence(self) -> float:
-        """ln p(x | y) of all rows but for what no parameter enters: ln x! and binomial coefficients."""
+        """Return ln p(x | y) of all rows, without ln x! and binomial coefficients, which have no parameter."""
         a, more, sums, counts = self.a, self.more, self.sums, self.counts
         if self.family.name == "gaussian":
             return self._gaussian()
-        with np.errstate(divide="ignore", invalid="ignore"):  # a feature that is never, or always, seen is certain
+        with np.errstate(divide="ignore", invalid="ignore"):  # a feature that is always or never present is certain
             if self.family.coupled:
                 terms = gammaln(a + sums) - gammaln(a)
                 return float(np.sum(terms) + np.sum(gammaln(more) - gammaln(more + counts)))
@@ -116,7 +116,7 @@ def posterior_table(
     interval: float = 0.95,
     names: Any = None,
 ) -> dict[str, np.ndarray]:
-    """Columns of the table of `LinearNB.posterior`: a row for each class and feature, features together."""
+    """Return the columns of the table of `LinearNB.posterior`, with a row for each class and feature."""
     level = arguments.finite_number("interval", interval, minimum=0.0)
     if not 0.0 < level < 1.0:
         raise ValueError(f"interval={interval!r} should be a probability between 0 and 1, such as 0.95")
@@ -141,7 +141,7 @@ def posterior_table(
 
 
 def log_evidence(stats: ClassStats, family: Family, smoothing: Any, estimate: str, priors: Any) -> float:
-    """ln p(x | y) of all rows, and ln p(y) where `priors` say something of the classes; see `LinearNB.log_evidence`."""
+    """Return ln p(x | y) of all rows, plus ln p(y) if `priors` concern the classes; see `LinearNB.log_evidence`."""
     _check_one_label(stats, "log_evidence()")
     total = sum(part.evidence() for part, _ in _parts(stats, family, smoothing, estimate, "log_evidence()"))
     weight = stats.weight
@@ -158,16 +158,16 @@ def log_evidence(stats: ClassStats, family: Family, smoothing: Any, estimate: st
 
 
 def strength(stats: ClassStats, family: Family, estimate: str) -> float:
-    """The number s that `smoothing="evidence"` stands for: the one that makes the rows most probable.
+    """Return s for `smoothing="evidence"`: the number that makes the rows most probable.
 
-    One for all features: type-II maximum likelihood, d/ds sum_y,j ln p(x_j | y, s) = 0 (Berger 1985, 3.5.4).
+    It is shared by all features: type-II maximum likelihood, d/ds sum_y,j ln p(x_j | y, s) = 0 (Berger 1985, 3.5.4).
     """
     what = f"smoothing={EVIDENCE!r}"
     _check_one_label(stats, what)
     for member in family.members:
         Smoothing.of(member, EVIDENCE, estimate)
     members = [(m, columns) for m, columns in grouped_parts(family, stats.n_features) if m.name != "gaussian"]
-    if not members:  # for which a number means no prior
+    if not members:  # a number means no prior for these families
         raise ValueError(f"{what} means nothing for family='gaussian'; give NormalInverseGamma, or a number")
 
     def loss(log_s: float) -> float:
@@ -189,9 +189,11 @@ def _parts(
 def _parts_of(
     stats: ClassStats, members: list[tuple[Family, Any]], smoothing: Any, estimate: str, what: str
 ) -> Iterator[tuple[Conjugate, Any]]:
-    """Each family with what is known of its features, and their numbers."""
+    """Yield the conjugate prior and data of each family, and the numbers of its features."""
     for member, columns in members:
-        taken = estimate if estimate == "mle" else "posterior_mean"  # the prior itself, not what its mode adds
+        taken = (
+            estimate if estimate == "mle" else "posterior_mean"
+        )  # use the prior itself, not the pseudo-counts of its mode
         prior = Smoothing.of(member, smoothing, taken, stats.n_features, len(stats.classes)).of_columns(columns)
         number = not isinstance(smoothing, conjugate(member) or ())
         if conjugate(member) is None or prior.none or (number and member.name == "gaussian"):

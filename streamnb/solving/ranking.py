@@ -1,4 +1,4 @@
-"""Which features TopK keeps: the k best of each row of weights, the columns of a category all or none."""
+"""The features that TopK keeps in each row of weights; the columns of a category go together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ import numpy as np
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Columns, Part
 
-MERITS = 1 << 22  # of all features in all rows of weights that may be kept
+MERITS = 1 << 22  # most merits, of all features and rows of weights, that are cached
 
 
 class TopRanking:
-    """What TopK ranks: features, or the columns of a part together where its family goes `as_one`."""
+    """Ranks features for TopK; the columns of a part with a family `as_one` are ranked together."""
 
     def __init__(self, parts: Sequence[Part], n_rows: int, n_features: int):
         self.parts, self.n_rows, self.n_features = parts, n_rows, n_features
@@ -23,7 +23,7 @@ class TopRanking:
         self._last = self._last_columns()
 
     def _last_columns(self) -> np.ndarray | None:
-        """The last column of each of what is ranked, sorted; None where all are features."""
+        """Return the last column of each ranked item, sorted; None if all items are single features."""
         if not any(part.family.as_one for part in self.parts):
             return None
         every = np.arange(self.n_features)
@@ -31,14 +31,14 @@ class TopRanking:
 
     @property
     def n_ranked(self) -> int:
-        """Features, columns of categories counted once."""
+        """Number of ranked items: features, with the columns of a category counted once."""
         return self.n_features if self._last is None else len(self._last)
 
     def kept(self, by: str, numbers: Sequence[int]) -> "Kept":
-        """The best of each row of weights, so many."""
+        """Return the best items of each row of weights; `numbers` is how many."""
         cut, last = np.full((self.n_rows, 1), np.inf), np.full((self.n_rows, 1), -1, np.intp)
         for r, k in enumerate(numbers):
-            if k == 0:  # no merit is above infinity
+            if k == 0:  # leaves the cut at infinity
                 continue
             merit, order = self._ranked(by, r)
             if order is None:
@@ -50,7 +50,7 @@ class TopRanking:
         return Kept(self, by, cut, last)
 
     def entering(self, by: str, numbers: np.ndarray) -> np.ndarray | None:
-        """With the how many-th of ascending numbers each feature is first kept, (R, n); None where some go as one."""
+        """Return which of the ascending numbers first keeps each feature, (R, n); None if some are ranked as one."""
         if self._last is not None:
             return None
         enters, first = np.empty((self.n_rows, self.n_features), np.int32), np.arange(1, self.n_features + 1)
@@ -61,10 +61,10 @@ class TopRanking:
         return enters
 
     def _ranked(self, by: str, r: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """What a row of weights ranks by, (n_ranked,), and the order, equal ones by number; kept where they are small.
+        """Return the merits of a row of weights, (n_ranked,), and their order, ties by number; cached if small.
 
-        The order, which takes longer than the best k alone, is found for the second number that is asked for: however
-        many a grid has, features are ranked once.
+        Sorting takes longer than finding the best k, so the order is None in the first call. It is computed for the
+        second number of a grid and serves all others.
         """
         if (by, r) in self._found:
             merit, order = self._found[by, r]
@@ -72,14 +72,14 @@ class TopRanking:
         else:
             merit, order, row = np.empty(self.n_features), None, slice(r, r + 1)
             for part in self.parts:
-                merit[part.columns] = self.merits(part, by, row, partial(_at_rest, part, row))[0]
+                merit[part.columns] = self.merits(part, by, row, partial(_unpulled, part, row))[0]
             merit = merit if self._last is None else merit[self._last]
         if self.n_rows * self.n_features <= MERITS:
             self._found[by, r] = merit, order
         return merit, order
 
     def merits(self, part: Part, by: str, rows: slice, equations: Callable[[], Equations]) -> np.ndarray:
-        """What features of a part are ranked by, (R, n); as one the same for all of them, (R, 1)."""
+        """Return the merits of the features of a part, (R, n), or (R, 1) if they are ranked as one."""
         if not part.family.as_one:
             return equations().merit(by)
         if (by, part) not in self._together:
@@ -90,13 +90,13 @@ class TopRanking:
         return self._together[by, part][rows]
 
 
-def _at_rest(part: Part, rows: slice) -> Equations:
+def _unpulled(part: Part, rows: slice) -> Equations:
     return part.of_rows(rows)[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """The k best features of each row of weights: the merit of the worst kept, and the last of its ties, (R, 1)."""
+    """The k best features of each row of weights: the lowest merit kept and the last of its ties, (R, 1)."""
 
     ranking: TopRanking
     by: str
@@ -104,7 +104,7 @@ class Kept:
     last: np.ndarray
 
     def mark(self, equations: Equations, part: Part, columns: Columns, rows: slice = slice(None)) -> Equations:
-        """Leave out the features that are not kept; `equations` are those without any pull, `columns` their numbers."""
+        """Mark the kept features; `equations` have no pull yet, `columns` are the numbers of their features."""
         merit, cut = self.ranking.merits(part, self.by, rows, lambda: equations), self.cut[rows]
         every = np.arange(self.ranking.n_features)
         numbers = every[part.columns][-1:] if part.family.as_one else every[columns]
@@ -113,7 +113,7 @@ class Kept:
 
 
 def numbers_kept(k: Any, n_ranked: int, names: Callable[[], Sequence[Any]], n_rows: int) -> list[int]:
-    """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""
+    """Return how many features TopK keeps in each row of weights, (R,); raise an error for labels that have no row."""
     largest = max(k.values(), default=0) if isinstance(k, Mapping) else k
     if largest > n_ranked:
         given = f"k={k!r}" if isinstance(k, Mapping) else f"k={int(k)}"

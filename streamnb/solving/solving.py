@@ -1,4 +1,4 @@
-"""From statistics to the models of a grid of penalties, without data."""
+"""Solves for the models of a penalty grid from statistics, without data."""
 
 from __future__ import annotations
 
@@ -28,37 +28,36 @@ def solve(
     memory_limit: Any = None,
     n_threads: int | None = None,
 ) -> WeightPath:
-    """Regularised weights for every point of the penalty's grid; reads no data.
+    """Solve for regularised weights at every point of the penalty's grid; reads no data.
 
     Parameters
     ----------
     stats : ClassStats
-        From `scan`; only read.
+        Statistics from `scan`; not modified.
     family : {"gaussian", "poisson", "bernoulli", "multinomial"}, Family or Mixed
     penalty : None, L1, L2, TopK, Decorrelation, Separable, Custom or a sum of them
-        L1 without taus takes its grid from the statistics.
+        L1 without taus chooses its grid from the statistics.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
-        Two classes make one problem whatever the scheme; labels of an indicator each stand against the rest, or under
-        "reference" against a named one, on the rows of the two alone (Shishkova 2016, 6.1): w_u = W(S_u, N_u; S_r,
+        Two classes are one problem under any scheme. Each label of an indicator is set against the rest, or under
+        "reference" against a named label, using only the rows of the two (Shishkova 2016, 6.1): w_u = W(S_u, N_u; S_r,
         N_r), intercept ln(N_u / N_r), prior and dispersion from these rows.
     reference : label, or snb.UNLABELLED, optional
-        That named class or label; of an indicator also the rows without any label.
+        The named class or label; for an indicator it may also be the rows without any label.
     overlap : {"refuse", "keep"}
-        Of an indicator: rows that bear a label and the reference are refused, with their number, or stand on both
-        sides.
+        For an indicator: rows that have both a label and the reference raise an error with their number, or count on
+        both sides.
     smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
-        The prior of the features in each class (in the rest, too). A number s: Bernoulli Beta(s, s); multinomial
+        The prior of the features in each class (and in the rest). A number s: Bernoulli Beta(s, s); multinomial
         alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the rows
         are most probable (type-II maximum likelihood), one for all features. Priors may have a row for each class.
     priors : None, "uniform", (K,) or DirichletPrior
-        Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated as the features
-        are.
+        Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated like the features.
     idf : bool
         Multiply feature j by ln((1 + N) / (1 + df_j)) + 1, df_j the weight of the rows where it is not 0.
     estimate : {"posterior_mean", "map", "mle"}
-        The mean of the posterior, its mode, or maximum likelihood, which has no prior whatever `smoothing`. The mode
-        is for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
+        The mean of the posterior, its mode, or maximum likelihood, which ignores `smoothing`. The mode is available
+        for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
         same prior (pseudo-rows at m are Gamma(s m, s), or Beta(s m, s (k - m)) for Binomial; 0 none), and Gaussian.
     feature_weight : (n_features,), optional
         Weighted naive Bayes (Lee et al. 2011): w_j and what the feature adds to the intercepts times a_j >= 0. 0 leaves
@@ -66,19 +65,19 @@ def solve(
         By divergence: ``rank_features(stats, by="kullback_leibler").scores``.
     memory_limit : int or str, optional
         Bytes that the weights of a model from sparse tables may take, such as "4GB"; half of the free memory by
-        default. More are computed where predictions need them.
+        default. Larger weights are computed when predictions need them.
     n_threads : int, optional
-        Threads that compute weights; as many as there are cores by default. The weights are the same to the last bit.
+        Threads that compute weights; the number of cores by default. It does not change a bit of the weights.
 
     Returns
     -------
     WeightPath
-        Lazy: a model is computed when it is asked for.
+        A lazy sequence: each model is computed when it is accessed.
 
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong, or the statistics lack a moment that the family needs.
+        An argument is invalid, or the statistics lack a moment that the family needs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which L1 tau leaves how many features: breakpoints of (6.2), Shishkova 2016, looked up or found by solving."""
+"""The L1 tau for each number of features: breakpoints of (6.2), Shishkova 2016, looked up or by root finding."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from streamnb.problem.together import Together
 from streamnb.solving.l1_grid import L1Grid
 from streamnb.solving.multinomial import leaving
 from streamnb.solving.own_variances import check_own
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
-ROOM = 16  # taus of a grid that has room for those before the first
-BEFORE = (0.125, 0.25, 0.5)  # of the first: the best tau of texts of many classes lies there
-NEAR = 0.75  # of all features: where so many are left at the first tau, there is no gap
+MANY = 16  # fewest taus of a grid to which smaller ones are added
+BEFORE = (0.125, 0.25, 0.5)  # times the first tau: the best tau for texts with many classes lies there
+NEAR = 0.75  # share of all features: if the first tau leaves as many, there is no gap
 
 
 def check_unpenalised(penalty: Penalty | None, family: Family) -> None:
-    """Refuse a penalty of parameters that are fitted together, or of quadratic scores."""
+    """Raise an error for penalties of parameters that are fitted together, or of quadratic scores."""
     check_own(penalty, family)
     for member in family.members:
         if isinstance(member, Together) and penalty is not None:
@@ -49,29 +49,29 @@ def tau_for(
     idf: bool = False,
     estimate: str = "posterior_mean",
 ) -> float:
-    """The smallest L1 tau that leaves at most `n_features` features; reads no data.
+    """Return the smallest L1 tau that leaves at most `n_features` features; reads no data.
 
     Parameters
     ----------
     stats, family, scheme, reference, overlap, smoothing, idf, estimate
         As for `solve`.
     n_features : int
-        How many features may have any weight that is not zero; 0 for none.
+        Maximum number of features with a nonzero weight; may be 0.
     class_ : label, optional
-        Count the row of this class or label alone (joint, ovr and reference).
+        Count only the row of weights of this class or label (joint, ovr and reference).
     scale : {None, "score"}
-        That of the L1 penalty.
+        As for the L1 penalty.
 
     Returns
     -------
     float
-        A look-up among the breakpoints abs(t*) of (6.2), Shishkova 2016. Multinomial features are coupled: there it
-        is found by bisection over solutions, to the last digits.
+        One of the breakpoints abs(t*) of (6.2), Shishkova 2016. Multinomial features are coupled: for these it is
+        found by bisection over solutions, to the last digits.
 
     Warns
     -----
     StreamnbWarning
-        Features that leave together prevent exactly that number.
+        Features that leave at the same tau prevent exactly that number.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _row_of_class(problem: Problem, label: Any) -> int:
     if label not in names:
         raise ValueError(
             f"class_={label!r} has no row of weights of its own; it should be one of {messages.listed(classes)}, more "
-            "than two, under scheme='joint' or 'ovr', or one that is set against the reference"
+            "than two, under scheme='joint' or 'ovr', or one that is compared with the reference"
         )
     return names.index(label)
 
@@ -130,15 +130,15 @@ def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high
 
 
 def taus_from_data(problem: Problem, part: L1, n_threads: int) -> np.ndarray:
-    """The L1 taus that leave k features, k geometric from all to 1; some before the first where that is far off.
+    """Return L1 taus that leave k features, k geometric from all to 1, and some before the first if it leaves few.
 
-    A coupled family's features come back along the path, so there k is right about, not exactly.
+    The features of a coupled family may return along the path, so that k is only approximate.
     """
     scored = part.scale == "score"
     breaks = np.sort(problem.breakpoints(scored))[::-1]
     n_alive = max(int(np.count_nonzero(breaks > 0)), 1)
     wanted = _numbers(n_alive, part.n_taus)
-    before = part.n_taus >= ROOM and wanted[-2:][0] < NEAR * n_alive
+    before = part.n_taus >= MANY and wanted[-2:][0] < NEAR * n_alive
     wanted = _numbers(n_alive, part.n_taus - len(BEFORE)) if before else wanted
     taus = np.where(wanted < n_alive, breaks[wanted % len(breaks)], 0.0)
     if problem.family.coupled and taus.any():
@@ -149,14 +149,14 @@ def taus_from_data(problem: Problem, part: L1, n_threads: int) -> np.ndarray:
 
 
 def _numbers(n_alive: int, n_taus: int) -> np.ndarray:
-    """From 1 to all, geometric, each once."""
+    """Return distinct numbers from 1 to all, spaced geometrically."""
     every = np.arange(min(n_taus, n_alive))
     wanted = np.geomspace(1, n_alive, len(every)).round().astype(int)
-    return np.maximum.accumulate(wanted - every) + every  # rounding would give small numbers twice
+    return np.maximum.accumulate(wanted - every) + every  # rounding would repeat small numbers
 
 
 def _corrected(problem: Problem, scored: bool, wanted: np.ndarray, taus: np.ndarray, n_threads: int) -> np.ndarray:
-    """Taus that leave about the wanted numbers of features, read off the line through what some taus leave."""
+    """Return taus that leave about the wanted numbers of features, interpolated between tried taus."""
     every = range(problem.n_rows)
     low, high = taus[taus > 0].min(), taus.max()
     tried = np.geomspace(0.9 * low, high, len(taus) + 1)
@@ -165,7 +165,7 @@ def _corrected(problem: Problem, scored: bool, wanted: np.ndarray, taus: np.ndar
         lower = np.geomspace(0.05 * low, tried[0], 18)[:-1]
         left, last = leaving(problem, lower, scored, every, n_threads)
         tried, counts, rows = np.append(lower, tried), np.append(left, counts), rows if counts[0] else last
-    for _ in range(2):  # the features go faster and faster before the last one
+    for _ in range(2):  # a second pass, as features vanish faster and faster towards the last one
         n = int(np.count_nonzero(counts))
         if n == 0:
             return taus

@@ -1,4 +1,4 @@
-"""Weights of tree-augmented naive Bayes: what a feature tells where its parent is present, and where it is not."""
+"""Weights of tree-augmented naive Bayes, with the parent present and absent."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -21,25 +21,25 @@ from streamnb.solving.trees import class_tables, presence
 from streamnb.stats.class_stats import ClassStats
 
 EVIDENCE = "evidence"
-STRENGTHS = 1e-2, 1e6  # between which "evidence" looks
+STRENGTHS = 1e-2, 1e6  # bounds of the search for "evidence"
 
 
 @dataclass(frozen=True, eq=False)
 class TreeCounts:
-    """The weight of the rows of each class with each column (K, n_columns), and with each product (K, n_products)."""
+    """The weight of the rows of each class with each column (K, n_columns) and each product (K, n_products)."""
 
     columns: TreeColumns
     weight: np.ndarray
     alone: np.ndarray
     both: np.ndarray
     smoothing: float
-    marginal: np.ndarray  # (K, n_columns) the smoothed share of each column, whatever the parent
+    marginal: np.ndarray  # (K, n_columns) the smoothed share of each column, regardless of the parent
 
     @classmethod
     def of(cls, stats: ClassStats, columns: TreeColumns, smoothing: float) -> "TreeCounts":
-        """From statistics with the sums of products of these columns.
+        """Count from statistics with the sums of products of these columns.
 
-        The share is (A + s) / (N + s L), L the levels of the feature: as naive Bayes has it.
+        The share is (A + s) / (N + s L), L being the number of levels of the feature, as in naive Bayes.
         """
         child, parent = columns.pairs.T
         both = np.stack([table[child, parent] for _, table in class_tables(stats)])
@@ -49,9 +49,9 @@ class TreeCounts:
         return cls(columns, stats.weight, alone, both, smoothing, marginal)
 
     def contexts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of columns of presence: sums, counts and marginal shares of each without its parent, and with it.
+        """Return sums, counts and marginal shares of each presence column without its parent, and with it.
 
-        First all columns, roots among them whatever the others are, then those with a parent.
+        All columns without their parents come first (roots unconditionally), then those that have a parent.
         """
         child, parent = self.columns.pairs.T
         count = np.repeat(self.weight[:, None], self.alone.shape[1], axis=1)
@@ -62,7 +62,7 @@ class TreeCounts:
         return np.maximum(sums, 0.0), np.maximum(counts, 0.0), np.hstack([self.marginal, self.marginal[:, child]])
 
     def log_evidence(self, strength: float) -> float:
-        """ln of the probability of the rows given the parents, shares integrated over their Dirichlet priors."""
+        """Return ln p(rows | parents), with the shares integrated over their Dirichlet priors."""
         if not self.columns.grouped:
             some = np.delete(np.arange(self.columns.n_columns), self.columns.roots)
             sums, counts, shares = (values[:, some] for values in self.contexts())
@@ -75,7 +75,7 @@ class TreeCounts:
         return float(total + (gammaln(strength) - gammaln(strength + self.alone[:, parent[once]])).sum())
 
     def strength(self, given: Any) -> float:
-        """The number of pseudo-rows, or that under which the rows are most probable."""
+        """Return the number of pseudo-rows, given or the one under which the rows are most probable."""
         if not isinstance(given, str):
             return float(given)
         if not len(self.columns.pairs):
@@ -87,7 +87,7 @@ class TreeCounts:
 def tree_model(
     stats: ClassStats, counts: TreeCounts, strength: float, penalty: Penalty | None, log_priors: np.ndarray, **rows: Any
 ) -> TreeModel:
-    """The model; `rows` says what is done to these."""
+    """Return the model; `rows` are its fields for the transforms of rows."""
     scheme, columns = as_scheme("joint", stats.classes), counts.columns
     if columns.grouped:
         weights, shift = _of_levels(counts, strength), np.zeros(1)
@@ -103,7 +103,7 @@ def tree_model(
 
 
 def _of_levels(counts: TreeCounts, strength: float) -> np.ndarray:
-    """ln p(level) of each column, and what its parent's level adds to it, (K, n_columns + n_products)."""
+    """Return ln p(level) of each column, and what the level of its parent adds, (K, n_columns + n_products)."""
     child, parent = counts.columns.pairs.T
     share = counts.marginal[:, child]
     given = (counts.both + strength * share) / (counts.alone[:, parent] + strength)
@@ -111,7 +111,7 @@ def _of_levels(counts: TreeCounts, strength: float) -> np.ndarray:
 
 
 def _sides(sums: np.ndarray, counts: np.ndarray, seen: np.ndarray, two: bool) -> Sides:
-    """The second class against the first, or each against all of them."""
+    """Set the second class against the first, or each class against all of them."""
     if two:
         return Sides(sums[1:], counts[1:], sums[:1], counts[:1], np.array([[bool(seen.all())]]), False)
     pooled = sums[seen].sum(axis=0, keepdims=True), counts[seen].sum(axis=0, keepdims=True)
@@ -121,10 +121,10 @@ def _sides(sums: np.ndarray, counts: np.ndarray, seen: np.ndarray, two: bool) ->
 def _of_contexts(
     columns: TreeColumns, sides: Sides, penalty: Penalty | None, names: list[Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of columns and products, (R, n_columns), and what they add to intercepts: (6.2) in each context.
+    """Return weights of columns and products, (R, n_columns), and what they add to intercepts: (6.2) in each context.
 
-    A feature has the weight w_0 and the shift s_0 where its parent is absent, w_1 and s_1 where it is present. With x
-    and q for both, ``w_0 x + s_0 + q (s_1 - s_0) + x q (w_1 - w_0)``.
+    A feature has weight w_0 and shift s_0 if its parent is absent, w_1 and s_1 if it is present. With x and q for the
+    presence of both, the score is ``w_0 x + s_0 + q (s_1 - s_0) + x q (w_1 - w_0)``.
     """
     equations = Equations.of(sides, Bernoulli(), np.ones(sides.positive.shape[1]), None)
     pull = Pull() if penalty is None else pull_of(penalty)
@@ -139,24 +139,24 @@ def _of_contexts(
 
 
 def pull_of(penalty: Penalty) -> Pull:
-    """What a penalty with one tau asks of the weights of contexts.
+    """Return the pull of a penalty with one tau on the weights of contexts.
 
     Raises
     ------
     ValueError
-        Its pull depends on other weights: those are not of the same context.
+        The pull depends on other weights, which belong to other contexts.
     """
     pull = reduce(add, (part.pull(part.tau[0]) for part in penalty.parts), Pull())
     if pull.decorrelation or pull.general:
         raise ValueError(
-            f"penalty={penalty!r} pulls weights by others of theirs, which is not defined for TreeNB; it should be L1, "
+            f"penalty={penalty!r} couples weights with each other, which is not defined for TreeNB; it should be L1, "
             "L2, TopK, Separable or a sum of these"
         )
     return pull
 
 
 def _kept(equations: Equations, pull: Pull, names: list[Any]) -> np.ndarray:
-    """The k best contexts of each row of weights, of equal ones the first."""
+    """Return the k best contexts of each row of weights, the first of equal ones."""
     merit = equations.merit(pull.by)
     kept = np.zeros(merit.shape, bool)
     for row, k in enumerate(numbers_kept(pull.top_k, merit.shape[1], lambda: names, len(merit))):

@@ -1,7 +1,7 @@
-"""The tree of tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of products of one scan.
+"""The tree of tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of products.
 
 Features are groups of indicator columns, at most one of which is 1 in a row: the bins of a number, the values of a
-category, or the one column of presence. Level 0 of a feature is that none of its columns is 1.
+category, or the one column of presence. A feature is at level 0 if none of its columns is 1.
 """
 
 from collections.abc import Iterator
@@ -14,38 +14,38 @@ from streamnb.core import messages
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import diagonal, unpacked
 
-GRID = 2.0**40  # informations are compared as multiples of 1 / GRID: equal ones differ in their last bits
+GRID = 2.0**40  # informations are compared as multiples of 1 / GRID, as equal ones may differ in their last bits
 
 
 def class_tables(stats: ClassStats) -> Iterator[tuple[float, np.ndarray]]:
-    """Yield the weight of each class, and that of its rows with each two columns, (n_columns, n_columns)."""
+    """Yield the weight of each class, and of its rows with both columns of each pair, (n_columns, n_columns)."""
     table = stats.table("gram_above").dense()
     for k, weight in enumerate(stats.weight.tolist()):
         yield weight, unpacked(table.value(slice(None), slice(k, k + 1))[0])
 
 
 def presence(stats: ClassStats) -> np.ndarray:
-    """The weight of the rows of each class with each column, (K, n_columns)."""
+    """Return the weight of the rows of each class with each column, (K, n_columns)."""
     return stats.table("gram_above").dense().value(diagonal(stats.n_features))
 
 
 def presence_stats(stats: ClassStats) -> ClassStats:
-    """The statistics of the columns one by one, as a scan of "above" leaves them."""
+    """Return the statistics of single columns, as a scan of "above" returns them."""
     above = stats.table("gram_above").dense().select(diagonal(stats.n_features))
     return replace(stats, tables={"weight": stats.tables["weight"], "above": above}, folds=(), folding=None)
 
 
 def informations(stats: ClassStats, firsts: np.ndarray) -> np.ndarray:
-    """I(i; j | y) = sum_aby p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y) p(b, y))] of any two features, (n, n), in nats.
+    """Return I(i; j | y) = sum_aby p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y) p(b, y))] in nats, (n, n).
 
-    Feature j has the columns firsts[j] to firsts[j + 1]. With h(T) = sum T ln T over cells, the sum of a class is
-    h of the cells of both features, less h of those of either, plus h of the whole class.
+    Feature j has the columns firsts[j] to firsts[j + 1]. With h(T) = sum T ln T over cells, the term of a class
+    is h of the cells of both features, minus h of those of each, plus h of the whole class.
     """
     total = np.zeros((len(firsts) - 1,) * 2)
     for weight, both in class_tables(stats):
         if weight > 0.0:
             total += _of_class(weight, both, firsts[:-1])
-    return np.maximum(0.5 * (total + total.T), 0.0) / stats.total_weight  # the same bits on both sides
+    return np.maximum(0.5 * (total + total.T), 0.0) / stats.total_weight  # symmetric to the last bit
 
 
 def _of_class(weight: float, both: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def _of_class(weight: float, both: np.ndarray, starts: np.ndarray) -> np.ndarray
     alone, any_of_one = both.diagonal(), np.add.reduceat(both, starts, axis=0)
     any_of_both = np.add.reduceat(any_of_one, starts, axis=1)
     some = np.add.reduceat(alone, starts)
-    # the other feature is at level 0 where this one is in one of its columns, and both are
+    # the other feature at level 0 and this one not; and both at level 0
     one_absent = np.add.reduceat(_h(alone - any_of_one), starts, axis=1)
     both_absent = _h(1.0 - some[:, None] - some + any_of_both)
     cells = np.add.reduceat(np.add.reduceat(_h(both), starts, axis=0), starts, axis=1)
@@ -62,17 +62,17 @@ def _of_class(weight: float, both: np.ndarray, starts: np.ndarray) -> np.ndarray
 
 
 def _h(shares: np.ndarray) -> np.ndarray:
-    shares = np.maximum(shares, 0.0)  # differences, which rounding may leave below 0
+    shares = np.maximum(shares, 0.0)  # rounding may leave differences below 0
     return xlogy(shares, shares)
 
 
 def beyond_chance(information: np.ndarray, weight: np.ndarray, levels: np.ndarray, level: float) -> np.ndarray:
-    """These informations, (n, n), with -1 in place of those that independent features reach, too.
+    """Return informations, (n, n), with -1 for those that independent features may reach by chance.
 
     Of N rows, 2 N I(i; j | y) of features that are independent within K classes is chi-squared with
     K (L_i - 1) (L_j - 1) degrees of freedom as N grows (S. Kullback, Information Theory and Statistics, 1959), L their
-    levels, and passes what stands here by chance in the share `level` of all cases. `weight` (K,) is that of the rows
-    of each class.
+    levels, and exceeds the bound by chance in the share `level` of all cases. `weight` (K,) is the weight of each
+    class.
     """
     freedom = np.count_nonzero(weight) * np.multiply.outer(levels - 1, levels - 1)
     values, which = np.unique(freedom, return_inverse=True)
@@ -81,8 +81,8 @@ def beyond_chance(information: np.ndarray, weight: np.ndarray, levels: np.ndarra
 
 
 def check_weights(stats: ClassStats, levels: np.ndarray, level: float) -> None:
-    """Say so where no two features could seem to tell of each other, and only for the size of the weights."""
-    most = np.log(np.minimum.outer(levels, levels))  # that one feature can tell of another
+    """Warn if no two features could appear dependent, only because weights are so small."""
+    most = np.log(np.minimum.outer(levels, levels))  # information one feature can have of another
     np.fill_diagonal(most, 0.0)
 
     def none(weight: np.ndarray) -> bool:
@@ -97,10 +97,10 @@ def check_weights(stats: ClassStats, levels: np.ndarray, level: float) -> None:
 
 
 def spanning_tree(information: np.ndarray) -> np.ndarray:
-    """The parent of each feature in the tree of the most information, -1 of the first, which is the root; (n,).
+    """Return the parent of each feature in the maximum spanning tree, (n,); -1 for the first, the root.
 
-    By Prim's method, on informations that are rounded to multiples of 2^-40; of equal edges (i, j), i < j, the lowest.
-    Edges below 0 are left out: then there are several trees, each with its lowest feature for a root.
+    Prim's algorithm on informations rounded to multiples of 2^-40; the first of equal edges (i, j), i < j, wins.
+    Edges below 0 are left out; there may then be several trees, each rooted at its first feature.
     """
     n = len(information)
     values = np.round(information * GRID)
@@ -119,9 +119,9 @@ def spanning_tree(information: np.ndarray) -> np.ndarray:
 
 
 def symmetrical_uncertainty(stats: ClassStats, firsts: np.ndarray) -> np.ndarray:
-    """2 (H(X) + H(Y) - H(X, Y)) / (H(X) + H(Y)) of each feature X, from the weight of the rows with each column, (n,).
+    """Return 2 (H(X) + H(Y) - H(X, Y)) / (H(X) + H(Y)) of each feature X, from presence by class, (n,).
 
-    As `rank_features` has it of single columns; 0 where neither varies.
+    The same as `rank_features` for single columns; 0 if neither varies.
     """
     shares, weight = stats.above / stats.total_weight, stats.weight / stats.total_weight
     starts = firsts[:-1]

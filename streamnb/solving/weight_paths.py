@@ -1,4 +1,4 @@
-"""All models of a grid, each computed when it is asked for."""
+"""The models of a penalty grid, each computed when it is needed."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.solving.entering import Entering
 from streamnb.solving.equations import Equations
-from streamnb.solving.general import Standing, check_general, standing_pulls
+from streamnb.solving.general import FixedPoint, check_general, fixed_point_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.own_variances import QuadraticPath, is_own
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
-from streamnb.solving.posed import Kept, Problem
 from streamnb.solving.taus import check_unpenalised, taus_from_data
+from streamnb.solving.weight_problem import Kept, Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
-PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
-MOST_POINTS = 1 << 20  # of a grid; a slip such as a thousand taus of each penalty would not end
-GRID_BLOCK = 1 << 21  # weights of all points, zeros among them, that are made as one block
+PAIRS_BYTES = 1 << 30  # if the weights of all pairs of classes take more, they are computed on demand
+MOST_POINTS = 1 << 20  # of a grid; a mistake such as a thousand taus for each penalty would run forever
+GRID_BLOCK = 1 << 21  # weights of all points, including zeros, computed as one block
 TOGETHER = 1 << 17  # weights of several points solved for at once
-ALONE = 1 << 21  # weights without penalty: so few steps that several threads take longer than one
+ALONE = 1 << 21  # weights without penalty take so few steps that one thread is faster up to this number
 
 
 def weight_path(
@@ -54,7 +54,7 @@ def weight_path(
     n_threads: int | None = None,
     **options: Any,
 ) -> Any:
-    """`solve`, silent about classes without weight."""
+    """Return the path of `solve`, without its warning about classes without weight."""
     check_stats(stats)
     if len(stats.classes) < 2 and not stats.multilabel:
         raise ValueError(
@@ -63,13 +63,13 @@ def weight_path(
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    member, asked = as_family(family), {"scheme": scheme, "reference": reference, **options}
+    member, given = as_family(family), {"scheme": scheme, "reference": reference, **options}
     if member.covariant:
-        return covariance_path(stats, member, as_penalty(penalty), checked, asked)
+        return covariance_path(stats, member, as_penalty(penalty), checked, given)
     if is_own(member):
         return cast(WeightPath, QuadraticPath(stats, member, penalty, checked, **options))
     path = WeightPath(Problem(stats, member, checked, **options), as_penalty(penalty), check_n_threads(n_threads))
-    path.asked = asked
+    path.asked = given
     return path
 
 
@@ -78,21 +78,21 @@ def weight_path(
 
 @persistence.register
 class WeightPath:
-    """The models of all points of a penalty's grid; each is computed when asked for, none is kept.
+    """The models of all points of a penalty's grid; each is computed when it is accessed, and none is cached.
 
     Attributes
     ----------
     grid : list of dict
-        A point: the tau of each penalty, e.g. ``{"l1": 0.3, "top_k": 20}``; a product of ascending grids, slowest
-        first: l1, l2, top_k (whole numbers), decorrelation, separable.
+        The points: the tau of each penalty, such as ``{"l1": 0.3, "top_k": 20}``; a product of ascending grids, the
+        slowest first: l1, l2, top_k (whole numbers), decorrelation, separable.
     n_features : (G,) int
-        Features with any weight that is not zero.
+        Number of features with a nonzero weight.
     n_features_per_class : (G, R) int
-        The same for each row of `coef_`.
+        The same by row of `coef_`.
     saturated : (G,) int
-        Features whose branch of solutions ends before the tau of `Decorrelation`: they keep the last solution.
+        Number of features whose branch of solutions ends before the tau of `Decorrelation`; they keep the last one.
     residuals : (G,) float
-        What is left of t = -tau R'(W(t)) under `Custom`, the largest difference; 0 without it.
+        The largest residual of t = -tau R'(W(t)) under `Custom`; 0 without it.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class WeightPath:
     (2, {'l1': 9.0}, [2, 0], [[-0.96, 1.19]])
     """
 
-    asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty
+    asked: dict[str, Any]  # the other arguments of `solve`, as they were given
 
     def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
         self._problem, self._n_threads = problem, n_threads
@@ -122,7 +122,7 @@ class WeightPath:
             problem.numbers_kept(k)
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
-        self._general: dict[int, Standing] = {}
+        self._general: dict[int, FixedPoint] = {}
         self._l1 = L1Grid.of(self.penalty, problem.feature_weight)
         self._found_totals: Totals | None = None
 
@@ -130,7 +130,7 @@ class WeightPath:
         return part.tau if part.tau is not None else taus_from_data(self._problem, part, self._n_threads)
 
     def save(self, path: Any) -> None:
-        """Write statistics, family and penalty to one file, of which `snb.load` makes the same models."""
+        """Write statistics, family and penalty to one file, from which `snb.load` makes the same models."""
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
@@ -139,10 +139,10 @@ class WeightPath:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> WeightPath:
-        asked = state["asked"]
-        arguments.one_of("idf", asked.get("idf", False), [False, True])
-        check_memory_limit(asked.get("memory_limit"))
-        return weight_path(state["stats"], state["family"], state["penalty"], **asked)
+        options = state["asked"]
+        arguments.one_of("idf", options.get("idf", False), [False, True])
+        check_memory_limit(options.get("memory_limit"))
+        return weight_path(state["stats"], state["family"], state["penalty"], **options)
 
     def __len__(self) -> int:
         return len(self.grid)
@@ -154,11 +154,11 @@ class WeightPath:
 
     def __getitem__(self, i: int) -> LinearModel:
         i, problem = self._number(i), self._problem
-        many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
+        many = problem.on_demand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
             problem.check_held()
             return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
-        if problem.at_hand:
+        if problem.on_demand:
             return cell_model(problem, self._pull(i), self.shell())
         weights = np.empty((problem.n_features, problem.n_rows))
         intercept = problem.intercepts.copy()
@@ -175,7 +175,7 @@ class WeightPath:
         return self._model(weights, intercept)
 
     def shell(self) -> LinearModel:
-        """The model of any point without its weights: what is done to rows, and what scores mean."""
+        """Return a model without weights: the transforms of rows and the meaning of scores."""
         return self._model(np.zeros((self._problem.n_features, 0)), np.zeros(0))
 
     def _model(self, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
@@ -185,15 +185,15 @@ class WeightPath:
         return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, *applied, second=second)
 
     def breakpoints(self, scale: str | None = None, row: int | None = None) -> np.ndarray:
-        """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
+        """Return the L1 tau at which each feature loses its last weight, abs(t*), or abs(z) with scale="score".
 
-        `row` asks for the weight in that row of `coef_` alone. For multinomial those at the start of the path: its
-        features are coupled and may come back.
+        The result has shape (n_features,); with `row`, only that row of `coef_` counts. Multinomial features are
+        coupled and may return along the path: for these it is the tau at its start.
         """
         return self._problem.breakpoints(arguments.one_of("scale", scale, [None, "score"]) == "score", row)
 
     def weights(self, i: int, columns: Columns = slice(None), row: int | None = None) -> np.ndarray:
-        """Weights (R, columns) of point i, computed for these features alone; (columns,) of one row of `coef_`."""
+        """Return weights (R, columns) of point i for these features alone; (columns,) for one row of `coef_`."""
         i = self._number(i)
         alone = row is not None and self._pull(i).decorrelation == 0.0
         rows = slice(row, row + 1) if row is not None and alone else slice(0, self.n_rows)
@@ -201,7 +201,7 @@ class WeightPath:
         return weights if row is None else weights[0 if alone else row]
 
     def _some_weights(self, i: int, columns: Columns, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of some rows for some features, (n_columns, n_rows), and what these add to intercepts, (n_rows,)."""
+        """Return weights of some features and rows, (n_columns, n_rows), and what they add to intercepts, (n_rows,)."""
         n_rows = rows.stop - rows.start
         weights = np.empty((len(np.arange(self._problem.n_features)[columns]), n_rows))
         shifts = np.zeros(n_rows)
@@ -218,20 +218,20 @@ class WeightPath:
 
     @property
     def intercepts(self) -> np.ndarray:
-        """What the class priors add to each row, (R,)."""
+        """Contribution of the class priors to each row, (R,)."""
         return self._problem.intercepts
 
     def by_columns(self) -> Iterator[tuple[Columns, sp.csr_array]]:
-        """The weights of all points, a block of features after the other, none kept: however many, memory is small.
+        """Yield the weights of all points block by block of features, so that memory stays small.
 
-        Threads make the next blocks meanwhile.
+        Threads compute the next blocks meanwhile.
 
         Yields
         ------
         columns : slice or (n_columns,) ints
             The features of the block.
         weights : CSR array (n_columns, G * R)
-            Row r of `coef_` at point g is column ``g * R + r``; weights that are zero are not stored.
+            Row r of `coef_` at point g is column ``g * R + r``; zero weights are not stored.
         """
         step = max(min(GRID_BLOCK // len(self), BLOCK) // self.n_rows, 1)
         parts = self._problem.parts
@@ -242,7 +242,7 @@ class WeightPath:
             yield block.columns, weights
 
     def grid_weights(self, columns: Columns) -> tuple[sp.csr_array, np.ndarray]:
-        """Weights of all points for some features, (n_columns, G * R), and what these add to intercepts, (G, R)."""
+        """Return weights of some features at all points, (n_columns, G * R), and their part of intercepts, (G, R)."""
         shifts, found = np.zeros((len(self), self.n_rows)), []
         places: list[Any] = []
         for block, at in self._problem.pieces(columns):
@@ -255,7 +255,7 @@ class WeightPath:
         return sp.vstack(found, format="csr")[np.argsort(np.hstack([*places]))], shifts
 
     def entering(self) -> Entering | None:
-        """Where the features come in, under TopK alone."""
+        """Return where features enter the path, for TopK alone, else None."""
         return Entering.of(self._problem, self.penalty)
 
     def _block_weights(self, block: FeatureBlock, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
@@ -272,20 +272,20 @@ class WeightPath:
             self._found_totals = self._l1.totals(self._problem, self._n_threads)
         return self._found_totals
 
-    def _solutions(self, block: FeatureBlock, at_rest: Equations, at: Sequence[int]) -> Iterator[tuple[int, Solution]]:
-        """Some points and their solutions for a block, several at once while these are small."""
-        step = max(TOGETHER // max(at_rest.n_weights, 1), 1)
+    def _solutions(self, block: FeatureBlock, unpulled: Equations, at: Sequence[int]) -> Iterator[tuple[int, Solution]]:
+        """Yield points and their solutions for a block, solving several together while these are small."""
+        step = max(TOGETHER // max(unpulled.n_weights, 1), 1)
         for first in range(0, len(at), step):
             some = at[first : first + step]
-            found = decorrelated_each(self._equations(i, block, at_rest) for i in some)
-            yield from zip(some, (self._weighed(block, solution) for solution in found), strict=True)
+            found = decorrelated_each(self._equations(i, block, unpulled) for i in some)
+            yield from zip(some, (self._with_feature_weight(block, solution) for solution in found), strict=True)
 
     def _solved(self, i: int, block: FeatureBlock) -> Solution:
-        """Weights of a block at point i, what they add to the intercepts (R,), and where branches ended."""
-        return self._weighed(block, decorrelated(*self._equations(i, block)))
+        """Return weights of a block at point i, what they add to the intercepts (R,), and where branches ended."""
+        return self._with_feature_weight(block, decorrelated(*self._equations(i, block)))
 
-    def _weighed(self, block: FeatureBlock, solution: Solution) -> Solution:
-        """A solution times the weights of the features, and what all together add to the intercepts, (R,)."""
+    def _with_feature_weight(self, block: FeatureBlock, solution: Solution) -> Solution:
+        """Multiply a solution by the feature weights, and sum what features add to the intercepts, (R,)."""
         weights, shifts, ended = solution
         if self._problem.feature_weight is None:
             return weights, shifts.sum(axis=1), ended
@@ -306,7 +306,7 @@ class WeightPath:
 
     @cached_property
     def residuals(self) -> np.ndarray:
-        return np.array([found.residual if (found := self._standing(i)) else 0.0 for i in range(len(self))])
+        return np.array([found.residual if (found := self._fixed_point(i)) else 0.0 for i in range(len(self))])
 
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -324,14 +324,14 @@ class WeightPath:
         return rows, union, ended
 
     def _active(self, block: FeatureBlock) -> Iterator[tuple[int, np.ndarray, int]]:
-        """Each point, which weights of a block are not zero there (R, n), and how many branches have ended."""
-        at_rest, points = block.equations(), range(len(self))
+        """Yield each point, its nonzero weights of a block (R, n), and how many branches have ended."""
+        unpulled, points = block.equations(), range(len(self))
         coupled = [i for i in points if self._pull(i).decorrelation > 0.0]
-        for i in sorted(set(points) - set(coupled)):  # these tell without being solved
-            equations, pull = self._equations(i, block, at_rest)
+        for i in sorted(set(points) - set(coupled)):  # known without solving
+            equations, pull = self._equations(i, block, unpulled)
             active, weight = equations.active(pull), self._problem.feature_weight
             yield i, active if weight is None else active & (weight[block.columns] > 0.0), 0
-        for i, (weights, _, saturated) in self._solutions(block, at_rest, coupled):
+        for i, (weights, _, saturated) in self._solutions(block, unpulled, coupled):
             yield i, weights != 0.0, int(np.count_nonzero(saturated))
 
     def _number(self, i: int) -> int:
@@ -346,20 +346,20 @@ class WeightPath:
     def _pull(self, i: int) -> Pull:
         return pull_at(self.penalty, self.grid[i])
 
-    def _equations(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> tuple[Equations, Pull]:
-        """(6.2) at point i and its pull; `at_rest` is the same without any pull, where it is at hand."""
-        pull, marked, standing = self._pull(i), self._marked(i, block, at_rest), self._standing(i)
-        if standing:
-            start = standing.start[block.rows][:, block.columns]
-            return marked.pulled(start), replace(pull, l2=pull.l2 + standing.ridge)
+    def _equations(self, i: int, block: FeatureBlock, unpulled: Equations | None = None) -> tuple[Equations, Pull]:
+        """Return (6.2) at point i and its pull; `unpulled` has the equations without any pull, if already computed."""
+        pull, marked, fixed_point = self._pull(i), self._marked(i, block, unpulled), self._fixed_point(i)
+        if fixed_point:
+            start = fixed_point.start[block.rows][:, block.columns]
+            return marked.pulled(start), replace(pull, l2=pull.l2 + fixed_point.ridge)
         if not block.part.family.coupled or pull.none:
             return marked, pull
         return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept), pull
 
-    def _marked(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
-        """(6.2) without any pull, and the features that are kept."""
-        at_rest, kept = at_rest or block.equations(), self._kept_at(i)
-        return at_rest if kept is None else kept.mark(at_rest, block.part, block.columns, block.rows)
+    def _marked(self, i: int, block: FeatureBlock, unpulled: Equations | None = None) -> Equations:
+        """Return (6.2) without any pull, with the kept features marked."""
+        unpulled, kept = unpulled or block.equations(), self._kept_at(i)
+        return unpulled if kept is None else kept.mark(unpulled, block.part, block.columns, block.rows)
 
     def _kept_at(self, i: int) -> Kept | None:
         if i not in self._kept:
@@ -367,7 +367,7 @@ class WeightPath:
         return self._kept[i]
 
     def _totals_at(self, i: int) -> Totals:
-        """The sums of all pulls, (R,), of coupled parts."""
+        """Return the sums of all pulls of coupled parts, (R,)."""
         if self._l1 is not None:
             return {part: totals[i] for part, totals in self._l1_totals.items()}
         if i not in self._totals:
@@ -375,8 +375,8 @@ class WeightPath:
             self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
         return self._totals[i]
 
-    def _standing(self, i: int) -> Standing | None:
-        """The pulls of `Custom` at point i; None without it."""
+    def _fixed_point(self, i: int) -> FixedPoint | None:
+        """Return the fixed point of `Custom` at point i; None without it."""
         pull = self._pull(i)
         if not pull.general:
             return None
@@ -391,10 +391,10 @@ class WeightPath:
                     weights[:, columns] = decorrelated(equations.pulled(start[:, columns]), bent)[0]
                 return weights
 
-            self._general[i] = standing_pulls(weights_at, tau, gradient, weights.shape)
+            self._general[i] = fixed_point_pulls(weights_at, tau, gradient, weights.shape)
         return self._general[i]
 
     def _prepare(self, points: Iterable[int]) -> None:
-        """Compute what all blocks of features need to know of some points, so that threads share it."""
+        """Compute what all blocks of features share at some points, before threads start."""
         for i in points:
-            self._kept_at(i), self._totals_at(i), self._standing(i)
+            self._kept_at(i), self._totals_at(i), self._fixed_point(i)

@@ -1,1 +1,1 @@
-"""What a scan leaves: sufficient statistics as frozen values that merge and subtract."""
+"""Sufficient statistics: immutable values that merge and subtract."""

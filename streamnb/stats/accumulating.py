@@ -1,4 +1,4 @@
-"""Summing one run of blocks into a private table: the only place where statistics grow in place."""
+"""Accumulates a run of blocks into a private table, the only place where statistics change in place."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -34,21 +34,21 @@ class Accumulator:
     options : RowOptions
     classes : labels, or None for an open set
     folding : Folding, optional
-        Keep the statistics of each fold too.
+        Keep the statistics of each fold as well.
     memory_limit : int, optional
         Bytes that the tables may take; half of the free memory by default.
     sparse : bool
         Begin with sparse tables.
     grid : Grid, optional
-        Keep histograms on it too.
+        Also keep histograms on this grid.
     how : Products
-        How the second moments are summed.
+        How second moments are summed.
     labels : bool
-        Of an indicator, keep the weight of the rows that bear each two labels, too.
+        Also keep, for an indicator, the weight of the rows that have both labels of each pair.
     n_sharing : int
-        Accumulators that share the limit: tables that may become sparse do so where they take more than their share.
+        Accumulators that share the limit: tables that may become sparse do so once they exceed their share.
     together : names
-        Moments, of which absent values have none, that are summed over all classes; of an indicator each row once.
+        Moments summed over all classes; an absent value must contribute 0. Each row of an indicator counts once.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Accumulator:
         self._sums = MomentSums(own, options, memory_limit, sparse, n_sharing, self._whole)
         self._products = {m: ProductSums(m, how, options.binarize) for m in names if m in SECOND_MOMENTS}
         self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
-        self._fits = 0  # groups whose products were found to fit
+        self._fits = 0  # groups whose products are known to fit into memory
         self._weight = GrowingTable()
         self._weight.note(np.inf)
         self._rows = np.zeros(0, np.int64)
@@ -84,25 +84,25 @@ class Accumulator:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the tables."""
+        """Bytes of the tables."""
         kept = self._sums, self._whole, self._histograms, self._labels, *self._products.values()
         return sum(sums.nbytes for sums in kept if sums is not None)
 
     @property
     def n_groups(self) -> int:
-        """Classes so far, times the splits of each."""
+        """Number of classes so far, times the number of splits."""
         return self._groups.n
 
     def add(
         self, chunk: Chunk, survey: Survey, y: Any, weight: np.ndarray | None, column: np.ndarray | None = None
     ) -> None:
-        """Add one block of rows, already transformed.
+        """Add one block of transformed rows.
 
         Parameters
         ----------
         y : (n_rows,) labels or (n_rows, n_labels) CSR indicator
         weight : (n_rows,), or None for 1 each
-        column : (n_rows,) groups or fold numbers, where the folding asks for them
+        column : (n_rows,) groups or fold numbers, if the folding needs them
         """
         n_rows, n_features = chunk.shape
         row_checks.check_lengths(n_rows, y.shape[0])
@@ -123,7 +123,7 @@ class Accumulator:
             self._overlaps.add(y, weight, splits, self._groups.n_splits)
         block = chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf
         self._sums.add(*block)
-        if self._labels is not None and sp.issparse(y):  # labels by labels, as if these were features
+        if self._labels is not None and sp.issparse(y):  # products of labels, as if these were features
             indicator, known = csr_chunk(y.data, y.indices, y.indptr, y.shape[1], chunk.first_row)
             self._labels.add(indicator, known, *block[2:])
         if self._histograms is not None:
@@ -136,7 +136,7 @@ class Accumulator:
     def _add_products(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         n_splits, n_features = self._groups.n_splits, chunk.shape[1]
         names = tuple(self._products)
-        if n_groups > self._fits:  # where the free memory is looked at anew
+        if n_groups > self._fits:  # only then is the free memory checked again
             check_fits(names, self._how.pooled, n_groups // n_splits, n_splits, n_features, self._limit)
             self._fits = n_groups
         if self._how.pooled:
@@ -145,13 +145,13 @@ class Accumulator:
             sums.add(chunk, survey, entries, n_groups, weight)
 
     def _add_weights(self, entries: Entries, alike: bool) -> None:
-        """Count the entries of each group, and add up their weights, which are 1 where they are alike."""
+        """Count the entries of each group and add up their weights; `alike` says that all weights are 1."""
         n = self._groups.n
         self._grow_weights(n)
         count = np.bincount(entries.codes, minlength=n)
         self._rows += count
         codes, weight = entries.codes, entries.weight
-        if alike and n < len(codes):  # as many at once as there are of each group
+        if alike and n < len(codes):  # one addition of the count for each group
             codes, weight = np.arange(n), count.astype(np.float64)
         self._weight.add_weights(codes, weight)
 
@@ -161,7 +161,7 @@ class Accumulator:
             self._rows = np.concatenate([self._rows, np.zeros(n - len(self._rows), np.int64)])
 
     def finish(self) -> ClassStats:
-        """The statistics, classes sorted; the accumulator is spent."""
+        """Return the statistics with sorted classes; the accumulator cannot be used afterwards."""
         if self._groups.codes is None:  # no rows came
             self._groups.codes = LabelCodes(self._groups.classes)
         classes, order = self._groups.codes.sorted()
@@ -170,7 +170,7 @@ class Accumulator:
         by_split = self._groups.by_split(order)
         tables: dict[str, AnyTable] = {"weight": self._weight.table(by_split, 1)}
         for name in self._sums.moments:
-            tables[name] = self._sums.take(name, by_split, n_features)  # one moment at a time is held twice
+            tables[name] = self._sums.take(name, by_split, n_features)  # only one moment at a time is held twice
             absent = TABLE[name].of_absent(self._options)
             if absent and n:  # the kernels count relative to an absent value
                 every = np.arange(n)
@@ -195,7 +195,7 @@ class Accumulator:
     def _part(
         self, tables: dict[str, AnyTable], pools: dict[str, Any], rows: np.ndarray, classes: np.ndarray, split: int
     ) -> ClassStats:
-        """The statistics of one split; tables, rows and what is pooled hold one split after the other."""
+        """Return the statistics of one split; `tables`, `rows` and `pools` hold the splits one after another."""
         labels, n_features = self._groups.codes, self.n_features or 0
         assert labels is not None
         first = split * labels.n
@@ -206,9 +206,9 @@ class Accumulator:
                 part |= {name: pooled(table.take(np.array([pool])).dense()) for name, table in pools.items()}
             return ClassStats(classes, rows[at], part, n_features, options=self._options, **more)
 
-        beside: dict[str, Any] = {}
+        of_indicator: dict[str, Any] = {}
         negatives = int(self._negatives[split])
-        if isinstance(labels, LabelColumns):  # rows with labels come next, then those without any
+        if isinstance(labels, LabelColumns):  # two more codes: rows with labels, rows without
             one, codes = np.zeros(1, np.int64), first + np.arange(len(classes), labels.n)[:, None]
             places = split, self._groups.n_splits + split
             labelled, unlabelled = (
@@ -216,17 +216,17 @@ class Accumulator:
                 for code, pool in zip(codes, places, strict=True)
             )
             every = replace(labelled + unlabelled, negatives=negatives)
-            beside = {"every": every, "unlabelled": unlabelled}
-            beside["overlaps"] = self._overlaps.of_split(split, len(classes))
-        at, pool = np.arange(first, first + len(classes)), None if beside else split
-        part = taken(classes, at, pool, closed=labels.closed, negatives=negatives, **beside)
+            of_indicator = {"every": every, "unlabelled": unlabelled}
+            of_indicator["overlaps"] = self._overlaps.of_split(split, len(classes))
+        at, pool = np.arange(first, first + len(classes)), None if of_indicator else split
+        part = taken(classes, at, pool, closed=labels.closed, negatives=negatives, **of_indicator)
         if part.every is None:
             return part
         return replace(part, tables={**part.tables, **{name: part.every.tables[name] for name in pools}})
 
 
 def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> int | np.ndarray:
-    """How many values of a block are below zero in each split, (n_splits,); a number without splits."""
+    """Count the negative values of a block in each split, (n_splits,); a single number without splits."""
     if splits is None:
         return survey.negatives
     before = np.concatenate([[0], np.cumsum(chunk.stored < 0)])

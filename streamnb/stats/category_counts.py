@@ -1,4 +1,4 @@
-"""How often each value of each column occurs in each class and fold: sorted lists of values, which merge."""
+"""Counts of each value of each column by class and fold: sorted lists that merge."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,21 +19,21 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable
 
-FULL = 1 << 28  # bytes of tables that grow; then they become a run
-WIDER = 2  # as many columns at most are worth a table with every cell, most of which are not 0
+FULL = 1 << 28  # bytes of the growing tables at which they become a run
+WIDER = 2  # most times the columns that a dense sum may have, so that few of its cells are 0
 
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryCounts:
-    """Weight of each value of each column in each class and fold; values that merge and subtract.
+    """Weight of each value of each column in each class and fold; such counts merge and subtract.
 
     Attributes
     ----------
     values : tuple of (n_values,) float64
-        Of each column, sorted, NaN last.
+        The values of each column, sorted, NaN last.
     sums : ClassStats
-        Its features are the values, column by column; its tables are sparse where few cells are not 0.
+        Statistics whose features are the values, column by column; tables are sparse if few cells are nonzero.
     """
 
     values: tuple[np.ndarray, ...]
@@ -45,7 +45,7 @@ class CategoryCounts:
 
     @property
     def starts(self) -> np.ndarray:
-        """(n_columns + 1,): where the values of each column begin, and the number of all."""
+        """Offsets of the values of each column, (n_columns + 1,); the last is the number of all values."""
         return np.concatenate([[0], np.cumsum([len(each) for each in self.values], dtype=np.int64)])
 
     def __add__(self, other: "CategoryCounts") -> "CategoryCounts":
@@ -72,12 +72,12 @@ class CategoryCounts:
         return replace(self, sums=self.sums * gamma)
 
     def _joined(self, other: "CategoryCounts") -> Iterator[tuple[np.ndarray, ...]]:
-        """The values of each column in either, and the places there of those of both."""
+        """Return the union of the values of each column, and where the values of each operand are in it."""
         row_checks.check_n_features(len(other.values), len(self.values), "the counts")
         return zip(*map(_merged, self.values, other.values), strict=True)
 
     def arrays(self) -> dict[str, Any]:
-        """All of it by name."""
+        """Return all content as named arrays."""
         n_values = np.array([len(each) for each in self.values], np.int64)
         return {"n_values": n_values, "values": np.concatenate([np.zeros(0), *self.values]), "sums": self.sums}
 
@@ -98,19 +98,19 @@ class CategoryCounts:
 
 
 def _merged(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The values of two sorted lists, and where those of each are."""
+    """Merge two sorted lists; also return where the values of each are."""
     values, at_a, at_b = np.empty(len(a) + len(b)), np.empty(len(a), np.int64), np.empty(len(b), np.int64)
     return values[: category_sums.merge_values(a, b, at_a, at_b, values)], at_a, at_b
 
 
 def _columns(values: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> np.ndarray:
-    """Places in the values of each column, as columns of all of them."""
+    """Turn places among the values of each column into columns of all values."""
     starts = np.cumsum([0, *map(len, values)])
     return np.concatenate([start + at for start, at in zip(starts, places, strict=False)])
 
 
 def _moved(sums: ClassStats, columns: np.ndarray, width: int) -> ClassStats:
-    """The sums with their features in other columns, rising, of so many."""
+    """Move the features of the sums to other, ascending columns of a table `width` columns wide."""
     table = sums.table("sum")
     cells = SparseTable.of(table) if isinstance(table, Table) else table
     tables = {**sums.tables, "sum": cells.moved(columns[cells.columns_of()], width)}
@@ -119,15 +119,15 @@ def _moved(sums: ClassStats, columns: np.ndarray, width: int) -> ClassStats:
 
 
 def _bare(stats: ClassStats) -> ClassStats:
-    """Without features."""
+    """Return the statistics without features."""
     tables = {"weight": stats.tables["weight"]}
     return replace(stats, tables=tables, n_features=0, folds=tuple(map(_bare, stats.folds)))
 
 
 def _joint(bare: ClassStats, sides: Sequence[tuple[ClassStats, np.ndarray]], width: int) -> ClassStats | None:
-    """The sum of two without features, `bare`, with theirs in given columns; None where tables are not plain numbers.
+    """Put the tables of both operands into `bare`, their sum without features; None where they are not plain float64.
 
-    These are added as they lie, in one go for each table.
+    Each table is added in one pass, without sorting.
     """
     hi = np.zeros((len(bare.classes), width))
     for stats, columns in sides:
@@ -147,9 +147,9 @@ def _joint(bare: ClassStats, sides: Sequence[tuple[ClassStats, np.ndarray]], wid
 
 
 class CountingCategories:
-    """Counts while blocks of rows come: whole weights in tables that grow, others in sorted runs of cells.
+    """Accumulates counts block by block: whole weights in growing tables, other weights in sorted runs of cells.
 
-    Of two runs about as large one is made, so that each is moved few times.
+    Two runs of similar size are merged into one, so that each cell is moved only a few times.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class CountingCategories:
             memory.refuse("the counts of the values of all columns", self.nbytes, self._limit, cure)
 
     def _keep_tables(self) -> None:
-        """Make a run of what is in the tables, and begin new ones."""
+        """Turn the tables into a run and start new tables."""
         tables, self._tables = self._tables, GroupTables(*self._of_groups)
         if tables.n_rows:
             self._keep(CategoryCounts(*tables.counts()))
@@ -206,7 +206,7 @@ class CountingCategories:
 def _counted(
     X: np.ndarray, first_row: int, y: Any, weight: np.ndarray, split: np.ndarray | None, sums: Accumulator
 ) -> CategoryCounts:
-    """The counts of one block of rows, sorted, of weights that are not whole."""
+    """Return the sorted counts of one block of rows whose weights are not whole numbers."""
     found = [np.unique(column, return_inverse=True) for column in X.T]
     values = tuple(each for each, _ in found)
     starts = np.cumsum([0, *map(len, values)])

@@ -1,4 +1,4 @@
-"""Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
+"""ClassStats: the sufficient statistics of each class, from which every model is computed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from streamnb.stats.possible import check_left
 from streamnb.stats.second_moments import matrices, n_multiplied, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
 
-FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
+FADED = 2.0**-500  # a class of less weight is dropped: far below it the low parts of sums underflow
 
 
 def _values_of(moment: str) -> Any:
-    """The attribute that has a moment rounded to float64."""
+    """Return a property for a moment, rounded to float64."""
 
     def values(stats: ClassStats) -> np.ndarray:
         return stats.table(moment).value()
@@ -38,7 +38,7 @@ def _values_of(moment: str) -> Any:
 
 
 def _matrices_of(moment: str) -> Any:
-    """The attribute that has a second moment as matrices."""
+    """Return a property for a second moment as matrices."""
 
     def values(stats: ClassStats) -> np.ndarray:
         return matrices(stats.table(moment).dense())
@@ -55,37 +55,37 @@ def _histogram_of(stats: ClassStats) -> np.ndarray:
 class ClassStats(Drifts, persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
-    `a + b` are the statistics of all rows of both, `a - b` those of the rows of a without b's, `a * gamma`
-    those of a with every weight times gamma; a class whose weight falls below 2^-500 is left without any. Classes
-    are matched by label, of an indicator by column; sums of integers are exact, others are kept as (hi, lo) pairs,
-    so that the rounded result does not depend on how the rows were cut.
+    `a + b` are the statistics of the rows of both, `a - b` those of the rows of a without the rows of b, and
+    `a * gamma` those of a with every weight multiplied by gamma; a class whose weight falls below 2^-500 gets weight
+    0. Classes are matched by label, or by column for an indicator. Sums of integers are exact; others are kept as
+    (hi, lo) pairs, so that the rounded result does not depend on how the rows were divided into blocks.
 
     Attributes
     ----------
     classes : (K,) sorted labels
     n_rows, n_features : int
-        Rows seen, whatever their weight, and columns.
+        Number of rows, whatever their weight, and of columns.
     weight : (K,) float64
         N_y, the total weight of each class.
     sum, sum_sq, nonzero, above : (K, n_features) float64
-        Weighted class sums of x, of x^2, of [x != 0] and of [x > binarize]. A MemoryError where the tables are sparse
-        and would not fit otherwise: `to_scipy` has them then.
+        Weighted class sums of x, of x^2, of [x != 0] and of [x > binarize]. Raises a MemoryError if the
+        tables are sparse and too large to be dense; use `to_scipy` then.
     log_sum, inv_sum, log1m_sum, deviation : (K, n_features) float64
-        Those of ln x, 1/x, ln(1 - x) and abs(x - centre). NaN where a value of that class and feature had no
-        logarithm or inverse; subtracting the row does not bring the sum back.
+        The same for ln x, 1/x, ln(1 - x) and abs(x - centre). NaN where a value of that class and feature has no
+        logarithm or inverse; subtracting the row does not restore the sum.
     histogram : (n_features, n_bins, K) float64
-        H[j, bin, y], where `scan` was asked for it; ``table("histogram").edges``, (n_features, n_bins + 1), are the
-        borders of its bins, the left one inside. What is subtracted leaves them where they are.
+        H[j, bin, y], if `scan` was given ``histogram=``; ``table("histogram").edges``, (n_features, n_bins + 1), are
+        the edges of its bins, which include their left edge. Subtracting rows does not change the edges.
     gram, gram_above : (K, n_features, n_features), or (n_features, n_features) where they were scanned ``pooled``
-        Weighted class sums of x_i x_j, and of [x_i > binarize] [x_j > binarize], where `scan` was asked for them.
+        Weighted class sums of x_i x_j, and of [x_i > binarize] [x_j > binarize], if `scan` was given these moments.
     gram_sq : (K, 2 n_features, 2 n_features), or without the first axis
-        The products of the features and, after these, of their squares.
+        Products of the features followed by their squares.
     step : object or None
-        What `scan` learned for `transform`, such as bins: models of these statistics take the raw columns.
+        The step that `scan` learned for `transform`, such as bins; models from these statistics take raw columns.
     folds, folding, options, closed
-        Of the folds, those of their rows; how rows were split, what was done to them, whether classes were listed.
+        Statistics of each fold; how rows were split and transformed; whether the classes were listed by the user.
     every, unlabelled, overlaps, negatives
-        Of an indicator: all rows, those without labels, and pairs of labels. How many values were below zero.
+        Of an indicator: all rows, rows without labels, and counts of pairs of labels. Number of negative values.
 
     Examples
     --------
@@ -100,13 +100,13 @@ class ClassStats(Drifts, persistence.Saved):
     rows: np.ndarray  # (K,) rows seen of each class
     tables: Mapping[str, AnyTable]  # "weight" (K, 1), the moments (K, n_features); maybe "histogram"
     n_features: int
-    negatives: int = 0  # values below zero among those read, whatever their weight
+    negatives: int = 0  # number of negative values, whatever their weight
     options: RowOptions = field(default_factory=RowOptions)
-    closed: bool = False  # True where the user listed the classes
-    every: ClassStats | None = None  # multi-label: of all rows, each once, as one class
-    unlabelled: ClassStats | None = None  # likewise of those without any label; None in files older than 0.2
-    overlaps: Overlaps | None = None  # multi-label: rows that bear two labels; None in older files
-    folds: tuple[ClassStats, ...] = ()  # of each fold, repeat by repeat
+    closed: bool = False  # True if the user listed the classes
+    every: ClassStats | None = None  # multi-label: all rows as one class, each counted once
+    unlabelled: ClassStats | None = None  # the same for rows without any label; None in files older than 0.2
+    overlaps: Overlaps | None = None  # multi-label: counts of rows with two labels; None in older files
+    folds: tuple[ClassStats, ...] = ()  # one for each fold, repeat by repeat
     folding: Folding | None = None
 
     @property
@@ -115,17 +115,17 @@ class ClassStats(Drifts, persistence.Saved):
 
     @property
     def multilabel(self) -> bool:
-        """True where rows bear any number of labels; then each class is a label."""
+        """True if a row may have any number of labels; each class is then a label."""
         return self.every is not None
 
     @property
     def total_weight(self) -> float:
-        """N, the weight of all rows."""
+        """N, the total weight of all rows."""
         return float((self if self.every is None else self.every).weight.sum())
 
     @property
     def n_folds(self) -> int:
-        """Folds in each repeat; 0 where rows were not split."""
+        """Number of folds in each repeat; 0 if rows were not split."""
         return 0 if self.folding is None else self.folding.n_folds
 
     @property
@@ -144,41 +144,41 @@ class ClassStats(Drifts, persistence.Saved):
 
     @property
     def _pooled(self) -> tuple[str, ...]:
-        """Which sums are those of all classes together."""
+        """The names of the sums that are pooled over all classes."""
         return tuple(name for name, table in self.tables.items() if isinstance(table, PooledTable))
 
     @property
     def nbytes(self) -> int:
-        """Memory of the tables."""
+        """Bytes of the tables."""
         counted = 0 if self.overlaps is None else self.overlaps.nbytes
         return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in self._parts) + counted
 
     @property
     def dense_bytes(self) -> int:
-        """Memory of the tables, were all of them dense."""
+        """Bytes that the tables would take if all were dense."""
         return sum(dense_bytes(t) for t in self.tables.values()) + sum(part.dense_bytes for part in self._parts)
 
     @property
     def _parts(self) -> list[ClassStats]:
-        """The statistics that stand in these."""
+        """All statistics contained in this object, such as those of folds."""
         return [*self.folds, *(part for part in (self.every, self.unlabelled) if part is not None)]
 
-    def _beside(self, change: Callable[[ClassStats], ClassStats]) -> dict[str, Any]:
-        """What an indicator has beside its labels, changed alike."""
+    def _companions(self, change: Callable[[ClassStats], ClassStats]) -> dict[str, Any]:
+        """The statistics that an indicator keeps besides its labels, each changed by `change`."""
         parts = {"every": self.every, "unlabelled": self.unlabelled}
         return {name: None if part is None else change(part) for name, part in parts.items()}
 
     def with_tables(self, kind: Callable[[AnyTable], AnyTable]) -> ClassStats:
-        """The same sums of moments in tables of another kind."""
+        """Return the same statistics with tables of another kind, dense or sparse."""
         tables = {name: kind(table) if name in MOMENTS else table for name, table in self.tables.items()}
         folds = tuple(fold.with_tables(kind) for fold in self.folds)
-        return replace(self, tables=tables, folds=folds, **self._beside(lambda part: part.with_tables(kind)))
+        return replace(self, tables=tables, folds=folds, **self._companions(lambda part: part.with_tables(kind)))
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes  # Dask looks here before it moves them or spills them
+        return object.__sizeof__(self) + self.nbytes  # Dask uses this to decide what to move or spill
 
     def table(self, moment: str) -> AnyTable:
-        """The pairs behind a moment; an error names those that were accumulated."""
+        """Return the table of (hi, lo) sums of a moment; the error for an unknown one lists those accumulated."""
         if not isinstance(moment, str) or moment not in self.tables:
             have = ", ".join(map(repr, self.moments))
             raise ValueError(
@@ -188,11 +188,11 @@ class ClassStats(Drifts, persistence.Saved):
         return self.tables[moment]
 
     def to_scipy(self, moment: str) -> sp.csr_array:
-        """A moment as SciPy CSR, (K, n_features): for tables too large to be read as dense arrays."""
+        """Return a moment as SciPy CSR, (K, n_features), for tables too large for a dense array."""
         return as_scipy(self.table(moment))
 
     def fold(self, fold: int, repeat: int = 0) -> ClassStats:
-        """The statistics of the rows of one fold; it holds all classes of these."""
+        """Return the statistics of the rows of one fold, with all classes."""
         if self.folding is None:
             raise ValueError("these statistics have no folds; name them in scan(folds=)")
         for name, number, count in (("fold", fold, self.n_folds), ("repeat", repeat, self.folding.repeats)):
@@ -201,20 +201,20 @@ class ClassStats(Drifts, persistence.Saved):
         return self.folds[repeat * self.n_folds + fold]
 
     def without_fold(self, fold: int, repeat: int = 0) -> ClassStats:
-        """The statistics of all rows but those of one fold, with all classes: what its models are trained on."""
+        """Return the statistics of all rows outside one fold, with all classes: those its models are trained on."""
         return replace(self, folds=(), folding=None)._combined(self.fold(fold, repeat), -1)
 
     def select(self, columns: Any, moments: tuple[str, ...]) -> ClassStats:
-        """The statistics of some columns, a slice or numbers, without folds; itself where these are all.
+        """Return the statistics of some columns, a slice or numbers, without folds; itself if these are all columns.
 
-        How many negative values there were is known of all columns alone: of some it is taken for none.
+        The number of negative values is known only for all columns together; for some columns it is set to 0.
         """
         n_features = len(np.arange(self.n_features)[columns])
         if n_features == self.n_features:
             return self
         tables = {"weight": self.tables["weight"]} | {name: self.table(name).select(columns) for name in moments}
-        beside = self._beside(lambda part: part.select(columns, moments))
-        return replace(self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, **beside)
+        companions = self._companions(lambda part: part.select(columns, moments))
+        return replace(self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, **companions)
 
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
@@ -233,7 +233,7 @@ class ClassStats(Drifts, persistence.Saved):
             return NotImplemented
         difference = self._combined(other, -1)
         check_left(difference, self)
-        return difference if self.closed or self.multilabel else difference._taken(difference.rows > 0)
+        return difference if self.closed or self.multilabel else difference._with_classes(difference.rows > 0)
 
     def __mul__(self, gamma: float) -> ClassStats:
         gamma = arguments.finite_number("gamma", gamma, minimum=0.0)
@@ -242,12 +242,12 @@ class ClassStats(Drifts, persistence.Saved):
         factors = np.where(self.weight * gamma < FADED, 0.0, gamma)
         tables = {name: t.scaled(factors) for name, t in self.tables.items()}
         folds = tuple(fold * gamma for fold in self.folds)
-        return replace(self, tables=tables, folds=folds, **self._beside(lambda part: part * gamma))
+        return replace(self, tables=tables, folds=folds, **self._companions(lambda part: part * gamma))
 
     __rmul__ = __mul__
 
     def reweighted(self, class_weight: np.ndarray) -> ClassStats:
-        """The statistics of the same rows, each with its weight times that of its class; `class_weight` (K,)."""
+        """Return the statistics with the weight of each row multiplied by that of its class; `class_weight` is (K,)."""
         if self._pooled and np.ptp(class_weight):
             raise ValueError("class_weight does not go with sums that are pooled; scan them with pooled=False")
         tables = {name: t.scaled(class_weight) for name, t in self.tables.items()}
@@ -259,11 +259,11 @@ class ClassStats(Drifts, persistence.Saved):
     def _combined(self, other: ClassStats, sign: int) -> ClassStats:
         self._check_alike(other)
         classes = self.classes if self.multilabel else merged_classes(self.classes, other.classes)
-        return self._onto(classes, other, sign)
+        return self._combined_onto(classes, other, sign)
 
-    def _onto(self, classes: np.ndarray, other: ClassStats, sign: int) -> ClassStats:
-        """self + sign * other, for those classes."""
-        if self.multilabel:  # labels stand in the order of their columns
+    def _combined_onto(self, classes: np.ndarray, other: ClassStats, sign: int) -> ClassStats:
+        """Return self + sign * other for the given classes."""
+        if self.multilabel:  # labels are in the order of their columns
             mine = theirs = np.arange(len(classes))
         else:
             mine, theirs = positions(self.classes, classes), positions(other.classes, classes)
@@ -274,8 +274,8 @@ class ClassStats(Drifts, persistence.Saved):
         pairs = {m: alike(self.tables[m], other.tables[m]) for m in names}
         tables = {m: a.combined(b, mine, theirs, float(sign)) for m, (a, b) in pairs.items()}
         negatives = self.negatives + sign * other.negatives
-        beside = [(self.every, other.every), (self.unlabelled, other.unlabelled)]
-        every, unlabelled = (own and its and own._combined(its, sign) for own, its in beside)
+        companions = [(self.every, other.every), (self.unlabelled, other.unlabelled)]
+        every, unlabelled = (own and its and own._combined(its, sign) for own, its in companions)
         return replace(
             self,
             classes=classes,
@@ -286,7 +286,7 @@ class ClassStats(Drifts, persistence.Saved):
             every=every,
             unlabelled=unlabelled,
             overlaps=self.overlaps and other.overlaps and self.overlaps.combined(other.overlaps, sign),
-            folds=tuple(a._onto(classes, b, sign) for a, b in zip(self.folds, other.folds, strict=True)),
+            folds=tuple(a._combined_onto(classes, b, sign) for a, b in zip(self.folds, other.folds, strict=True)),
         )
 
     def _check_alike(self, other: ClassStats) -> None:
@@ -315,16 +315,16 @@ class ClassStats(Drifts, persistence.Saved):
             )
         check_classes(self, other)
 
-    def _taken(self, keep: np.ndarray) -> ClassStats:
+    def _with_classes(self, keep: np.ndarray) -> ClassStats:
         if keep.all():
             return self
         order = np.flatnonzero(keep)
         tables = {name: t.take(order) for name, t in self.tables.items()}
-        folds = tuple(fold._taken(keep) for fold in self.folds)
+        folds = tuple(fold._with_classes(keep) for fold in self.folds)
         return replace(self, classes=self.classes[order], rows=self.rows[order], tables=tables, folds=folds)
 
     def scatter(self, columns: slice = slice(None)) -> np.ndarray:
-        """Sum over the rows of each class of (x - class mean)^2, (K, columns), free of cancellation."""
+        """Return the sum over the rows of each class of (x - class mean)^2, (K, columns), without cancellation."""
         sums, squares = (self.table(name).select(columns).dense() for name in ("sum", "sum_sq"))
         weight = self.tables["weight"].dense()
         out = np.zeros((len(self.classes), len(range(*columns.indices(self.n_features)))))
@@ -334,7 +334,7 @@ class ClassStats(Drifts, persistence.Saved):
         return out
 
     def arrays(self) -> dict[str, Any]:
-        """All of it by name."""
+        """Return all content by name."""
         return self._to_state()
 
     def _to_state(self) -> dict[str, Any]:
@@ -360,7 +360,7 @@ class ClassStats(Drifts, persistence.Saved):
         return stats
 
     def _check_loaded(self) -> None:
-        """Refuse parts that do not go together: the arithmetic of tables relies on it."""
+        """Raise an error if parts do not fit together; the arithmetic of tables relies on it."""
         labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
         persistence.array("rows", self.rows, ["i8"], (n_classes,))
         arguments.whole_number("n_features", self.n_features)
@@ -379,20 +379,20 @@ class ClassStats(Drifts, persistence.Saved):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
         if self.step is not None and self.step.n_columns != self.n_features:
             raise ValueError(f"the step makes {self.step.n_columns} columns, and the sums are of {self.n_features}")
-        alike = all(part._look() == self._look() and part.folding is None for part in self._parts)
+        alike = all(part._layout() == self._layout() and part.folding is None for part in self._parts)
         if self.overlaps is not None and self.overlaps.counts.shape != (n_classes, n_classes):
             raise ValueError(f"overlaps are of {self.overlaps.counts.shape[0]} labels, and there are {n_classes}")
         n_splits = 0 if self.folding is None else self.folding.n_splits
         if not alike or len(self.folds) != n_splits or any(f.multilabel != self.multilabel for f in self.folds):
             raise ValueError("the folds should have the moments, features and options of the whole")
 
-    def _look(self) -> tuple[Any, ...]:
+    def _layout(self) -> tuple[Any, ...]:
         grid = found_in(self.tables).grid if "histogram" in self.tables else None
         return self.moments, self.n_features, self.options, repr(grid), self._pooled
 
 
 def check_stats(stats: Any) -> None:
-    """Refuse what is no statistics, such as rows."""
+    """Raise an error for arguments that are not statistics, such as rows."""
     if not isinstance(stats, ClassStats):
         raise TypeError(
             f"stats is of type {type(stats).__name__}; it should be ClassStats, as snb.scan(X, y) returns them (and "

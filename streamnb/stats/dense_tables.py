@@ -1,4 +1,4 @@
-"""Class x feature sums in frozen parts (hi, lo): a commutative monoid with an inverse, in floating point."""
+"""Class x feature sums as immutable (hi, lo) parts, which add and subtract exactly."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -11,9 +11,9 @@ from streamnb.core import persistence
 from streamnb.kernels import exact
 from streamnb.rows.chunk import frozen
 
-Parts = tuple[np.ndarray, np.ndarray]  # of a list of sums: hi (n,) and lo (n_parts, n)
+Parts = tuple[np.ndarray, np.ndarray]  # the parts of a list of sums: hi (n,) and lo (n_parts, n)
 
-_COLUMNS = 1 << 16  # looked at at once
+_COLUMNS = 1 << 16  # columns processed at once
 NO_LOW_PARTS = np.zeros((0, 0))
 NO_LOW_PARTS.flags.writeable = False
 
@@ -21,10 +21,10 @@ NO_LOW_PARTS.flags.writeable = False
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Sums (n_classes, n_columns), each the unevaluated sum of hi, which is the rounded sum, and of the parts of lo.
+    """Sums (n_classes, n_columns), each the unevaluated sum of hi, the rounded value, and the parts of lo.
 
-    `lo` (n_parts, n_classes, n_columns) is None while every hi is exact; otherwise it has one part, or three. Sums are
-    exact, and subtracting gives back what there was; scaling leaves one part, `rounded` where that loses digits.
+    `lo` (n_parts, n_classes, n_columns) is None while every hi is exact; otherwise it has one or three parts. Sums are
+    exact, and subtraction undoes addition. Scaling leaves one part and sets `rounded` if that loses digits.
     """
 
     hi: np.ndarray
@@ -48,27 +48,27 @@ class Table:
         return object.__sizeof__(self) + self.nbytes
 
     def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
-        """The sums rounded to float64, (classes, columns); each a slice or numbers."""
+        """Return the sums rounded to float64, (classes, columns); each argument is a slice or numbers."""
         if isinstance(columns, np.ndarray) and isinstance(classes, np.ndarray):
             classes = classes[:, None]
         return self.hi[classes, columns]
 
     def select(self, columns: Any) -> "Table":
-        """Some columns, a slice or numbers."""
+        """Return some columns, a slice or numbers."""
         order = np.asarray if isinstance(columns, slice) else np.ascontiguousarray
         lo = None if self.lo is None else order(self.lo[:, :, columns])
         return replace(self, hi=order(self.hi[:, columns]), lo=lo)
 
     def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """One class, as (hi, lo): a pair."""
+        """Return one class as a (hi, lo) pair."""
         return self.hi[k], frozen(np.zeros(self.shape[1]) if self.lo is None else self.lo[0, k])
 
     def parts(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """One class: hi (n_columns,), and all parts of lo (n_parts, n_columns)."""
+        """Return one class: hi (n_columns,) and all parts of lo (n_parts, n_columns)."""
         return self.hi[k], NO_LOW_PARTS if self.lo is None else frozen(np.ascontiguousarray(self.lo[:, k]))
 
     def take(self, order: np.ndarray) -> "Table":
-        """The classes in another order, or some of them; neighbours are not copied."""
+        """Return some classes in the given order; contiguous classes are not copied."""
         first = int(order[0]) if len(order) else 0
         rows: Any = order
         if (order == np.arange(first, first + len(order))).all():
@@ -85,7 +85,7 @@ class Table:
         return table if "rounded" in state or table.lo is None else renormalised(table)
 
     def above(self, other: "Table") -> Self:
-        """The rows of this table and then those of the other."""
+        """Stack the rows of this table above those of the other."""
         hi, rounded = np.vstack([self.hi, other.hi]), self.rounded or other.rounded
         n_parts = max(0 if table.lo is None else len(table.lo) for table in (self, other))
         lo = np.zeros((n_parts, *hi.shape)) if n_parts else None
@@ -95,7 +95,7 @@ class Table:
         return replace(self, hi=hi, lo=lo, rounded=rounded)
 
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Self:
-        """self + sign * other, row by row; where a row number is -1 that side has no such class."""
+        """Return self + sign * other, row by row; a row number of -1 means that the operand lacks the class."""
         rounded = self.rounded or other.rounded
         out, residue = _Builder(len(rows), self.shape[1]), residue_of(rounded)
         nothing = np.zeros(self.shape[1]), NO_LOW_PARTS
@@ -107,7 +107,7 @@ class Table:
         return replace(self, hi=out.hi, lo=out.all_lo, rounded=rounded)
 
     def totals(self) -> np.ndarray:
-        """The sums over all classes, rounded to float64, (n_columns,)."""
+        """Return the sums over all classes, rounded to float64, (n_columns,)."""
         out = np.empty(self.shape[1])
         for start in range(0, self.shape[1], _COLUMNS):
             some = slice(start, start + _COLUMNS)
@@ -115,7 +115,7 @@ class Table:
         return out
 
     def others(self, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        """For each of a list of columns the sum over all classes but one, rounded to float64; none is subtracted."""
+        """For each listed column, return the sum over all classes except one, in float64, without subtraction."""
         out, step = np.empty(len(columns)), max(_COLUMNS // max(self.shape[0], 1), 1)
         for start in range(0, len(columns), step):
             some = slice(start, start + step)
@@ -125,16 +125,16 @@ class Table:
         return out
 
     def pairs(self, columns: np.ndarray, classes: np.ndarray) -> Parts:
-        """Those of a list of cells."""
+        """Return the parts of a list of cells."""
         lo = np.zeros((1, len(columns))) if self.lo is None else np.ascontiguousarray(self.lo[:, classes, columns])
         return frozen(self.hi[classes, columns]), frozen(lo)
 
     def dense(self) -> "Table":
-        """Itself: every cell is there."""
+        """Return self: every cell is stored."""
         return self
 
     def scaled(self, factor: Any) -> Self:
-        """self * factor; one number, or one for each class."""
+        """Return self * factor; `factor` is one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])
         out, rounded = _Builder(*self.shape), self.rounded
         for k in range(self.shape[0]):
@@ -145,7 +145,7 @@ class Table:
         return replace(self, hi=out.hi, lo=out.all_lo, rounded=rounded)
 
     def times(self, factor: float) -> "Table":
-        """self * factor, exactly."""
+        """Return self * factor, exactly."""
         parts = [Table(part).scaled(factor) for part in parts_of(self)]
         every = np.arange(len(self.hi))
         return reduce(lambda a, b: a.combined(b, every, every, 1.0), parts)
@@ -154,7 +154,7 @@ class Table:
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledTable(Table):
-    """Sums over all classes together, (1, n_columns): whichever classes are asked for, there is one row."""
+    """Sums over all classes, (1, n_columns): any selection of classes yields this one row."""
 
     def combined(self, other: Table, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Self:
         one = np.zeros(1, np.intp)
@@ -184,20 +184,20 @@ class PooledTable(Table):
 
 
 def pooled(table: Table) -> PooledTable:
-    """One row of sums, as the sums of all classes."""
+    """Return one row of sums as a pooled table."""
     return PooledTable(table.hi, table.lo, table.rounded)
 
 
 class _Builder:
-    """Collects rows of a table; low parts get memory with the first row that needs them."""
+    """Collects the rows of a table; low parts are allocated with the first row that needs them."""
 
     def __init__(self, n_rows: int, n_columns: int):
         self.hi = np.empty((n_rows, n_columns))
-        self.lo = np.zeros((3, n_columns))  # of the row at hand
+        self.lo = np.zeros((3, n_columns))  # of the current row
         self.all_lo: np.ndarray | None = None
 
     def keep(self, k: int, used: int) -> None:
-        """Keep the low parts of row k, so many of which are in use."""
+        """Store the low parts of row k, of which `used` are in use."""
         kept = 0 if self.all_lo is None else len(self.all_lo)
         if used > kept:
             more = np.zeros((used - kept, *self.hi.shape))
@@ -208,47 +208,47 @@ class _Builder:
 
 
 def parts_of(table: Any) -> list[np.ndarray]:
-    """What adds up to the sums of any table."""
+    """Return the arrays that add up to the sums of a table."""
     return [table.hi, *([] if table.lo is None else table.lo)]
 
 
 def difference(a: Parts, b: Parts, rounded: bool) -> Parts:
-    """A list of sums less another, with all digits however little is left."""
+    """Subtract two lists of sums, keeping all digits however small the difference is."""
     hi, lo = np.empty(len(a[0])), np.zeros((3, len(a[0])))
     exact.add_rows(*map(frozen, (*a, *b)), -1.0, residue_of(rounded), hi, lo)
     return hi, lo
 
 
 def spread(column: Table, n_columns: int) -> Table:
-    """The one column of a table, so many times."""
+    """Repeat the single column of a table `n_columns` times."""
     lo = None if column.lo is None else np.repeat(column.lo, n_columns, axis=2)
     return Table(np.repeat(column.hi, n_columns, axis=1), lo, column.rounded)
 
 
 def renormalised(table: Table) -> Table:
-    """The same sums, each hi rounded from all of its parts."""
+    """Return the same sums, with each hi rounded from all of its parts."""
     every = np.arange(len(table.hi))
     return table.combined(table, every, np.full(len(every), -1), 1.0)
 
 
 def columns_at_once(n_classes: int) -> int:
-    """Columns whose sums in all classes can be spared as a temporary."""
+    """Return the number of columns whose sums fit into a temporary array."""
     return max(min(_COLUMNS, (1 << 24) // max(n_classes, 1)), 1)
 
 
 def residue_of(rounded: bool) -> float:
-    """What part of a sum a difference must be more than: less is what rounding leaves."""
+    """Return the fraction of a sum below which a difference is only rounding error."""
     return exact.RESIDUE if rounded else exact.DEEP_RESIDUE
 
 
 def low_state(table: Any) -> dict[str, Any]:
-    """What a file keeps of low parts: of one part alone, as the first versions did, without an axis for it."""
+    """Return the low parts as saved: a single part has no axis of its own, as in the first versions."""
     lo = table.lo[0] if table.lo is not None and len(table.lo) == 1 else table.lo
     return {"lo": lo, "rounded": table.rounded} if table.rounded or lo is not None else {"lo": None}
 
 
 def low_of_state(state: dict[str, Any], hi: np.ndarray) -> tuple[np.ndarray | None, bool]:
-    """Low parts and whether they are rounded; the first versions did not say so, and rounded all."""
+    """Restore the low parts and whether they are rounded; the first versions rounded all and did not say so."""
     lo, rounded = state["lo"], state.get("rounded", state["lo"] is not None)
     if not isinstance(rounded, bool):
         raise ValueError(f"rounded should be true or false, not {rounded!r}")

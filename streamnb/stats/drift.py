@@ -1,4 +1,4 @@
-"""Drift: which features have moved from some rows to others, read off the statistics of both."""
+"""Drift: features whose distribution differs between two sets of rows, from their statistics."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ SHARE = "(share of rows)"
 
 
 class Drifts:
-    """Statistics whose means can be set beside those of other rows."""
+    """Statistics whose means can be compared with those of other rows."""
 
     __slots__ = ()
     n_features: int
 
     def drift(self, new: Any, n_features: int = 20, *, feature_names: Any = None) -> Any:
-        """The features whose means have moved most from these rows to others, class by class; reads no data.
+        """Return the features whose means differ most between these rows and others, by class; reads no data.
 
         Parameters
         ----------
         new : ClassStats
-            Of other rows with the same columns, scanned alike.
+            Statistics of other rows with the same columns, scanned with the same options.
         n_features : int
-            How many rows the table has at most.
+            Maximum number of rows of the table.
         feature_names : (n_features,), optional
-            Numbers by default.
+            Column numbers by default.
 
         Returns
         -------
@@ -39,14 +39,14 @@ class Drifts:
             absolute z first. z is the score statistic of "both have one mean" with its scale,
             ``(new - old) / sqrt(v (1 / N_old + 1 / N_new))`` with N the weights of the class and v the variance about
             the mean of all its rows, old and new: that of the rows where "sum_sq" was scanned, else that of presence,
-            m (1 - m), or that of counts that are Poisson, m; counts that vary more than these have z too large. Of
-            rows that come from one distribution about 1 in 20 lies beyond 2. "(share of rows)" is how large a share of
-            all rows the class has.
+            m (1 - m), or that of Poisson counts, m; z is too large for counts that vary more. If both sets come from
+            one distribution, about 1 in 20 values lies beyond 2. "(share of rows)" is the share of all rows that the
+            class has.
 
         Raises
         ------
         TypeError, ValueError
-            `new` are no statistics, or of other columns, moments, classes or transforms.
+            `new` is not ClassStats, or has other columns, moments, classes or transforms.
 
         Examples
         --------
@@ -71,13 +71,13 @@ class Drifts:
 
 
 def _moved(old: Any, new: Any, n: int, names: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the n features of each class that have moved most, and its share of the rows."""
+    """Yield, for each class, its share of the rows and the n features with the largest drift."""
     old, new = (replace(stats, folds=(), folding=None) for stats in (old, new))
     both = old + new
     moment = next((name for name in ("sum", "above", "nonzero") if name in both.tables), None)
     if moment is None:
         raise ValueError(f"there are no means of features among the moments {list(both.moments)}; scan with 'sum'")
-    sides = [both * 0.0 + old, both * 0.0 + new]  # all classes in one order
+    sides = [both * 0.0 + old, both * 0.0 + new]  # both with all classes, in the same order
     before, after = ([stats.table(moment).value(), stats.weight] for stats in sides)
     totals = [stats.total_weight for stats in sides]
     variances = _variances(both, moment)
@@ -98,7 +98,7 @@ def _moved(old: Any, new: Any, n: int, names: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def _variances(both: Any, moment: str) -> np.ndarray:
-    """Of a value of each class and feature about its mean, (K, n_features)."""
+    """Return the variance of each class and feature about its mean, (K, n_features)."""
     weight = np.maximum(both.weight, np.finfo(float).tiny)[:, None]
     if moment == "sum" and "sum_sq" in both.tables:
         return both.scatter() / weight
@@ -113,6 +113,6 @@ def _variances(both: Any, moment: str) -> np.ndarray:
 
 
 def _scores(moved: np.ndarray, variance: Any, weights: Any) -> np.ndarray:
-    """The score statistic; 0 where nothing varies."""
+    """Return the score statistic; 0 where nothing varies."""
     scale = np.sqrt(variance * (1.0 / weights[0] + 1.0 / weights[1]))
     return np.divide(moved, scale, out=np.zeros_like(moved), where=scale > 0.0)

@@ -1,4 +1,4 @@
-"""Rows to groups: a group is a class in one split of the rows, and rows may enter several."""
+"""Maps rows to groups, a class in a split; a row may belong to several."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from streamnb.kernels.row_values import look_up
 from streamnb.rows.chunk import Entries
 from streamnb.stats.matching import merged_classes
 
-NUMBERS = 1 << 16  # integers out of so small a range are looked up, not searched for
+NUMBERS = 1 << 16  # range of integer labels up to which codes are looked up in a table
 
 
 class Groups:
@@ -20,7 +20,7 @@ class Groups:
     ----------
     classes : labels, or None for an open set
     n_splits : int
-        1 where rows are not split.
+        1 if rows are not split.
     """
 
     def __init__(self, classes: np.ndarray | None, n_splits: int):
@@ -32,14 +32,14 @@ class Groups:
         return 0 if self.codes is None else self.codes.n * self.n_splits
 
     def see(self, y: Any) -> None:
-        """Learn of what kind y is; an indicator without rows tells it, too."""
+        """Determine the kind of y, labels or an indicator; an indicator without rows is enough."""
         if self.codes is None and sp.issparse(y):
             self.codes = LabelColumns(self.classes, y.shape[1])
         elif self.codes is None and len(y):
             self.codes = LabelCodes(self.classes)
 
     def entries(self, y: Any, weight: np.ndarray | None, splits: np.ndarray | None, first_row: int) -> Entries:
-        """Which rows of a block enter which groups; `y` labels or an indicator, `splits` (repeats, n_rows) or None."""
+        """Return which rows of a block are in which groups; `splits` is (repeats, n_rows) or None."""
         assert self.codes is not None
         rows, codes = self.codes.entries(y, first_row)
         if splits is not None:
@@ -48,9 +48,9 @@ class Groups:
         return Entries(rows, codes, np.ones(len(rows)) if weight is None else weight[rows])
 
     def pooled(self, entries: Entries) -> tuple[Entries, int]:
-        """Each row once in a split, whatever its class, and how many groups that makes: one for each split.
+        """Return entries with each row once in its split, whatever its class, and the number of groups.
 
-        Of an indicator twice as many, those of rows without any label behind the others.
+        There is one group for each split; for an indicator a second one for the rows without any label, behind these.
         """
         if not isinstance(self.codes, LabelColumns):
             return entries._replace(codes=entries.codes % self.n_splits), len(self.pooled_groups())
@@ -60,27 +60,27 @@ class Groups:
         return Entries(entries.rows[once], codes[once], entries.weight[once]), len(self.pooled_groups())
 
     def pooled_groups(self) -> np.ndarray:
-        """All groups that `pooled` makes."""
+        """The number of groups that `pooled` returns."""
         return np.arange(self.n_splits * (2 if isinstance(self.codes, LabelColumns) else 1))
 
     def by_split(self, order: np.ndarray) -> np.ndarray:
-        """All groups, one split after the other, in each the class codes `order` and what is no class behind these."""
+        """Return all groups, split by split: the class codes in `order`, then the codes that are not classes."""
         order = np.append(order, np.arange(len(order), self.n // self.n_splits))
         return (order * self.n_splits + np.arange(self.n_splits)[:, None]).reshape(-1)
 
 
 class LabelCodes:
-    """Labels to codes 0, 1, ..: in sorted order where the set is closed, else in order of appearance."""
+    """Maps labels to codes 0, 1, ..: in sorted order for a closed set, else in order of appearance."""
 
     def __init__(self, classes: np.ndarray | None):
         self.closed = classes is not None
         labels = np.zeros(0, np.int64) if classes is None else np.sort(classes)
-        self._know(labels, np.arange(len(labels)))
+        self._set_labels(labels, np.arange(len(labels)))
 
-    def _know(self, labels: np.ndarray, codes: np.ndarray) -> None:
-        """Take sorted labels and their codes."""
+    def _set_labels(self, labels: np.ndarray, codes: np.ndarray) -> None:
+        """Set the sorted labels and their codes."""
         self._sorted, self._codes = labels, codes
-        self._by_number: np.ndarray | None = None  # the code of each number from the lowest label on, -1 for none
+        self._by_number: np.ndarray | None = None  # codes of integers from the lowest label on, or -1
         numbers = labels.astype(np.int64) if labels.dtype.kind in "iu" else labels[:0]
         if len(numbers) and int(numbers[-1]) - int(numbers[0]) < NUMBERS:
             self._by_number = np.full(numbers[-1] - numbers[0] + 1, -1)
@@ -102,7 +102,7 @@ class LabelCodes:
         return np.arange(len(y)), codes
 
     def codes_of(self, y: np.ndarray) -> np.ndarray | None:
-        """The codes of labels; None where some are not known."""
+        """Return the codes of labels, or None if some are unknown."""
         if self.n == 0 or label_checks.label_kind(y) != label_checks.label_kind(self._sorted):
             return None
         if self._by_number is not None and np.can_cast(y.dtype, np.int64):
@@ -127,15 +127,15 @@ class LabelCodes:
         codes = np.empty(len(classes), np.int64)
         codes[~new] = self._codes
         codes[new] = self.n + np.arange(np.count_nonzero(new))
-        self._know(classes, codes)
+        self._set_labels(classes, codes)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Labels in order, and their codes."""
+        """Return the sorted labels and their codes."""
         return self._sorted, self._codes
 
 
 class LabelColumns:
-    """The labels of an indicator are its columns; two more codes hold the rows with labels, and those without any."""
+    """Codes for the columns of an indicator; two more hold the rows with labels and those without."""
 
     def __init__(self, classes: np.ndarray | None, n_labels: int):
         self.closed = classes is not None
@@ -146,7 +146,7 @@ class LabelColumns:
         self.n = n_labels + 2
 
     def entries(self, y: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and their codes; a row has one for each of its labels, and one that says whether it has any."""
+        """Return rows and codes: one for each label of a row, and one that says whether it has any."""
         if not sp.issparse(y):
             raise ValueError("y is one label a row here and was an indicator of labels before; give one kind")
         if y.shape[1] != self.n_labels:
@@ -158,5 +158,5 @@ class LabelColumns:
         return np.concatenate([np.repeat(every, n_own), every]), np.concatenate([y.indices, any_or_none])
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Labels in the order of the columns, and their codes."""
+        """Return the labels in the order of the columns, and their codes."""
         return self._labels, np.arange(self.n_labels)

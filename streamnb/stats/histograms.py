@@ -1,4 +1,4 @@
-"""Histograms of the features of each class: tables whose columns are bins, and the grids that these lie on."""
+"""Histograms of features by class, and the grids of their bins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,30 +15,31 @@ from streamnb.stats.dense_tables import Table, low_of_state, low_state, parts_of
 from streamnb.stats.moment_sums import GrowingTable
 
 MODES = ("value", "bins")
-N_BINS = 64  # of a feature, unless told otherwise
-DIGITS = 52  # bits of a number of a bin, so that float64 has room for it
-FINEST = -1000  # the exponent of the narrowest bins; their scale is a float64 yet
-MOST = 2**31 - 1  # bins of all features, which are counted in int32
+N_BINS = 64  # of a feature, by default
+DIGITS = 52  # bits of a bin number, which float64 holds exactly
+FINEST = -1000  # the exponent of the narrowest bins, whose scale is still a float64
+MOST = 2**31 - 1  # bins of all features together, whose indices are int32
 CURE = "take fewer bins (n_bins) or features, give a larger memory_limit, or take a machine with more memory"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grid:
-    """Which bins each feature has: a pure function of its least and largest value, of whichever rows these come.
+    """The bins of each feature: a pure function of its smallest and largest value, however rows are divided.
 
-    In mode "value" bin v holds the whole number v. In mode "bins" bin i reaches from i 2^e to (i + 1) 2^e, below it,
-    with the least e for which all values lie in `n_bins` neighbours. Borders are fixed beforehand; what rows decide is
-    how often neighbours were joined. Grids of any parts of the rows therefore lead to the grid of all.
+    In mode "value", bin v holds the whole number v. In mode "bins", bin i is the half-open interval from i 2^e to
+    (i + 1) 2^e, with the smallest e for which all values lie in `n_bins` adjacent bins. Possible edges are fixed
+    beforehand; the rows decide only how often adjacent bins are merged. The grids of any parts of the rows therefore
+    combine to the grid of all rows.
     """
 
     mode: str
     n_bins: int = N_BINS
-    low: np.ndarray | None = None  # (n_features,) the least value, inf where there was none; None before the first row
+    low: np.ndarray | None = None  # (n_features,) smallest value, inf if there is none; None before the first row
     high: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         arguments.one_of("histogram", self.mode, MODES)
-        # values on both sides of 0 are never in one bin, however wide
+        # negative and positive values are never in one bin, however wide it is
         fewest = 2 if self.mode == "bins" else 1
         object.__setattr__(self, "n_bins", arguments.positive_integer("n_bins", self.n_bins, fewest))
 
@@ -46,13 +47,13 @@ class Grid:
         return f"Grid({self.mode!r}, n_bins={self.n_bins})"
 
     def of(self, n_features: int) -> "Grid":
-        """Itself; before the first row with a range, of no value, for each feature."""
+        """Return self; before the first row, a grid with an empty range for each feature."""
         if self.low is not None:
             return self
         return Grid(self.mode, self.n_bins, np.full(n_features, np.inf), np.full(n_features, -np.inf))
 
     def __or__(self, other: "Grid") -> "Grid":
-        """The grid of the values of both; itself where it reaches as far."""
+        """Return the grid of the values of both; self if it covers them."""
         if (self.mode, self.n_bins) != (other.mode, other.n_bins):
             ours, theirs = (f"histogram={g.mode!r} and n_bins={g.n_bins}" for g in (self, other))
             raise ValueError(f"these statistics were scanned with {ours}, the others with {theirs}; scan both alike")
@@ -78,7 +79,7 @@ class Grid:
         seen = self._low <= self._high
         low, high = np.where(seen, self._low, 0.0), np.where(seen, self._high, 0.0)
         e = np.maximum(_exponents(np.maximum(np.abs(low), np.abs(high))) - DIGITS, FINEST)
-        e = np.maximum(_exponents((high - low) / self.n_bins) - 2, e)  # no less would do
+        e = np.maximum(_exponents((high - low) / self.n_bins) - 2, e)  # a smaller exponent would not suffice
         while (wide := _number(high, e) - _number(low, e) >= self.n_bins).any():
             e = e + wide
         return e
@@ -95,27 +96,27 @@ class Grid:
 
     @cached_property
     def shift(self) -> np.ndarray:
-        """What takes the number of a bin to its place in all bins of all features, (n_features,) float64."""
+        """Offsets from bin numbers to columns of the table of all bins, (n_features,) float64."""
         return (self.n_bins * np.arange(len(self.firsts)) - self.firsts).astype(np.float64)
 
     @property
     def edges(self) -> np.ndarray:
-        """Borders of the bins, (n_features, n_bins + 1)."""
+        """Edges of the bins, (n_features, n_bins + 1)."""
         return np.ldexp((self.firsts[:, None] + np.arange(self.n_bins + 1)).astype(np.float64), self.exponents[:, None])
 
     def columns_in(self, coarser: "Grid") -> np.ndarray:
-        """Where bins go in a grid of more values, (n_features * n_bins,)."""
+        """Return the column of each bin in a grid of a wider range, (n_features * n_bins,)."""
         joined = np.clip(coarser.exponents - self.exponents, 0, 63)[:, None]
         places = (self.firsts[:, None] + np.arange(self.n_bins) >> joined) - coarser.firsts[:, None]
-        # bins beyond the range of the coarser grid hold nothing
+        # bins outside the range of the coarser grid are empty
         return (np.clip(places, 0, self.n_bins - 1) + self.n_bins * np.arange(len(places))[:, None]).reshape(-1)
 
     def columns_of_zero(self) -> np.ndarray:
-        """The bin of 0 of each feature; any bin where 0 is out of range."""
+        """Return the bin that contains 0 for each feature; any bin if 0 is out of range."""
         return np.clip(-self.firsts, 0, self.n_bins - 1) + self.n_bins * np.arange(len(self.firsts))
 
     def seen(self, chunk: Chunk, survey: Survey) -> "Grid":
-        """The grid of a block of rows alone; values that have no bin are refused."""
+        """Return the grid of one block of rows; raise an error for values that have no bin."""
         if self.mode == "value":
             self._check_values(chunk, survey)
             bounds = np.zeros(chunk.shape[1])
@@ -128,11 +129,11 @@ class Grid:
         return Grid(self.mode, self.n_bins, low.astype(np.float64), high.astype(np.float64))
 
     def bins(self, chunk: Chunk) -> CSRChunk:
-        """The bins of the stored values, as rows that have 1 in these among all bins of all features."""
+        """Return the bins of the stored values, as rows with a 1 in the columns of their bins."""
         numbers = np.floor(chunk.scaled(self.scale).stored)
         shift = self.shift[chunk.indices] if isinstance(chunk, CSRChunk) else np.tile(self.shift, chunk.shape[0])
         width, places = len(self.firsts) * self.n_bins, numbers + shift
-        places[~((places >= 0.0) & (places < width))] = 0.0  # values changed since: see `kernels.histograms`
+        places[~((places >= 0.0) & (places < width))] = 0.0  # only if values changed: see `kernels.histograms`
         places, ones = places.astype(np.int32), np.ones(len(numbers), np.uint8)
         return CSRChunk(frozen(ones), frozen(places), chunk.row_ends, width, chunk.first_row, ones=True)
 
@@ -155,29 +156,29 @@ class Grid:
 
 
 def _exponents(size: np.ndarray) -> np.ndarray:
-    """The exponent of 2 of positive numbers, rounded up; of 0 a low one."""
+    """Return the binary exponent of positive numbers, rounded up; a low one for 0."""
     return np.where(size > 0.0, np.frexp(size)[1].astype(np.int64), FINEST)
 
 
 def _number(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    """The number of the bin of x among those from 0 on."""
+    """Return the number of the bin of x, counted from 0."""
     return np.floor(x * np.ldexp(1.0, -exponents)).astype(np.int64)
 
 
 def check_histogram(histogram: str | None, n_bins: int | None) -> Grid | None:
-    """The grid that `scan` is asked for, without rows."""
+    """Return the grid for the `histogram` argument of `scan`, before any rows."""
     if histogram is None and n_bins is not None:
         raise ValueError(f"n_bins={n_bins!r} is for histograms; give histogram='value' or 'bins', or leave it out")
     return None if histogram is None else Grid(histogram, N_BINS if n_bins is None else n_bins)
 
 
 def bytes_of(grid: Grid | None, n_groups: int, n_features: int) -> int:
-    """Memory of histograms whose weights are whole numbers."""
+    """Return the bytes of histograms with whole weights."""
     return 0 if grid is None else 8 * n_groups * n_features * grid.n_bins
 
 
 def check_fits(grid: Grid | None, n_groups: int, n_features: int, limit: int | None) -> None:
-    """Refuse histograms that are too large."""
+    """Raise an error if the histograms would be too large."""
     needed = bytes_of(grid, n_groups, n_features)
     if grid is not None and (needed > memory.allowed(limit) or n_features * grid.n_bins > MOST):
         what = f"histograms of {n_features:,} features in {grid.n_bins:,} bins and {n_groups:,} classes and folds"
@@ -187,9 +188,9 @@ def check_fits(grid: Grid | None, n_groups: int, n_features: int, limit: int | N
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class Histograms(Table):
-    """Weights (n_classes, n_features * n_bins) of the rows of each class whose feature lies in each bin.
+    """Weights (n_classes, n_features * n_bins) of the rows of each class by the bin of each feature.
 
-    A table like those of sums; when it meets another one, both are brought onto the grid of all their values.
+    A table like those of sums; to combine two, both are first converted to the grid of all their values.
     """
 
     grid: Grid = Grid("bins")
@@ -201,17 +202,17 @@ class Histograms(Table):
 
     @property
     def edges(self) -> np.ndarray:
-        """Borders of the bins, (n_features, n_bins + 1)."""
+        """Edges of the bins, (n_features, n_bins + 1)."""
         return self.grid.edges
 
     def counts_of(self, features: slice) -> np.ndarray:
-        """The same of some features, (n_bins, n_classes, n_features)."""
+        """Return the counts of some features, (n_bins, n_classes, n_features)."""
         n_bins = self.grid.n_bins
         some = self.value(slice(features.start * n_bins, features.stop * n_bins))
         return some.reshape(len(self.hi), -1, n_bins).transpose(2, 0, 1)
 
     def on(self, grid: Grid) -> "Histograms":
-        """The same weights on a grid of more values."""
+        """Return the same weights on a grid of a wider range."""
         if grid is self.grid:
             return self
         hi, lo = np.zeros_like(self.hi), np.zeros((3, *self.hi.shape))
@@ -246,9 +247,9 @@ def _on(grid: Grid, table: Table) -> Histograms:
 
 
 def _add_in(columns: np.ndarray, parts: Sequence[np.ndarray], hi: np.ndarray, lo: np.ndarray | None) -> bool:
-    """Add sums (n_classes, n), in parts, to columns (n,) of hi, or of (hi, lo); True where a second low part took any.
+    """Add sums (n_classes, n), in parts, to columns (n,) of (hi, lo); return whether a second low part is in use.
 
-    Where there is no `lo` they are whole numbers, in one part.
+    Without `lo` the sums are whole numbers in one part.
     """
     if lo is None:
         for of_class, sums in zip(hi, parts[0], strict=False):
@@ -262,7 +263,7 @@ def _add_in(columns: np.ndarray, parts: Sequence[np.ndarray], hi: np.ndarray, lo
 
 
 def found_in(tables: Any) -> Histograms:
-    """The histograms among the tables of statistics."""
+    """Return the histograms among the tables of statistics."""
     if "histogram" not in tables:
         raise ValueError(
             "these statistics hold no histogram; scan(histogram='value', n_bins=..) keeps one of whole numbers, "
@@ -272,10 +273,9 @@ def found_in(tables: Any) -> Histograms:
 
 
 class HistogramSums:
-    """Histograms while blocks of rows come: dense tables that move to another grid when values leave theirs.
+    """Accumulates histograms block by block: dense tables that move to a wider grid when values fall outside.
 
-    Of sparse rows only what is stored is counted; what is absent, the weight of the rows less that, joins the bin of 0
-    in the end.
+    For sparse rows only the stored values are counted; the remaining weight is added to the bin of 0 at the end.
     """
 
     def __init__(self, grid: Grid, limit: int | None):
@@ -304,7 +304,7 @@ class HistogramSums:
             self._note_stored(chunk, entries, n_groups, weight)
 
     def _move(self, grid: Grid) -> None:
-        """Go on with the grid of more values."""
+        """Continue with a grid of a wider range."""
         if grid is self._grid:
             return
         hi, lo = self._bins.hi, self._bins.lo
@@ -335,7 +335,7 @@ class HistogramSums:
         bins.spilled |= _add_in(self._grid.columns_of_zero(), parts_of(absent), bins.hi, bins.lo)
 
     def take(self, order: np.ndarray, n_features: int) -> Histograms:
-        """The histograms of all groups in this order; they are no longer kept here."""
+        """Return the histograms of all groups in this order, and drop them here."""
         grid = self._grid.of(n_features)
         self._bins.grow(len(order), n_features * grid.n_bins)
         if len(self._stored.hi):

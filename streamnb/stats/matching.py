@@ -1,4 +1,4 @@
-"""Classes of two statistics, matched by label."""
+"""Matches the classes of two statistics by label."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from streamnb.stats.sparse_tables import extended
 
 
 def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The sorted union of two sets of labels of one kind."""
+    """Return the sorted union of two sets of labels of the same kind."""
     if len(a) and len(b) and label_checks.label_kind(a) != label_checks.label_kind(b):
         raise ValueError(
             f"labels are of two kinds, {label_checks.label_kind(a)} such as {a[0].item()!r} and "
@@ -31,7 +31,7 @@ def _largest(labels: np.ndarray) -> float:
 
 
 def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Where each of the sorted `classes` stands in the sorted `labels`, -1 where it does not."""
+    """Return the index of each of the sorted `classes` in the sorted `labels`, -1 if it is missing."""
     if labels is classes:
         return np.arange(len(classes))
     if len(labels) == 0:
@@ -41,7 +41,7 @@ def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def check_classes(a: Any, b: Any) -> None:
-    """Refuse statistics whose classes were listed, and differently."""
+    """Raise an error if the listed classes of two statistics differ."""
     fixed = a.multilabel or (a.closed and b.closed)
     if fixed and not np.array_equal(a.classes, b.classes):
         lists = f"{messages.listed(a.classes)}, and {messages.listed(b.classes)}"
@@ -53,7 +53,7 @@ def check_classes(a: Any, b: Any) -> None:
 
 
 def widened(stats: Any, n_labels: int) -> Any:
-    """The statistics of an indicator that has `n_labels` columns, those at the right without any label set."""
+    """Return statistics as of an indicator with `n_labels` columns, no label being set in the added ones."""
     new = n_labels - len(stats.classes)
     if not stats.multilabel or stats.closed or new <= 0:
         return stats

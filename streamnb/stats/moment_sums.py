@@ -1,4 +1,4 @@
-"""The sums of all moments while blocks of rows come: dense tables, or sparse ones where these would be too large."""
+"""Running sums of all moments, dense, or sparse where dense tables would be too large."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,8 +18,8 @@ from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseT
 
 _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64
-CELL = 16  # bytes of a key and a sum
-COPIED = 1 << 16  # sums at once
+CELL = 16  # bytes of a key and a sum in a sparse table
+COPIED = 1 << 16  # sums copied at once
 # Bytes of dense tables, of whole numbers and of others, whose sums are in parts, which become sparse where that is..
 WIDE = LARGE, 1 << 26
 EMPTY = 8  # ..smaller by this factor
@@ -28,11 +28,11 @@ CURE = "name fewer moments, give a larger memory_limit, or take a machine with m
 
 
 class MomentSums:
-    """Class sums of some moments, of the blocks given to `add`.
+    """Accumulates class sums of some moments over the blocks given to `add`.
 
-    Dense tables become sparse when they would take more than the limit, or are large and mostly empty; sparse ones
-    become dense when that is no larger. The sums are the same bits in either. `sparse` says what to begin with. Of
-    several that share a limit each becomes sparse by its share; the sums `beside` these have taken a part of it.
+    Dense tables become sparse when they would exceed the limit, or are large and mostly empty; sparse ones become
+    dense when that takes no more memory. The sums have the same bits either way. `sparse` is the initial kind. If
+    several share a limit, each becomes sparse by its share; `companion` are sums that count against the limit, too.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class MomentSums:
         limit: int | None = None,
         sparse: bool = False,
         n_sharing: int = 1,
-        beside: "MomentSums | None" = None,
+        companion: "MomentSums | None" = None,
     ):
-        self._options, self._limit, self._n_sharing, self._beside = options, limit, n_sharing, beside
+        self._options, self._limit, self._n_sharing, self._companion = options, limit, n_sharing, companion
         self._dense: dict[str, GrowingTable] = {name: GrowingTable() for name in names}
         self._runs: dict[str, Runs] = {name: Runs() for name in self._dense} if sparse else {}
-        self._touched = 0  # no more cells than these
+        self._touched = 0  # upper bound of the number of nonzero cells
 
     @property
     def moments(self) -> list[str]:
@@ -55,12 +55,12 @@ class MomentSums:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the tables."""
+        """Bytes of the tables."""
         tables: Any = self._runs or self._dense
-        return sum(table.nbytes for table in list(tables.values()))  # a list: another thread may change the kind now
+        return sum(table.nbytes for table in list(tables.values()))  # a copy: another thread may change the kind
 
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
-        """Add a block of rows; `weight` is no less than their weight, inf where weights are not whole numbers."""
+        """Add a block of rows; `weight` is an upper bound of their weight, inf if weights are not whole numbers."""
         self._touched += len(chunk.stored) * len(entries.rows) // chunk.shape[0] + 1
         growth = {name: _product(weight, TABLE[name].whole_up_to(survey.top, survey.whole)) for name in self._dense}
         self._choose(n_groups, chunk.shape[1], growth)
@@ -80,7 +80,7 @@ class MomentSums:
         in_parts = "sum" in tables and all(table.lo is not None for table in both)
         if in_parts and may_add_both(chunk, survey, entries, n_groups):
             parts = [(table.hi, table.lo) for table in both]
-            if len(parts) == 1:  # sums of squares that nobody asked for cost less than they save
+            if len(parts) == 1:  # unused sums of squares cost less than they save
                 parts.append((np.zeros(both[0].hi.shape), np.zeros((3, *both[0].hi.shape))))
             spilled = add_both(chunk, survey, entries, n_groups, *parts)
             for table, more in zip(both, spilled, strict=False):
@@ -91,22 +91,22 @@ class MomentSums:
 
     def _moment(self, name: str, survey: Survey) -> tuple[int, float]:
         if name == "above" and self._options.binarize == 0.0 and not survey.negatives:
-            name = "nonzero"  # the same then, and cheaper
+            name = "nonzero"  # the same in this case, and cheaper
         return TABLE[name].kernel, getattr(self._options, TABLE[name].threshold)
 
     def _choose(self, n_groups: int, n_features: int, growth: dict[str, float]) -> None:
-        """Take to the other kind of tables where this one does not do; refuse where neither does."""
+        """Switch between dense and sparse tables as memory requires; raise an error if neither fits."""
         n_low = {name: max(table.n_low, growth[name] == np.inf) for name, table in self._dense.items()}
         needed = sum(8 * (1 + n) for n in n_low.values()) * n_groups * n_features
         wide = WIDE[any(n_low.values())]
         if needed <= wide and self._limit is None:
             return
-        limit = self._limit = memory.allowed(self._limit)  # once: what is free dwindles while the tables fill
-        limit -= 0 if self._beside is None else self._beside.nbytes
+        limit = self._limit = memory.allowed(self._limit)  # only once: free memory shrinks while the tables fill
+        limit -= 0 if self._companion is None else self._companion.nbytes
         share = limit // self._n_sharing
         if self._runs and self.nbytes > FULL * needed and needed <= limit:
             self._make_dense(n_groups, n_features)
-            self._n_sharing = 1  # sparse tables that are full would take more than these
+            self._n_sharing = 1  # full sparse tables would take more memory than dense ones
         elif self._runs and self.nbytes > limit:
             sums = _in_words(self._dense, n_groups, n_features)
             memory.refuse(f"{sums} that the rows so far touch", self.nbytes, limit, CURE)
@@ -128,7 +128,7 @@ class MomentSums:
             self._dense[name] = GrowingTable.of(self._runs.pop(name).table(n_groups, n_features))
 
     def take(self, moment: str, order: np.ndarray, n_features: int) -> AnyTable:
-        """The sums of one moment, all groups in this order; they are no longer kept here."""
+        """Return the sums of one moment, groups in this order, and drop them here."""
         growing, runs = self._dense.pop(moment), self._runs.pop(moment, None)
         if runs is not None:
             return runs.table(len(order), n_features).take(order)
@@ -137,7 +137,7 @@ class MomentSums:
 
 
 def may_add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> bool:
-    """True where each float32 row enters one group with weight 1, and groups have enough rows for sums of their own."""
+    """Return whether each float32 row is in one group with weight 1, and groups have enough rows for separate sums."""
     if survey.tops is None or survey.tops.shape[1] < LANES or chunk.stored.dtype != np.float32:
         return False
     return len(entries.rows) >= dense_sums.FEWEST * n_groups and dense_sums.each_once(entries.rows, entries.weight)
@@ -146,22 +146,22 @@ def may_add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) 
 def add_both(
     chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, sums: Any, squares: Any
 ) -> tuple[bool, bool]:
-    """Add the group sums of x and of x^2 to the parts (hi, lo) of two tables; True where a second low part took any."""
+    """Add group sums of x and x^2 to the parts (hi, lo) of two tables; return whether a second low part is in use."""
     n_rows, n_features = chunk.shape
     values, (hi, lo), (hi_sq, lo_sq) = chunk.stored.reshape(chunk.shape), sums, squares
     top, least = np.empty(n_features), np.empty((2, n_features), np.float32)
     depth, rows, ends = (np.empty(n, np.intp) for n in (-(-n_features // LANES), n_rows, n_groups))
-    room = top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
-    return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, *room, hi, lo, hi_sq, lo_sq)
+    scratch = top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
+    return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, *scratch, hi, lo, hi_sq, lo_sq)
 
 
 def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
-    """False where a moment of an absent value is not 0."""
+    """Return False if a moment of an absent value is not 0."""
     return all(TABLE[name].may_be_sparse(options) for name in moments)
 
 
 def kind(dense: int, sparse: int | None, limit: int) -> str:
-    """Which tables are likely to be chosen; `dense` and, at most, `sparse` bytes, None where they cannot be sparse."""
+    """Predict the kind of tables from the bytes of dense and, at most, sparse ones; None if they cannot be sparse."""
     if sparse is not None and (dense > limit or _is_empty(dense, sparse, WIDE[0])):
         return "sparse"
     return "dense" if dense <= limit else "too large"
@@ -170,14 +170,14 @@ def kind(dense: int, sparse: int | None, limit: int) -> str:
 def check_fits(
     moments: tuple[str, ...], options: RowOptions, n_groups: int, n_features: int, memory_limit: int | None
 ) -> None:
-    """Refuse tables that cannot be sparse and are too large, before the scan."""
+    """Raise an error before the scan if tables cannot be sparse and are too large."""
     needed = 8 * len(moments) * n_groups * n_features
     if not may_be_sparse(moments, options) and needed > memory.allowed(memory_limit):
         memory.refuse(_in_words(moments, n_groups, n_features), needed, memory.allowed(memory_limit), CURE)
 
 
 def _product(weight: float, largest: float) -> float:
-    """No sum is larger; inf where some term may not be a whole number."""
+    """Return an upper bound of all sums; inf if a term may not be a whole number."""
     return weight * largest if np.isfinite(weight) and np.isfinite(largest) else np.inf
 
 
@@ -186,28 +186,28 @@ def _is_empty(dense: int, sparse: int, wide: int) -> bool:
 
 
 def _in_words(moments: Iterable[str], n_classes: int, n_features: int) -> str:
-    """What tables hold."""
+    """Describe the tables in words."""
     return f"the sums ({', '.join(moments)}) of {n_classes:,} classes and {n_features:,} features"
 
 
 class GrowingTable:
-    """Sums that grow with the number of classes.
+    """A table of sums that grows with the number of classes.
 
-    They are kept in int32 (half the memory, and more of it in the cache) until they might leave it, then in float64,
-    and in parts (hi, lo) from the first block on that plain sums would round. Of the three low parts all but the first
-    take memory only once a sum needs them.
+    Sums are int32 (half the memory, and more of it in the cache) until they might overflow, then float64, and parts
+    (hi, lo) from the first block that plain sums would round. The second and third low part take memory only once a
+    sum needs them.
     """
 
     def __init__(self) -> None:
         self.hi: np.ndarray = np.zeros((0, 0), np.int32)
         self.lo: np.ndarray | None = None  # (3, n_classes, n_columns)
-        self.spilled = False  # True once more than the first low part is in use
-        self._n_classes = 0  # of the rows of these tables that are in use; the others take no memory yet
-        self._bound = 0.0  # no sum so far is larger
+        self.spilled = False  # True once the second low part is in use
+        self._n_classes = 0  # rows of the tables in use; the others take no memory yet
+        self._bound = 0.0  # upper bound of all sums so far
 
     @classmethod
     def of(cls, table: SparseTable) -> "GrowingTable":
-        """Go on from a sparse table."""
+        """Make a growing table of a sparse one."""
         self = cls()
         dense = table.dense()
         self.hi, self._n_classes = dense.hi.copy(), len(dense.hi)
@@ -223,29 +223,29 @@ class GrowingTable:
 
     @property
     def n_low(self) -> int:
-        """Low parts in use."""
+        """Number of low parts in use."""
         return 0 if self.lo is None else 3 if self.spilled else 1
 
     def grow(self, n_classes: int, n_columns: int) -> None:
         self._n_classes = max(self._n_classes, n_classes)
         if n_classes <= self.hi.shape[0]:
             return
-        # Few classes are new after the first blocks; room for these keeps copies rare, untouched zeros cost nothing.
-        room = n_classes + n_classes // 4 if not len(self.hi) else max(n_classes, 2 * len(self.hi))
-        self.hi = _enlarged(self.hi, room, n_columns)
+        # Few classes are new after the first blocks; spare capacity avoids copies, and untouched zeros cost nothing.
+        capacity = n_classes + n_classes // 4 if not len(self.hi) else max(n_classes, 2 * len(self.hi))
+        self.hi = _enlarged(self.hi, capacity, n_columns)
         if self.lo is not None:
-            low, self.lo = self.lo, np.zeros((3, room, n_columns))
+            low, self.lo = self.lo, np.zeros((3, capacity, n_columns))
             if low.size:
                 self.lo[: self.n_low, : low.shape[1]] = low[: self.n_low]
 
     def add_weights(self, groups: np.ndarray, weight: np.ndarray) -> None:
-        """Add weights to the one column that there is, in parts."""
+        """Add weights to the single column, in parts."""
         ones = DenseChunk(frozen(np.ones((len(weight), 1))), 0)
         entries = Entries(np.arange(len(weight)), groups, weight)
         self.spilled |= ones.add_moment(entries, class_sums.SUM, 0.0, self.hi, self.lo)
 
     def note(self, growth: float) -> None:
-        """Expect sums to grow by at most this much; inf where a plain sum would round."""
+        """Announce that sums grow by at most `growth`; inf if a plain sum would round."""
         self._bound += growth
         if self._bound >= _NARROW:
             self._widen()
@@ -253,14 +253,14 @@ class GrowingTable:
             self.lo = np.zeros((3, *self.hi.shape))
 
     def _widen(self) -> None:
-        """Go over to float64."""
+        """Switch to float64."""
         if self.hi.dtype != np.float64:
             wide, used = np.zeros(self.hi.shape), slice(self._n_classes)
             wide[used] = self.hi[used]
             self.hi = wide
 
     def table(self, order: np.ndarray, n_columns: int) -> Table:
-        """The sums of some classes in this order."""
+        """Return the sums of some classes in this order."""
         if len(order) == 0:
             return Table(np.zeros((0, n_columns)))
         hi = _in_order(self.hi, order)
@@ -275,11 +275,11 @@ class GrowingTable:
 
 
 def _in_order(sums: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Rows of sums in float64, copied once at most."""
+    """Return rows of sums in float64, copied at most once."""
     if (order == np.arange(len(order))).all():
         return sums[: len(order)].astype(np.float64, copy=False)
     found = np.empty((len(order), sums.shape[1]))
-    step = max(COPIED // max(sums.shape[1], 1), 1)  # closed classes have no columns before a row came
+    step = max(COPIED // max(sums.shape[1], 1), 1)  # with listed classes there are no columns before the first row
     for first in range(0, len(order), step):
         found[first : first + step] = sums[order[first : first + step]]
     return found

@@ -1,4 +1,4 @@
-"""The moments: class sums of functions of x, a row each."""
+"""The table of moments: functions of x whose class sums are kept."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,28 +18,28 @@ def _nothing(threshold: float) -> float:
 
 @dataclass(frozen=True)
 class Moment:
-    """A function of x whose sums a scan keeps.
+    """A function of x whose class sums a scan keeps.
 
     Attributes
     ----------
     kernel : int
-        Its number in `kernels.class_sums`, which adds it less its value at 0.
+        Its number in `kernels.class_sums`, which adds the function minus its value at 0.
     function : callable
-        f(x, threshold) less f(0, threshold), for the scores of rows.
+        f(x, threshold) - f(0, threshold), to score rows.
     threshold : str
-        Which of the RowOptions `function` takes.
+        Name of the RowOptions field that `function` takes as threshold.
     at_zero : callable or None
-        f(0, threshold), what a value that is not stored counts; None where it has none, and tables are never sparse.
+        f(0, threshold), the contribution of a value that is not stored; None if it has none: tables are never sparse.
     domain : (lowest, highest)
-        The values of x that have the function.
+        The interval of x on which the function is defined.
     means : (lowest, highest)
-        Between which its means lie.
+        The interval of its means.
     bound : callable or None
-        The largest f of whole numbers up to `top`, where these have whole f; None where f is not whole.
+        The largest f of whole numbers up to `top`, if f of these is whole; None otherwise.
     counts : bool
-        True where f is whole for every x.
+        True if f is a whole number for every x.
     seen : str
-        What it tells of x, in words; of the sum nothing is lost.
+        What the function keeps of x, in words, for messages.
     """
 
     kernel: int
@@ -54,23 +54,23 @@ class Moment:
 
     @property
     def partial(self) -> bool:
-        """True where some values have no such function; their sums are NaN."""
+        """True if the function is undefined for some values; their sums are NaN."""
         return self.domain != _OPEN
 
     def of(self, x: np.ndarray, options: RowOptions) -> np.ndarray:
-        """The function of some values less that of an absent one."""
+        """Return the function of some values minus that of an absent one."""
         return self.function(x, getattr(options, self.threshold))
 
     def of_absent(self, options: RowOptions) -> float:
-        """What has to be added for each row that does not store the value."""
+        """Return the contribution of each row that does not store the value."""
         return 0.0 if self.at_zero is None else self.at_zero(getattr(options, self.threshold))
 
     def may_be_sparse(self, options: RowOptions) -> bool:
-        """True where absent values count nothing."""
+        """Return whether absent values contribute 0."""
         return self.at_zero is not None and not self.of_absent(options)
 
     def whole_up_to(self, top: float, whole: bool) -> float:
-        """The largest of it where it is a whole number for all values, these up to `top`; inf where it may not be."""
+        """Return its largest value for x up to `top`, or inf if it may not be a whole number."""
         return self.bound(top) if self.bound is not None and (whole or self.counts) else np.inf
 
 
@@ -119,16 +119,16 @@ TABLE = {
         seen="the distance from its centre",
     ),
 }
-MOMENTS = tuple(TABLE)  # in one order
-SECOND_MOMENTS = ("gram", "gram_above", "gram_sq")  # of two features at a time, see `second_moments`
+MOMENTS = tuple(TABLE)  # in canonical order
+SECOND_MOMENTS = ("gram", "gram_above", "gram_sq")  # products of two features, see `second_moments`
 ALL_MOMENTS = (*MOMENTS, *SECOND_MOMENTS)
-LABELS = "labels"  # the table, no moment, that has the weight of the rows that bear each two labels
+LABELS = "labels"  # the name of the table, not a moment, with the weight of rows that have each pair of labels
 HIGHEST = row_checks.LARGEST**2 * 2.0**63  # a sum of so many values times weights
-PLAIN_MOMENTS = MOMENTS[:4]  # what a scan accumulates unless told
+PLAIN_MOMENTS = MOMENTS[:4]  # what a scan accumulates by default
 
 
 def check_sums(name: str, sums: np.ndarray) -> None:
-    """Refuse loaded sums that no rows could have: what is made of them overflows, or is no number."""
+    """Raise an error for loaded sums that no rows could have, such as NaN or values that would overflow."""
     if name in SECOND_MOMENTS or (name in TABLE and TABLE[name].partial):
         return
     most = np.finfo(np.float64).max if name == "sum_sq" else HIGHEST
@@ -137,7 +137,7 @@ def check_sums(name: str, sums: np.ndarray) -> None:
 
 
 def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of moments, in one order; the plain ones for None."""
+    """Return the names of moments in canonical order; the plain ones for None."""
     if moments is None:
         return PLAIN_MOMENTS
     names = (moments,) if isinstance(moments, str) else tuple(moments)

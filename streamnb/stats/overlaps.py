@@ -1,4 +1,4 @@
-"""Rows that bear two labels at once, counted: what setting one label against another must know of an indicator."""
+"""Counts rows that have both of two labels, which is needed to compare one label of an indicator with another."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +13,9 @@ from streamnb.core.csr import sound_csr
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """Rows with any weight that bear label u and label v, ``counts[u, v]`` (L, L); the diagonal is 0.
+    """Number of rows with both label u and label v, ``counts[u, v]`` (L, L); the diagonal is 0.
 
-    They are counted as rows, whatever they weigh. Counts add and subtract as the rows do.
+    Each row of any weight counts once. Counts add and subtract as statistics do.
     """
 
     counts: sp.csr_array
@@ -25,21 +25,21 @@ class Overlaps:
         return self.counts.data.nbytes + self.counts.indices.nbytes + self.counts.indptr.nbytes
 
     def combined(self, other: "Overlaps", sign: int) -> "Overlaps":
-        """self + sign * other."""
+        """Return self + sign * other."""
         return Overlaps(self.counts + sign * other.counts)
 
     def widened(self, n_labels: int) -> "Overlaps":
-        """The same of an indicator with more columns at the right, in which no label is set."""
+        """Return the counts of an indicator with more columns at the right, in which no label is set."""
         counts = self.counts.copy()
         counts.resize((n_labels, n_labels))
         return Overlaps(counts)
 
     def with_label(self, label: int) -> np.ndarray:
-        """How many of the rows of a label bear each other one as well, (L,)."""
+        """Return how many rows of a label also have each other label, (L,)."""
         return self.counts[[label]].toarray()[0]
 
     def _to_state(self) -> dict[str, Any]:
-        """CSR of the pairs of labels, each once."""
+        """Return the pairs of labels as CSR, each pair once."""
         pairs = sp.csr_array(sp.triu(self.counts, 1))
         parts = {"counts": pairs.data, "labels": pairs.indices, "ends": pairs.indptr}
         return {name: part.astype(np.int64) for name, part in parts.items()}
@@ -52,13 +52,13 @@ class Overlaps:
 
 
 class CountedOverlaps:
-    """Overlaps while blocks of rows come, for each split of the rows."""
+    """Accumulates overlaps block by block, for each split of the rows."""
 
     def __init__(self) -> None:
         self._counts: Any = None  # (n_splits * L, L), one split after the other
 
     def add(self, y: sp.csr_array, weight: np.ndarray | None, splits: np.ndarray | None, n_splits: int) -> None:
-        """Count the rows of an indicator (n_rows, L); `splits` (repeats, n_rows) or None."""
+        """Count the rows of an indicator (n_rows, L); `splits` is (repeats, n_rows) or None."""
         n_labels = y.shape[1]
         if self._counts is None:
             self._counts = sp.csr_array((n_splits * n_labels, n_labels), dtype=np.int64)
@@ -74,7 +74,7 @@ class CountedOverlaps:
             self._counts = self._counts + by_group @ labels
 
     def of_split(self, split: int, n_labels: int) -> Overlaps:
-        """Those of the rows of one split."""
+        """Return the overlaps of the rows of one split."""
         if self._counts is None:  # no rows came
             return Overlaps(sp.csr_array((n_labels, n_labels), dtype=np.int64))
         own = self._counts[split * n_labels : (split + 1) * n_labels].tocoo()

@@ -1,4 +1,4 @@
-"""What no rows can have: the marks of rows taken away that were never added, or twice, as far as sums show them."""
+"""Detects statistics that no rows can have, such as after rows were subtracted twice."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from streamnb.stats.moments import SECOND_MOMENTS, TABLE
 from streamnb.stats.second_moments import diagonal, n_multiplied
 from streamnb.stats.sparse_tables import SparseTable, first
 
-ROUNDING = 1e-12  # of what is compared; sums of terms are exact, terms and comparisons are rounded
-VANISHING = 1e-150  # smaller values may have squares without digits
+ROUNDING = 1e-12  # relative to what is compared: sums are exact, but their terms and the comparisons are rounded
+VANISHING = 1e-150  # squares of smaller values may lose all digits
 AT_ONCE = 1 << 16  # cells
-DROPPED = 2.0**-40  # of what there was before: pairs drop what is below 2^-106 of it
-UNHELD = 2.0**-150  # the same of three low parts
+DROPPED = 2.0**-40  # relative to the sum before subtraction: pairs drop what is below 2^-106 of it
+UNHELD = 2.0**-150  # the same for three low parts
 
 
 def check_left(left: Any, before: Any) -> None:
-    """Refuse statistics that no rows can have.
+    """Raise an error for statistics that no rows can have.
 
     Parameters
     ----------
     left : ClassStats
-        What is left.
+        Statistics after the subtraction.
     before : ClassStats
-        What there was before.
+        Statistics before it.
     """
     _check_counts(left)
     if left.every is not None:
@@ -35,8 +35,8 @@ def check_left(left: Any, before: Any) -> None:
     _check_labels(left)
     if left.negatives < 0:
         raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
-    beside = [(left.every, before.every), (left.unlabelled, before.unlabelled)]
-    for part, whole in ((left, before), *beside, *zip(left.folds, before.folds, strict=True)):
+    companions = [(left.every, before.every), (left.unlabelled, before.unlabelled)]
+    for part, whole in ((left, before), *companions, *zip(left.folds, before.folds, strict=True)):
         if part is not None:
             if "histogram" in part.tables:
                 _check_bins(part)
@@ -47,7 +47,7 @@ def check_left(left: Any, before: Any) -> None:
 
 
 def _check_labels(left: Any) -> None:
-    """What rows bear together tells more than the sums of the labels."""
+    """Check the counts of pairs of labels, which detect more than the sums of single labels."""
     more = ""
     if left.unlabelled is not None and left.unlabelled.rows[0] < 0:
         more = "bear no label"
@@ -90,9 +90,9 @@ def _check_bins(left: Any) -> None:
 
 
 def _check_squares(left: Any, before: Any, name: str) -> None:
-    """The product of a feature with itself is no less than 0."""
+    """Check that the product of a feature with itself is not negative."""
     table, squares = left.tables[name], diagonal(n_multiplied(name, left.n_features))
-    share = ROUNDING if table.lo is not None else 0.0  # other rows beside them round them otherwise
+    share = ROUNDING if table.lo is not None else 0.0  # rounding depends on the other rows of a block
     slack = share * before.tables[name].value(squares).max(axis=0, initial=0.0)
     wrong = np.argwhere(table.value(squares) < -slack)
     if wrong.size:
@@ -104,7 +104,7 @@ def _check_squares(left: Any, before: Any, name: str) -> None:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The sums of some cells by moment, their weights, and what dropped digits may have made of each."""
+    """Sums of some cells by moment, their weights, and the possible error of each from dropped digits."""
 
     labels: np.ndarray  # the class of each cell, as the arrays below
     columns: np.ndarray
@@ -113,7 +113,7 @@ class _Cells:
     slack: dict[str, Any]
 
     def refuse(self, wrong: np.ndarray, what: str) -> None:
-        """Name the first cell that is wrong."""
+        """Raise an error that names the first wrong cell, if any."""
         if wrong.any():
             at = np.unravel_index(np.argmax(wrong), wrong.shape)
             label, column = (np.broadcast_to(part, wrong.shape)[at].item() for part in (self.labels, self.columns))
@@ -124,9 +124,9 @@ class _Cells:
 
 
 def _cells(left: Any, before: Any) -> Iterator[_Cells]:
-    """All cells: of dense tables some columns at a time, of sparse ones those that are in some of them."""
+    """Yield all cells: some columns of dense tables at a time, or the stored cells of sparse ones."""
     tables = {name: left.tables[name] for name in left.moments if name in TABLE}
-    if len(before.classes) != len(left.classes):  # never, where rows of these classes were there
+    if len(before.classes) != len(left.classes):  # only if the subtracted rows had other classes
         return
     if any(isinstance(table, SparseTable) for table in tables.values()):
         keys = reduce(np.union1d, [t.keys for t in tables.values() if isinstance(t, SparseTable)])
@@ -156,7 +156,7 @@ def _taken(left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, val
 
 
 def _share_dropped(before: Any, left: Any) -> float:
-    """What part of a sum before may be the error of what is left."""
+    """Return the error of a difference, relative to the sum before subtraction."""
     if left.rounded:
         return DROPPED
     return 0.0 if before.lo is None and left.lo is None else UNHELD
@@ -167,7 +167,7 @@ def _check_cells(cells: _Cells, centre: float, not_negative: bool) -> None:
     heaviest = weight + slack["weight"]
     for name, values in sums.items():
         if TABLE[name].means[0] == 0.0 or (name == "sum" and not_negative):
-            least = np.where(weight == 0, -slack[name], 0.0)  # of no rows, what even three low parts do not hold
+            least = np.where(weight == 0, -slack[name], 0.0)  # without rows, digits that three low parts cannot hold
             cells.refuse(values < least, f"a {name} of what is left is below 0")
         cells.refuse((weight == 0) & (np.abs(values) > slack[name]), f"a {name} is left without any weight")
         if name in ("nonzero", "above"):
@@ -176,7 +176,7 @@ def _check_cells(cells: _Cells, centre: float, not_negative: bool) -> None:
         without = sums["nonzero"] + slack["nonzero"] == 0
         for name in {"sum", "sum_sq"} & sums.keys():
             cells.refuse(without & (np.abs(sums[name]) > slack[name]), f"a {name} is left where no value is")
-    if {"sum", "sum_sq"} <= sums.keys():  # the inequality of Cauchy and Schwarz
+    if {"sum", "sum_sq"} <= sums.keys():  # the Cauchy-Schwarz inequality
         count = sums["nonzero"] + slack["nonzero"] if "nonzero" in sums else heaviest
         most = np.sqrt(np.maximum(sums["sum_sq"] + slack["sum_sq"], 0.0)) * np.sqrt(count)
         size = np.abs(sums["sum"]) - slack["sum"]

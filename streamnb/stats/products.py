@@ -1,8 +1,8 @@
-"""X' diag(w) X of some rows by BLAS: exactly, of whole numbers and of slices of others, or rounded.
+"""Computes X' diag(w) X by BLAS: exactly for integers and for sliced floats, rounded otherwise.
 
-Sums of whole numbers are free of order and of BLAS's ways as long as the sum of their sizes is below 2^53, or 2^24 in
-float32. Others are cut into slices of few bits, which are whole multiples of a power of two of each column, so that
-sums of products of slices are exact (Ozaki, Ogita, Oishi and Rump 2012).
+Sums of whole numbers do not depend on the order in which BLAS adds them, as long as their absolute values sum to less
+than 2^53, or 2^24 in float32. Other values are cut into slices of few bits, whole multiples of a power of two of each
+column, so that sums of products of slices are exact (Ozaki, Ogita, Oishi and Rump 2012).
 """
 
 from collections.abc import Iterator
@@ -12,33 +12,33 @@ import numpy as np
 
 from streamnb.kernels import class_sums, products
 
-TILE = 2048  # rows that are summed together, those of which the numbers divided by TILE are the same
-BITS = 21  # of a slice: TILE products of two are below 2^53
+TILE = 2048  # rows that are summed together: row i is in tile i // TILE
+BITS = 21  # bits of a slice: the sum of TILE products of two slices is below 2^53
 SINGLE, DOUBLE = 2.0**24, 2.0**53  # whole numbers below these are exact
-FEWEST = 128  # rows that are worth a product in single precision
+FEWEST = 128  # fewer rows are not worth a product in single precision
 
 
-FAR = 1024.0  # times what they vary by: values that are far from 0, whose products would hide it
-PLAIN = 2.0**20  # whole numbers below it have exact products, however many
+FAR = 1024.0  # ratio of distance from 0 to spread beyond which products would hide the variation
+PLAIN = 2.0**20  # whole numbers below it have exact sums of products
 
 
 class Slice(NamedTuple):
-    """Values of some columns, whole multiples of a power of two of each."""
+    """Values of some columns, whole multiples of one power of two for each column."""
 
     columns: np.ndarray
     values: np.ndarray
 
 
 def rounded(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """X' diag(w) X in float64: exact for whole numbers that allow for it, else rounded, the same on every machine."""
+    """Return X' diag(w) X in float64: exact for small whole numbers, else rounded in the same way on every machine."""
     x = values.astype(np.float64)
     return x.T @ x if weight is None else (x * weight[:, None]).T @ x
 
 
 def centres(values: np.ndarray, rows: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray | None:
-    """What to subtract from columns far from 0, beside what they vary by, (groups, n): NaN of others; None if none are.
+    """Return centres of the columns that lie far from 0 relative to their spread, (groups, n), NaN for others; or None.
 
-    Of each group ``rows[begins:ends]`` three rows tell: where these differ, so much the more do all.
+    Three rows of each group ``rows[begins:ends]`` decide: the spread of all rows is at least theirs.
     """
     some = values[np.stack([rows[begins], rows[(begins + ends) // 2], rows[ends - 1]])].astype(np.float64)
     low, high = some.min(axis=0), some.max(axis=0)
@@ -51,7 +51,7 @@ def centres(values: np.ndarray, rows: np.ndarray, begins: np.ndarray, ends: np.n
 
 
 def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> Iterator[np.ndarray]:
-    """Matrices that add up to X' diag(w) X, rounded as little as the products of d = x - c are.
+    """Yield matrices that add up to X' diag(w) X, with the rounding error of the products of d = x - c.
 
     ``sum w x_i x_j = sum w d_i d_j + c_i (U_j - c_j W) + U_i c_j``, the sums U of w x and W of w in pairs.
     """
@@ -63,21 +63,21 @@ def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> 
     class_sums.add_dense_pairs(columns, *entries, class_sums.SUM, 0.0, hi, lo)
     sums, of_rows = (hi[0, :-1], lo[0, 0, :-1]), (hi[0, -1], lo[0, 0, -1])
     shift, shift_low = _outer(np.ones(1) * of_rows[0], middle)[:, 0]
-    left = sums[0] - shift  # exact: neighbours, or 0 taken away
+    left = sums[0] - shift  # exact: nearly equal numbers, or 0 subtracted
     left_low = sums[1] - shift_low - of_rows[1] * middle
     for a, b in ((middle, left), (middle, left_low), (sums[0], middle), (sums[1], middle)):
         yield from _outer(a, b)
 
 
 def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a_i b_j, and what rounding took from it, (2, len(a), len(b))."""
+    """Return a_i b_j and its rounding error, (2, len(a), len(b))."""
     out = np.empty((2, len(a), len(b)))
     products.weigh(np.ascontiguousarray(np.broadcast_to(b, out.shape[1:])), a, out[0], out[1])
     return out
 
 
 def of_small(values: np.ndarray, top: float) -> np.ndarray:
-    """X' X of whole numbers up to `top`, in single precision."""
+    """Return X' X of whole numbers up to `top`, computed in single precision."""
     x, step = values.astype(np.float32), max(int(SINGLE / max(top * top, 1.0)), 1)
     total = (x[:step].T @ x[:step]).astype(np.float64)
     for first in range(step, len(x), step):
@@ -87,12 +87,12 @@ def of_small(values: np.ndarray, top: float) -> np.ndarray:
 
 
 def may_be_small(top: float) -> bool:
-    """True where single precision has room for products of enough rows."""
+    """Return whether single precision holds the products of enough rows exactly."""
     return FEWEST * top * top < SINGLE
 
 
 def exactly(values: np.ndarray, weight: np.ndarray | None) -> Iterator[np.ndarray]:
-    """Matrices whose upper triangles add up to that of X' diag(w) X, each exact; of no more than TILE rows."""
+    """Yield exact matrices whose upper triangles add up to that of X' diag(w) X; for at most TILE rows."""
     n_features, right = values.shape[1], slices(values.astype(np.float64))
     if weight is None:
         for a, left in enumerate(right):
@@ -110,7 +110,7 @@ def exactly(values: np.ndarray, weight: np.ndarray | None) -> Iterator[np.ndarra
 
 
 def slices(rest: np.ndarray) -> list[Slice]:
-    """Slices that add up to these values, which are spent."""
+    """Return slices that add up to the values in `rest`, which is overwritten."""
     found, columns = list[Slice](), np.arange(rest.shape[1])
     while True:
         top = np.maximum(rest.max(axis=0, initial=0.0), -rest.min(axis=0, initial=0.0))
@@ -127,7 +127,7 @@ def slices(rest: np.ndarray) -> list[Slice]:
 
 
 def _spread(left: Slice, right: Slice, n_features: int) -> np.ndarray:
-    """The product of two slices in all columns."""
+    """Return the product of two slices, expanded to all columns."""
     product = left.values.T @ right.values
     if len(left.columns) == len(right.columns) == n_features:
         return product

@@ -13,7 +13,7 @@ from streamnb.rows.chunk import frozen
 
 
 class RowMeans:
-    """Weighted means over rows of some values of a row, summed without error in pairs (hi, lo)."""
+    """Weighted means of some values of each row, summed without error in (hi, lo) pairs."""
 
     def __init__(self, names: Iterable[str], hi: np.ndarray | None = None, lo: np.ndarray | None = None):
         self._names = (*names, "weight")
@@ -21,11 +21,11 @@ class RowMeans:
 
     @property
     def weight(self) -> float:
-        """Weight of the rows."""
+        """Total weight of the rows."""
         return float(self._hi[0, -1] + self._lo[0, -1])
 
     def add(self, values: Sequence[np.ndarray], weight: np.ndarray) -> None:
-        """Add rows; values of each name (n,)."""
+        """Add rows; there are values (n,) for each name."""
         columns = np.column_stack([*values, np.ones(len(weight))])
         entries = np.arange(len(weight)), np.zeros(len(weight), np.int64), weight
         add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo[None])
@@ -39,11 +39,11 @@ class RowMeans:
 
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sums, that of the weight last, and what rounding took from them; to be added to."""
+        """The sums, the weight last, and their rounding errors, to be updated in place."""
         return self._hi[0], self._lo[0]
 
     def one(self, at: int, name: str) -> "RowMeans":
-        """That of one value alone, under another name."""
+        """Return the mean of one value alone, under another name."""
         means = copy(self)
         means._names, means._hi, means._lo = (name, "weight"), self._hi[:, [at, -1]], self._lo[:, [at, -1]]
         return means
@@ -61,10 +61,10 @@ class RowMeans:
         return [self._hi, self._lo]
 
     def restore(self, state: list[np.ndarray]) -> None:
-        """Take over what `_to_state` gave, in place of nothing."""
+        """Restore the sums that `_to_state` returned."""
         self._hi, self._lo = (persistence.array("means", part, ["f8"], self._hi.shape) for part in state)
 
     def mean(self, name: str) -> float:
-        """The mean, NaN without weight."""
+        """Return the mean, NaN if there is no weight."""
         at = self._names.index(name)
         return float(self._hi[0, at] + self._lo[0, at]) / self.weight if self.weight > 0.0 else np.nan

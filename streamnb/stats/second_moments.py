@@ -1,4 +1,4 @@
-"""Sums of products of two features, class by class or of all classes together: tables of packed triangles."""
+"""Sums of products of feature pairs, by class or pooled, as packed triangles."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.moments import SECOND_MOMENTS
 
-WAITING = 1 << 18  # numbers of products that are added together
-FEW = 40_000  # products of rows of a group that a loop takes less time for than a call of BLAS
-SCATTERED = 16  # a product of two stored values takes as long as so many by BLAS
-PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence that stay in the cache while pairs are counted, and of a column
+WAITING = 1 << 18  # numbers of products kept until they are added together
+FEW = 40_000  # products of the rows of a group up to which a loop is faster than BLAS
+SCATTERED = 16  # a product of two stored values takes as long as this many by BLAS
+PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence bits that stay in the cache, and fewest words of a column
 CURE = (
     "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
     "which need no products, or a model of several reads: solver='conjugate_gradients', or snb.SoftmaxRegression"
@@ -30,14 +30,14 @@ CURE = (
 
 @dataclass(frozen=True)
 class Products:
-    """How products are summed.
+    """Options for summing products.
 
     Attributes
     ----------
     exact : bool
-        Without rounding, of real values too.
+        No rounding, for real values either.
     pooled : bool
-        One table for all classes; of an indicator each row once.
+        One table for all classes; each row of an indicator counts once.
     """
 
     exact: bool = False
@@ -52,27 +52,27 @@ ROUNDED = Products()
 
 
 def n_pairs(n_features: int) -> int:
-    """Features with each other and themselves."""
+    """Return the number of pairs of features, including each with itself."""
     return n_features * (n_features + 1) // 2
 
 
 def n_multiplied(name: str, n_features: int) -> int:
-    """Columns whose products a moment sums: the features, of "gram_sq" their squares, too."""
+    """Return the number of columns that a moment multiplies: the features, and for "gram_sq" their squares."""
     return 2 * n_features if name == "gram_sq" else n_features
 
 
 def diagonal(n_features: int) -> np.ndarray:
-    """Where the products of features with themselves stand in a packed triangle."""
+    """Return the places of the diagonal in a packed triangle."""
     return np.cumsum(np.append(0, np.arange(n_features, 1, -1)))[:n_features]
 
 
 def n_features_of(n_cells: int) -> int:
-    """The number of features of a packed triangle."""
+    """Return the number of features of a packed triangle."""
     return int((np.sqrt(8.0 * n_cells + 1.0) - 1.0) / 2.0 + 0.5)
 
 
 def unpacked(packed: np.ndarray) -> np.ndarray:
-    """Symmetric matrices (.., n, n) of packed triangles (.., n (n + 1) / 2)."""
+    """Unpack triangles (.., n (n + 1) / 2) to symmetric matrices (.., n, n)."""
     n = n_features_of(packed.shape[-1])
     out, upper = np.empty((*packed.shape[:-1], n, n), packed.dtype), np.triu_indices(n)
     out[..., upper[0], upper[1]] = out[..., upper[1], upper[0]] = packed
@@ -80,7 +80,7 @@ def unpacked(packed: np.ndarray) -> np.ndarray:
 
 
 def bytes_of(names: tuple[str, ...], pooled: bool, n_classes: int, n_splits: int, n_features: int) -> int:
-    """Memory of the tables where values are whole numbers; for others it is twice that."""
+    """Return the bytes of the tables for whole numbers; other values take twice as much."""
     cells = sum(n_pairs(n_multiplied(name, n_features)) for name in names if name in SECOND_MOMENTS)
     return 8 * cells * (1 if pooled else n_classes) * n_splits
 
@@ -88,7 +88,7 @@ def bytes_of(names: tuple[str, ...], pooled: bool, n_classes: int, n_splits: int
 def check_fits(
     names: tuple[str, ...], pooled: bool, n_classes: int, n_splits: int, n_features: int, limit: int | None
 ) -> None:
-    """Refuse tables that are too large."""
+    """Raise an error if the tables would be too large."""
     needed = bytes_of(names, pooled, n_classes, n_splits, n_features)
     if needed and needed > memory.allowed(limit):
         groups = "pooled" if pooled else f"of {n_classes:,} classes" + (f" in {n_splits} folds" * (n_splits > 1))
@@ -97,24 +97,24 @@ def check_fits(
 
 
 def matrices(table: Table) -> np.ndarray:
-    """The sums rounded to float64, (K, n, n), or (n, n) of all classes together."""
+    """Return the sums rounded to float64, (K, n, n), or (n, n) if pooled."""
     found = unpacked(table.value())
     return found[0] if isinstance(table, PooledTable) else found
 
 
 class ProductSums:
-    """Sums of products of the blocks given to `add`, in packed triangles.
+    """Accumulates sums of products over the blocks given to `add`, in packed triangles.
 
-    Rows of a group are multiplied tile by tile: real values are rounded there, unless `exact`, and nowhere else. As
-    tiles are those of the numbers of rows, it does not matter how these were cut, where blocks keep tiles whole.
+    The rows of a group are multiplied tile by tile; real values are rounded there, unless `exact`, and nowhere else.
+    Tiles follow the row numbers, so the result does not depend on the blocks as long as no block cuts a tile.
     """
 
     def __init__(self, name: str, how: Products, binarize: float):
         self._name, self._above = name, binarize if name == "gram_above" else None
         self._exact, self._table = how.exact, GrowingTable()
-        self._table.note(2.0**31)  # in float64
-        self._at = np.zeros(0, np.intp)  # of the triangle in a matrix
-        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []  # groups and their products, packed
+        self._table.note(2.0**31)  # keeps the sums in float64
+        self._at = np.zeros(0, np.intp)  # flat indices of the upper triangle of a matrix
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []  # groups and their packed products, not yet added
         self._n_waiting = 0
 
     @property
@@ -122,7 +122,7 @@ class ProductSums:
         return self._table.nbytes
 
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
-        """Add a block of rows; arguments as those of `MomentSums.add`."""
+        """Add a block of rows; the arguments are those of `MomentSums.add`."""
         n_features = n_multiplied(self._name, chunk.shape[1])
         top = survey.top if self._above is None else 1.0
         top = top * top if self._name == "gram_sq" else top
@@ -149,7 +149,7 @@ class ProductSums:
             self._scatter(chunk, Entries(*(part[scattered] for part in entries)))
 
     def _count(self, values: np.ndarray, entries: Entries) -> None:
-        """Add the numbers of rows where two features are present."""
+        """Add the numbers of rows in which both features of a pair are present."""
         n_features = values.shape[1]
         step = bits.WORD * max(PACKED // n_features, FEWEST_WORDS)
         for own in _alike(entries.codes):
@@ -162,7 +162,7 @@ class ProductSums:
             self._wait(entries.codes[own][:1], counts[None])
 
     def _sparse(self, tile: CSRChunk) -> bool:
-        """True where multiplying what is stored takes less time than all of it."""
+        """Return whether multiplying only the stored values is faster."""
         if self._name == "gram_sq":
             return False
         stored = np.diff(tile.indptr).astype(np.float64)
@@ -178,7 +178,7 @@ class ProductSums:
         return values if self._above is None else (values > self._above).astype(np.uint8)
 
     def _add_tile(self, values: np.ndarray, entries: Entries, top: float | None) -> None:
-        """Add the rows of a tile; `top` is the largest value where these and weights are whole numbers."""
+        """Add the rows of a tile; `top` is the largest value if values and weights are whole numbers."""
         order, ends = _runs(entries.codes)
         rows, codes, weight = entries.rows[order], entries.codes[order], entries.weight[order]
         begins, ones = np.append(0, ends[:-1]), bool((weight == 1.0).all())
@@ -206,7 +206,7 @@ class ProductSums:
     def _products(
         self, x: np.ndarray, weight: np.ndarray | None, top: float | None, middle: np.ndarray | None
     ) -> Iterable[np.ndarray]:
-        """Matrices that add up to the products of some rows of a group; arguments as above and in `products.about`."""
+        """Yield matrices that add up to the products of some rows of a group; see `_add_tile` and `products.about`."""
         if top is not None and weight is None and products.may_be_small(top):
             return [products.of_small(x, top)]
         heavy = len(x) if weight is None else weight.sum()
@@ -216,7 +216,7 @@ class ProductSums:
         return [products.rounded(x, weight)] if fits or middle is None else products.about(x, weight, middle)
 
     def _wait(self, groups: np.ndarray, packed: np.ndarray) -> None:
-        """Keep products of some groups until there are some to be added, in this order."""
+        """Queue the products of some groups, to be added later in this order."""
         self._waiting.append((groups, packed))
         self._n_waiting += packed.size
         if self._n_waiting > WAITING:
@@ -236,7 +236,7 @@ class ProductSums:
         self._n_waiting = 0
 
     def _scatter(self, chunk: CSRChunk, entries: Entries) -> None:
-        """Add the products of what is stored, each exact or in parts."""
+        """Add the products of stored values, each exact or in parts."""
         data = chunk.data if self._above is None else (chunk.data > self._above).astype(np.uint8)
         arrays = data, chunk.indices, chunk.indptr, *entries, chunk.n_features, self._table.hi
         if self._table.lo is None:
@@ -245,7 +245,7 @@ class ProductSums:
             self._table.spilled |= bool(kernels.add_csr_pairs(*arrays, self._table.lo))
 
     def take(self, order: np.ndarray, n_features: int) -> Table:
-        """The sums of all groups in this order; they are no longer kept here."""
+        """Return the sums of all groups in this order, and drop them here."""
         table, self._table = self._table, GrowingTable()
         n_cells = n_pairs(n_multiplied(self._name, n_features))
         table.grow(len(order), n_cells)
@@ -253,7 +253,7 @@ class ProductSums:
 
 
 def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[slice, Any]]:
-    """The rows of each tile, the first row being numbered `first`, and which entries are of these."""
+    """Yield the rows of each tile and the entries of these; `first` is the number of the first row."""
     numbers = (first + of_entries) // products.TILE
     for own in _alike(numbers):
         start = int(numbers[own][0]) * products.TILE - first
@@ -261,24 +261,24 @@ def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[sl
 
 
 def _alike(numbers: np.ndarray) -> Iterator[Any]:
-    """Where each number stands, from the least on: slices where numbers do not fall, which copy nothing."""
+    """Yield the places of each number in ascending order; as slices, which copy nothing, if the numbers ascend."""
     order, ends = _runs(numbers)
     for first, last in pairwise([0, *ends.tolist()]):
         yield order[first:last] if isinstance(order, np.ndarray) else slice(first, last)
 
 
 def _runs(numbers: np.ndarray) -> tuple[Any, np.ndarray]:
-    """An order in which equal numbers follow each other, from the least on (a slice if they do), and each end."""
+    """Return an order that sorts the numbers (a slice if they are sorted), and the end of each run of equal ones."""
     order: Any = slice(None)
     if len(numbers) and (np.diff(numbers) < 0).any():
-        few = numbers.min() >= 0 and numbers.max() < 1 << 16  # which are sorted by their digits, in a few passes
+        few = numbers.min() >= 0 and numbers.max() < 1 << 16  # small enough for a radix sort
         order = np.argsort(numbers.astype(np.uint16) if few else numbers, kind="stable")
     ends = np.flatnonzero(np.diff(numbers[order])) + 1
     return order, np.append(ends, len(numbers)) if len(numbers) else ends
 
 
 def scatter(stats: Any, name: str = "gram") -> np.ndarray:
-    """Sums over the rows of each class of (x_i - mean_i) (x_j - mean_j), (K, n, n), free of cancellation."""
+    """Return the sums over the rows of each class of (x_i - mean_i) (x_j - mean_j), (K, n, n), without cancellation."""
     sums, weight, table = stats.table("sum").dense(), stats.tables["weight"].dense(), stats.table(name)
     out = np.zeros((len(stats.classes), stats.n_features, stats.n_features))
     for k in map(int, np.flatnonzero(stats.weight > 0)):

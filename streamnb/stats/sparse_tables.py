@@ -1,7 +1,7 @@
-"""Class x feature sums of which only those cells are kept that some row has touched; the others are 0.
+"""Class x feature sums that store only the cells that some row has touched; the others are 0.
 
-Made from blocks of rows as sorted runs of cells, which merge as in a log-structured store: two of about one size at a
-time, so that each cell is moved few times.
+Blocks of rows become sorted runs of cells, which are merged as in a log-structured store: two of similar size at a
+time, so that each cell is moved only a few times.
 """
 
 from collections.abc import Callable
@@ -24,17 +24,17 @@ from streamnb.stats.dense_tables import (
     residue_of,
 )
 
-LARGE = 1 << 30  # bytes of a dense array that may be too much
-_SPAN = 1 << 24  # cells of a dense table looked at at once
+LARGE = 1 << 30  # bytes of a dense array from which on the free memory is checked
+_SPAN = 1 << 24  # cells of a dense table processed at once
 
 
 def class_bits(n_columns: int) -> int:
-    """How many of the 63 bits of a key number the class; the column stands before it."""
+    """Return how many of the low bits of a 63-bit key are the class; the high bits are the column."""
     return 63 - max(n_columns - 1, 0).bit_length()
 
 
 def check_countable(n_classes: int, n_columns: int) -> None:
-    """Refuse more cells than keys can number."""
+    """Raise an error if there are more cells than keys can number."""
     if n_classes > 1 << class_bits(n_columns):
         raise MemoryError(f"{n_classes:,} classes and {n_columns:,} features have more cells than can be numbered")
 
@@ -42,10 +42,10 @@ def check_countable(n_classes: int, n_columns: int) -> None:
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseTable:
-    """Sums (n_classes, n_columns) as sorted cells, each in parts hi and lo; has all that `Table` has.
+    """Sums (n_classes, n_columns) as sorted cells in parts hi and lo, with the interface of `Table`.
 
-    A key is ``column << class_bits(n_columns) | class``: cells are in the order of their columns, so that the blocks
-    of columns that solving asks for lie together. `lo` is None while every hi is exact; see `Table`.
+    A key is ``column << class_bits(n_columns) | class``: cells are ordered by column, so that the blocks of columns
+    that are solved together are contiguous. `lo` is None while every hi is exact; see `Table`.
     """
 
     shape: tuple[int, int]
@@ -61,7 +61,7 @@ class SparseTable:
 
     @classmethod
     def of(cls, table: Table) -> "SparseTable":
-        """The cells of a dense table that are not 0."""
+        """Return the nonzero cells of a dense table."""
         check_countable(*table.shape)
         n_classes, n_columns = table.shape
         bits, parts = class_bits(n_columns), []
@@ -84,7 +84,7 @@ class SparseTable:
         return object.__sizeof__(self) + self.nbytes
 
     def values_of(self, at: Any = slice(None)) -> np.ndarray:
-        """The sums of cells, rounded to float64."""
+        """Return the sums of cells, rounded to float64."""
         return self.hi[at]
 
     @property
@@ -96,7 +96,7 @@ class SparseTable:
         return NO_LOW_PARTS if self.lo is None else self.lo
 
     def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
-        """The sums rounded to float64, dense, (classes, columns); each a slice or numbers."""
+        """Return the sums rounded to float64, dense, (classes, columns); each argument is a slice or numbers."""
         at, local, width = self.cells_of(columns)
         wanted = np.arange(self.shape[0])[classes]
         _check_size(len(wanted), width)
@@ -104,18 +104,18 @@ class SparseTable:
         rows, values = place[self.classes_of(at)], self.values_of(at)
         out = np.zeros((len(wanted), width))
         out[rows[rows >= 0], local[rows >= 0]] = values[rows >= 0]
-        return out if isinstance(classes, slice) else out[place[wanted]]  # some may be asked for more than once
+        return out if isinstance(classes, slice) else out[place[wanted]]  # a class may be listed more than once
 
     def classes_of(self, at: Any = slice(None)) -> np.ndarray:
-        """The classes of cells."""
+        """Return the classes of cells."""
         return self.keys[at] & ((1 << self._bits) - 1)
 
     def columns_of(self, at: Any = slice(None)) -> np.ndarray:
-        """The columns of cells."""
+        """Return the columns of cells."""
         return self.keys[at] >> self._bits
 
     def cells_of(self, columns: Any) -> tuple[Any, np.ndarray, int]:
-        """Which cells are in some columns, the place of the column of each among those, and the number of columns."""
+        """Return the cells in some columns, the place of the column of each among these, and the number of columns."""
         bits = self._bits
         if isinstance(columns, slice) and columns.step in (None, 1):
             first, stop, _ = columns.indices(self.shape[1])
@@ -129,29 +129,29 @@ class SparseTable:
         return ranges(starts, stops), np.repeat(np.arange(len(numbers)), stops - starts), len(numbers)
 
     def select(self, columns: Any) -> "SparseTable":
-        """Some columns, a slice or numbers."""
+        """Return some columns, a slice or numbers."""
         at, local, width = self.cells_of(columns)
         return self._placed(at, local, self.classes_of(at), (self.shape[0], width))
 
     def moved(self, columns: np.ndarray, n_columns: int) -> "SparseTable":
-        """Its cells in other columns, one given for each; -1 leaves a cell out."""
+        """Move each cell to the given column; -1 drops the cell."""
         kept = slice(None) if (columns >= 0).all() else np.flatnonzero(columns >= 0)
         return self._placed(kept, columns[kept], self.classes_of(kept), (self.shape[0], n_columns))
 
     def take(self, order: np.ndarray) -> "SparseTable":
-        """The classes in another order, or some of them."""
+        """Return some classes in the given order."""
         if len(order) == self.shape[0] and (order == np.arange(len(order))).all():
             return self
         return self._with_classes(_inverse(order, self.shape[0]), len(order))
 
     def above(self, other: "SparseTable") -> "SparseTable":
-        """The rows of this table and then those of the other."""
+        """Stack the rows of this table above those of the other."""
         n, more = self.shape[0], other.shape[0]
         mine, theirs = np.append(np.arange(n), np.full(more, -1)), np.append(np.full(n, -1), np.arange(more))
         return self.combined(other, mine, theirs, 1.0)
 
     def combined(self, other: "SparseTable", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "SparseTable":
-        """self + sign * other, row by row; where a row number is -1 that side has no such class."""
+        """Return self + sign * other, row by row; a row number of -1 means that the operand lacks the class."""
         a, b = (
             table._with_classes(_inverse(numbers, table.shape[0]), len(rows))
             for table, numbers in ((self, rows), (other, other_rows))
@@ -159,7 +159,7 @@ class SparseTable:
         return a._merged(b, sign)
 
     def _merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
-        """self + sign * other, of one shape."""
+        """Return self + sign * other for tables of the same shape."""
         n_cells = cell_sums.count_union(self.keys, other.keys)
         rounded = self.rounded or other.rounded
         keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.zeros((3, n_cells))
@@ -168,23 +168,23 @@ class SparseTable:
         return SparseTable(self.shape, keys, hi, lo[:used] if used else None, rounded)._packed()
 
     def scaled(self, factor: Any) -> "SparseTable":
-        """self * factor; one number, or one for each class."""
+        """Return self * factor; `factor` is one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])[self.classes_of()]
         hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
         used, lost = cell_sums.scale_cells(frozen(self.hi), frozen(self._low), factors, hi, lo)
         return replace(self, hi=hi, lo=lo[:used] if used else None, rounded=self.rounded or bool(lost))._packed()
 
     def totals(self) -> np.ndarray:
-        """The sums over all classes, rounded to float64, (n_columns,)."""
+        """Return the sums over all classes, rounded to float64, (n_columns,)."""
         return np.bincount(self.columns_of(), self.values_of(), self.shape[1])
 
     def others(self, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        """For each of a list of columns the sum over all classes but one, rounded to float64; none is subtracted."""
+        """For each listed column, return the sum over all classes except one, in float64, without subtraction."""
         at, place, n = self.cells_of(columns)
         return np.bincount(place, np.where(self.classes_of(at) == classes[place], 0.0, self.values_of(at)), n)
 
     def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Parts of a list of cells: hi (n,) and lo (n_parts, n)."""
+        """Return the parts of a list of cells: hi (n,) and lo (n_parts, n)."""
         keys = columns.astype(np.int64) << self._bits | classes
         hi, lo = np.zeros(len(keys)), np.zeros((max(len(self._low), 1), len(keys)))
         at = np.searchsorted(self.keys, keys)
@@ -195,7 +195,7 @@ class SparseTable:
         return frozen(hi), frozen(lo)
 
     def dense(self) -> Table:
-        """The same with every cell."""
+        """Return the dense table with every cell."""
         _check_size(*self.shape)
         at = self.classes_of(), self.columns_of()
         hi, lo = np.zeros(self.shape), None if self.lo is None else np.zeros((len(self.lo), *self.shape))
@@ -205,13 +205,13 @@ class SparseTable:
         return Table(hi, lo, self.rounded)
 
     def _with_classes(self, place: np.ndarray, n_classes: int) -> "SparseTable":
-        """With new numbers of the classes, (old n_classes,); -1 leaves a class out."""
+        """Renumber the classes by `place`, (old n_classes,); -1 drops a class."""
         classes = place[self.classes_of()]
         kept = slice(None) if (place >= 0).all() else np.flatnonzero(classes >= 0)
         return self._placed(kept, self.columns_of(kept), classes[kept], (n_classes, self.shape[1]))
 
     def _placed(self, at: Any, columns: np.ndarray, classes: np.ndarray, shape: tuple[int, int]) -> "SparseTable":
-        """Some cells in new places."""
+        """Return some cells in new places."""
         check_countable(*shape)
         keys, hi = columns << class_bits(shape[1]) | classes, self.hi[at]
         lo = None if self.lo is None else self.lo[:, at]
@@ -221,7 +221,7 @@ class SparseTable:
         return SparseTable(shape, keys, hi, lo, self.rounded)
 
     def _packed(self) -> "SparseTable":
-        """Without cells that are 0."""
+        """Return the table without cells that are 0."""
         kept = self.hi != 0.0
         if self.lo is not None:
             kept |= self.lo[0] != 0.0
@@ -249,12 +249,12 @@ AnyTable = Table | SparseTable
 
 
 def dense_bytes(table: AnyTable) -> int:
-    """Memory of a table with every cell."""
+    """Return the bytes of the table with every cell."""
     return 8 * (1 if table.lo is None else 1 + len(table.lo)) * table.shape[0] * table.shape[1]
 
 
 def first(table: AnyTable, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
-    """Class and column of the first sum that is wrong, as far as its high part tells; 0 never is."""
+    """Return class and column of the first wrong sum, judged by its high part, or None; 0 is never wrong."""
     if isinstance(table, SparseTable):
         at = np.flatnonzero(wrong(table.hi))[:1]
         return (int(table.classes_of(at)[0]), int(table.columns_of(at)[0])) if at.size else None
@@ -267,21 +267,21 @@ def first(table: AnyTable, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[i
 
 
 def as_scipy(table: AnyTable) -> sp.csr_array:
-    """The sums rounded to float64, as CSR."""
+    """Return the sums rounded to float64, as CSR."""
     if isinstance(table, Table):
         return sp.csr_array(table.value())
     return sp.csr_array((table.values_of(), (table.classes_of(), table.columns_of())), shape=table.shape)
 
 
 def extended(table: AnyTable, n_more: int) -> AnyTable:
-    """A table with more classes, whose sums are 0."""
+    """Return the table with more classes, whose sums are 0."""
     if isinstance(table, Table):
         return table.above(Table(np.zeros((n_more, table.shape[1]))))
     return replace(table, shape=(table.shape[0] + n_more, table.shape[1]))
 
 
 def compact(table: AnyTable) -> AnyTable:
-    """The same sums in the kind of table that is clearly smaller; those of all classes together stay as they are."""
+    """Convert to the kind of table that is clearly smaller; pooled tables stay as they are."""
     if isinstance(table, PooledTable):
         return table
     if isinstance(table, SparseTable):
@@ -291,27 +291,27 @@ def compact(table: AnyTable) -> AnyTable:
 
 
 def alike(a: AnyTable, b: AnyTable) -> tuple[Any, Any]:
-    """Two tables to be combined: where one is sparse the other is made so."""
+    """Make both tables sparse if one of them is, so that they can be combined."""
     if type(a) is type(b):
         return a, b
     return tuple(SparseTable.of(t) if isinstance(t, Table) else t for t in (a, b))  # type: ignore[return-value]
 
 
 def ranges(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """Numbers from each start to its stop, one after the other."""
+    """Concatenate the ranges from each start to its stop."""
     lengths = stops - starts
     return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
 def _inverse(numbers: np.ndarray, n: int) -> np.ndarray:
-    """Where each of n stands in a list, -1 where it does not; -1 in the list stands for none of them."""
+    """Return the position of each of n numbers in a list, -1 if missing; entries of -1 in the list are skipped."""
     place, listed = np.full(n, -1), numbers >= 0
     place[numbers[listed]] = np.flatnonzero(listed)
     return place
 
 
 def _check_size(n_classes: int, n_columns: int) -> None:
-    """Refuse a dense array that would fill the memory."""
+    """Raise an error for a dense array that would not fit into memory."""
     n_bytes = 8 * n_classes * n_columns
     if n_bytes > LARGE and n_bytes > memory.allowed(None):
         raise MemoryError(
@@ -322,7 +322,7 @@ def _check_size(n_classes: int, n_columns: int) -> None:
 
 
 class Runs:
-    """One moment of the blocks of rows so far: sorted runs of cells, each at least twice as long as the next."""
+    """Sums of one moment over the blocks so far, as sorted runs of cells, each at least twice as long as the next."""
 
     def __init__(self) -> None:
         self._runs: list[SparseTable] = []
@@ -332,14 +332,14 @@ class Runs:
         return sum(run.nbytes for run in self._runs)
 
     def add(self, run: SparseTable) -> None:
-        """Add the cells of more rows; runs of about one length become one."""
+        """Add the cells of more rows, merging runs of similar length."""
         while self._runs and len(self._runs[-1].keys) < 2 * len(run.keys):
             run = self._runs.pop()._merged(run)
         if len(run.keys):
             self._runs.append(run)
 
     def table(self, n_classes: int, n_columns: int) -> SparseTable:
-        """All that was added; the runs are spent."""
+        """Return the sum of all runs, which cannot be used afterwards."""
         shape = n_classes, n_columns
         total = SparseTable(shape, np.zeros(0, np.int64), np.zeros(0))
         while self._runs:
@@ -349,17 +349,17 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listing:
-    """The cells that a block of rows touches: distinct keys, and what adds to each."""
+    """The cells that a block of rows touches: distinct keys, and the values to be added to each."""
 
     shape: tuple[int, int]
     keys: np.ndarray
     starts: np.ndarray  # (n_cells + 1,) where the values of each cell begin
-    values: np.ndarray  # in the order of the cells
+    values: np.ndarray  # sorted by cell
     weight: np.ndarray
 
     @classmethod
     def of(cls, chunk: Chunk, entries: Entries, n_groups: int) -> "Listing":
-        """List the stored values of a block by cell."""
+        """Sort the stored values of a block by cell."""
         check_countable(n_groups, chunk.shape[1])
         X = sp.csr_array(chunk.to_matrix())
         starts, stops = X.indptr[entries.rows].astype(np.int64), X.indptr[entries.rows + 1].astype(np.int64)
@@ -374,7 +374,7 @@ class Listing:
         return cls((n_groups, X.shape[1]), keys[firsts], np.append(firsts, len(keys)), values, weight)
 
     def sums(self, moment: int, threshold: float) -> SparseTable:
-        """A moment of each cell."""
+        """Return the sums of a moment in each cell."""
         hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
         used = cell_sums.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
         return SparseTable(self.shape, self.keys, hi, lo[:used] if used else None)

@@ -1,4 +1,4 @@
-"""Sums of all classes together, as exact as those of each, and how values vary about the mean of all rows."""
+"""Exact sums over all classes, and variation about the mean of all rows."""
 
 from functools import reduce
 
@@ -14,7 +14,7 @@ ONE = np.zeros(1, np.intp)
 
 
 def whole(table: AnyTable) -> Table:
-    """The sums over all classes, (1, n_columns), of a table (n_classes, n_columns)."""
+    """Return the sums over all classes, (1, n_columns), of a table (n_classes, n_columns)."""
     if isinstance(table, PooledTable):
         return table
     if isinstance(table, SparseTable):
@@ -28,7 +28,7 @@ def whole(table: AnyTable) -> Table:
 
 
 def _of_cells(table: SparseTable) -> Table:
-    """The same of cells, which lie column by column: each of their parts is summed exactly."""
+    """Return the same for sparse cells, which are sorted by column; each part is summed exactly."""
     columns = table.columns_of()
     firsts = np.flatnonzero(np.diff(columns, prepend=-1))
     there, ends, ones = columns[firsts], np.append(firsts, len(columns)), np.ones(len(columns))
@@ -44,7 +44,7 @@ def _of_cells(table: SparseTable) -> Table:
 
 
 def spread_about_mean(stats: ClassStats) -> np.ndarray:
-    """Sum over all rows of w (x - mean)^2, (n_features,), free of cancellation."""
+    """Return the sum over all rows of w (x - mean)^2, (n_features,), without cancellation."""
     (s, s_lo), (q, q_lo), (w, w_lo) = (whole(stats.table(name)).row(0) for name in ("sum", "sum_sq", "weight"))
     out = np.empty(stats.n_features)
     exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out)
@@ -52,7 +52,7 @@ def spread_about_mean(stats: ClassStats) -> np.ndarray:
 
 
 def by_column(table: AnyTable) -> np.ndarray:
-    """Sums rounded to float64, (n_columns, n_classes): the order in which cells lie."""
+    """Return the sums rounded to float64, (n_columns, n_classes), the order of sparse cells."""
     if not isinstance(table, SparseTable):
         return np.ascontiguousarray(table.hi.T)
     out = np.zeros(table.shape[::-1])

@@ -1,4 +1,4 @@
-"""Labels that are sets of classes: their sums are those of the classes, so that no row is read for them."""
+"""Statistics of sets of classes, summed from those of the classes."""
 
 from typing import Any
 
@@ -8,19 +8,19 @@ from streamnb.stats.class_stats import ClassStats
 
 
 def unions(stats: ClassStats, members: np.ndarray) -> ClassStats:
-    """The statistics of an indicator of labels, each of which the rows of some classes bear.
+    """Return the statistics of an indicator whose labels are sets of classes.
 
     Parameters
     ----------
     stats : ClassStats
-        Of one label a row.
+        Statistics of rows with one label each.
     members : (n_labels, K) bool
         The classes of each label.
 
     Returns
     -------
     ClassStats
-        As of rows with the indicator ``members[:, y].T``; its labels are numbers.
+        The statistics of rows with the indicator ``members[:, y].T``; its labels are numbers.
     """
     moments = ("weight", *stats.moments)
     rows, every = members @ stats.rows, np.ones((1, len(stats.classes)), bool)
@@ -36,10 +36,10 @@ def unions(stats: ClassStats, members: np.ndarray) -> ClassStats:
 
 
 def _summed(table: Any, members: np.ndarray) -> Any:
-    """Sums of rows of a table, each of some of them: as exact as the table is."""
+    """Sum the rows of a table over each set of members, as exactly as the table is."""
     sizes, at = members.sum(axis=1), np.argsort(~members, axis=1, kind="stable")
-    nobody, every = np.full(len(members), -1), np.arange(len(members))
-    out = table.combined(table, nobody, np.where(sizes > 0, at[:, 0], -1), 1.0)
+    missing, every = np.full(len(members), -1), np.arange(len(members))
+    out = table.combined(table, missing, np.where(sizes > 0, at[:, 0], -1), 1.0)
     for n in range(1, int(sizes.max(initial=0))):
         out = out.combined(table, every, np.where(sizes > n, at[:, n], -1), 1.0)
     return out

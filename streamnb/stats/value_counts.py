@@ -1,4 +1,4 @@
-"""How often values occur, those that agree in their leading bits counted together: what quantiles are read off."""
+"""Counts of values that share their leading bits, from which quantiles are computed."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,17 +9,17 @@ import scipy.sparse as sp
 from streamnb.core import memory, row_checks
 from streamnb.rows.chunk import Chunk
 
-N_CELLS = 4096  # of a feature, at most
-_MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
-_BELOW_ZERO = -2  # the largest number below 0; -1 would be the zero that has a sign
+N_CELLS = 4096  # most cells of a feature
+_MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 except the sign
+_BELOW_ZERO = -2  # key of the largest number below 0; -1 would be negative zero
 CURE = "take fewer features at a time, give a larger memory_limit, or take a machine with more memory"
 
 
 class ValueCells(NamedTuple):
-    """The values of one feature: a cell is the integer of all float64 numbers that share their leading 64 - shift bits.
+    """Values of one feature: a cell counts all float64 numbers that share their leading 64 - shift bits.
 
-    Integers of floats rise with them. The shift is the least that leaves at most N_CELLS cells, and those of any parts
-    of the values lead to that of all: whatever the order of rows, the cells are the same.
+    Keys are integers in the order of the numbers. The shift is the smallest that leaves at most N_CELLS cells, and the
+    cells of any parts of the values combine to those of all: they do not depend on the order of rows.
     """
 
     shift: int
@@ -33,13 +33,13 @@ class ValueCells(NamedTuple):
         return _fewer(shift, keys[order], np.concatenate([self.counts, other.counts])[order])
 
     def tops(self) -> np.ndarray:
-        """The largest float64 number of each cell."""
+        """Return the largest float64 number of each cell."""
         return _floats((self.keys + 1 << self.shift) - 1)
 
     def between(self) -> np.ndarray:
-        """A number between each cell and the next, (n_cells - 1,): those of another precision stay on their side.
+        """Return a threshold between each cell and the next, (n_cells - 1,), that also separates float32 values.
 
-        It is the one in the middle of what lies between them, and the largest of the cell where nothing does.
+        It is the middle of the gap between the cells, or the largest number of the cell if there is no gap.
         """
         tops, next_ones = self.tops()[:-1], _floats(self.keys[1:] << self.shift)
         middle = tops / 2 + next_ones / 2
@@ -50,13 +50,13 @@ NOTHING = ValueCells(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _floats(integers: np.ndarray) -> np.ndarray:
-    """The float64 numbers of integers; of the zero that has a sign the largest number below 0."""
+    """Return the float64 numbers of integer keys; for negative zero the largest number below 0."""
     integers = np.where(integers == -1, _BELOW_ZERO, integers)
     return np.where(integers < 0, integers ^ _MAGNITUDE, integers).view(np.float64)
 
 
 def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
-    """The cells of values (n,), which share no more than 64 - shift bits."""
+    """Return the cells of values (n,), with at least this shift."""
     if not len(values):
         return NOTHING._replace(shift=shift)
     keys = _keys(values)
@@ -72,22 +72,22 @@ def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
 
 
 def counted_cells(values: np.ndarray, counts: np.ndarray) -> ValueCells:
-    """The cells of values (n,) that occur so often each."""
+    """Return the cells of values (n,) with the given counts."""
     keys = _keys(values)
     order = np.argsort(keys, kind="stable")
     return _fewer(0, keys[order], counts[order])
 
 
 def _keys(values: np.ndarray) -> np.ndarray:
-    """The integers of float64 numbers, in the order of these."""
-    keys = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # of two zeros one
+    """Return the integer keys of float64 numbers, in the same order."""
+    keys = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # makes -0.0 equal to 0.0
     if keys.min(initial=0) < 0:
-        keys ^= (keys >> 63) & _MAGNITUDE  # numbers below 0 in their order
+        keys ^= (keys >> 63) & _MAGNITUDE  # negative numbers in ascending order
     return keys
 
 
 def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
-    """Cells of sorted keys, some of them equal, so coarse that they are not too many."""
+    """Merge equal sorted keys, and coarsen them until there are at most N_CELLS."""
     while True:
         firsts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
         if len(firsts) < len(keys):
@@ -99,7 +99,7 @@ def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueCounts:
-    """The cells of each feature, and how many of its values are missing; a value that adds up, free of order."""
+    """The cells and the number of missing values of each feature; sums do not depend on the order."""
 
     features: tuple[ValueCells, ...]
     missing: np.ndarray  # (n_features,) int64
@@ -115,7 +115,7 @@ class ValueCounts:
         return _nbytes(self.features)
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
-        if not self.features or not other.features:  # of no rows
+        if not self.features or not other.features:  # one has no rows
             return self if self.features else other
         features = tuple(a + b for a, b in zip(self.features, other.features, strict=True))
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
@@ -133,7 +133,7 @@ class ValueCounts:
 
     @classmethod
     def of_arrays(cls, arrays: Any) -> "ValueCounts":
-        """What `arrays` says."""
+        """Restore the counts from `arrays`."""
         stops = np.cumsum(arrays["n_cells"])[:-1]
         keys, counts = (np.split(arrays[name], stops) if len(arrays["n_cells"]) else [] for name in ("keys", "counts"))
         features = tuple(map(ValueCells, arrays["shifts"].tolist(), keys, counts))
@@ -145,7 +145,7 @@ def _nbytes(features: Any) -> int:
 
 
 class CountingValues:
-    """Value counts while blocks of rows come."""
+    """Accumulates value counts block by block."""
 
     def __init__(self, memory_limit: int | None = None):
         self._limit = memory_limit
@@ -156,7 +156,7 @@ class CountingValues:
         return self._total.nbytes
 
     def add(self, chunk: Chunk) -> None:
-        """Add a block of rows, some of whose values may be NaN."""
+        """Add a block of rows; values may be NaN."""
         n_rows, n_features = chunk.shape
         if self._total.features:
             row_checks.check_n_features(n_features, self._total.n_features)
@@ -185,7 +185,7 @@ class CountingValues:
 
 
 def _columns(chunk: Chunk) -> Any:
-    """The values of each feature, and how many are 0 besides."""
+    """Yield the stored values of each feature and the number of its other values, which are 0."""
     X: Any = chunk.to_matrix()
     if sp.issparse(X):
         X = X.tocsc()

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import streamnb as snb
-from streamnb.models import at_hand
+from streamnb.models import on_demand
 from streamnb.solving import weight_paths
 
 rng = np.random.default_rng(0)
@@ -79,7 +79,7 @@ def test_every_name_of_each_estimator_and_of_pipelines_of_it_can_be_touched(esti
 @pytest.mark.parametrize("penalty", [None, snb.L1(0.3), snb.L2(1.0)], ids=str)
 def test_every_name_of_a_model_whose_weights_are_not_held_can_be_touched(penalty, options, monkeypatch):
     monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
-    monkeypatch.setattr(at_hand, "NUMBERS", 1000)
+    monkeypatch.setattr(on_demand, "NUMBERS", 1000)
     few = MANY < 9 if options else MANY < 60
     model = snb.LinearNB(**{"family": "poisson", "penalty": penalty, **options})
     model.fit(ROWS[few], MANY[few], memory_limit=None if options else LIMIT)

@@ -173,9 +173,9 @@ def test_rows_of_which_most_are_left_open_are_decided_in_double_at_once(offset):
     intercepts = -offset * weights.sum(axis=0).T
     decider = Decider.of(ROOM, [grid(weights)], intercepts, one_each(3))
     X = rng.normal(size=(1500, 12)) + offset
-    no_room = replace(decider, most_bytes=0, tried=[0, 0])  # to lay weights out in double precision
+    no_memory = replace(decider, most_bytes=0, tried=[0, 0])  # to lay weights out in double precision
     answers = [decided(decider, X[first : first + 300]) for first in range(0, 1500, 300)]
-    assert np.array_equal(decided(no_room, X, screened=False), decided(decider, X, screened=False))
+    assert np.array_equal(decided(no_memory, X, screened=False), decided(decider, X, screened=False))
     assert np.array_equal(np.concatenate(answers), decided(decider, X, screened=False))
     rows_screened, rows_open = decider.tried
     assert (rows_screened == 1500) == (offset == 0.0)

@@ -27,14 +27,14 @@ def blocks(weights, *cuts):
 def dense(laid_out, n_points, n_rows):
     """All that the head and the units hold, (n_features, n_points, n_rows)."""
     head, spots, begins, columns, units = laid_out.arrays
-    room = laid_out.layout.padded(n_points)
-    out = np.zeros((len(begins) - 1, n_rows * room))
+    width = laid_out.layout.padded(n_points)
+    out = np.zeros((len(begins) - 1, n_rows * width))
     for table, at in zip(head, spots):
         out[:, at] += table[:, : len(at)]
         assert not table[:, len(at) :].any()
     for j, column, unit in zip(np.repeat(np.arange(len(out)), np.diff(begins)), columns.tolist(), units):
         out[j, column : column + len(unit)] += unit
-    out = out.reshape(len(out), n_rows, room)
+    out = out.reshape(len(out), n_rows, width)
     assert not out[:, :, n_points:].any()
     return out[:, :, :n_points].transpose(0, 2, 1)
 
@@ -97,7 +97,7 @@ def test_scores_do_not_depend_on_how_rows_are_stored():
 
 
 @LAYOUTS
-def test_room_and_places_of_points(layout):
+def test_padding_and_places_of_points(layout):
     lanes = layout.lanes
     assert [layout.padded(n) for n in (1, lanes, lanes + 1)] == [lanes, lanes, 2 * lanes]
     assert [layout.head_lanes(depth, 3) for depth in (0, 1, lanes)] == [0, 1, 3]
@@ -113,5 +113,5 @@ def test_full_weights_go_to_the_head_and_rare_ones_to_units(layout):
     rare[3] = 1.0
     assert layout.shape(blocks(full), 2) == (2 * layout.lanes, 0)
     assert layout.shape(blocks(rare), 2) == (0, 4)
-    top, listed, factors = GridWeights.within(1 << 20, blocks(rare), 2, layout).spare(2)
+    top, listed, factors = GridWeights.within(1 << 20, blocks(rare), 2, layout).scratch(2)
     assert not top.any() and not listed.any() and len(top) == 2 and factors.dtype == layout.dtype

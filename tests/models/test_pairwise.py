@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.models import at_hand
+from streamnb.models import on_demand
 from streamnb.solving import weight_paths
 
 rng = np.random.default_rng(0)
@@ -16,9 +16,9 @@ given = {"poisson": X, "bernoulli": X, "gaussian": X - 0.5, "multinomial": X}
 
 
 @pytest.fixture
-def no_room(monkeypatch):
+def no_memory(monkeypatch):
     monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
-    monkeypatch.setattr(at_hand, "NUMBERS", 100)
+    monkeypatch.setattr(on_demand, "NUMBERS", 100)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -31,14 +31,14 @@ def test_votes_are_those_of_the_whole_model(family, options, penalty, storage, m
     rows = storage(given[family])
     whole = snb.LinearNB(family, penalty, scheme="ovo", **options).fit(rows, y)
     monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
-    monkeypatch.setattr(at_hand, "NUMBERS", 100)
+    monkeypatch.setattr(on_demand, "NUMBERS", 100)
     model = snb.LinearNB(family, penalty, scheme="ovo", **options).fit(rows, y)
     np.testing.assert_allclose(model.intercept_, whole.intercept_, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(model.decision_function(rows), whole.decision_function(rows), rtol=1e-9)
     assert (model.predict(rows) == whole.predict(rows)).all()
 
 
-def test_what_needs_all_weights_says_what_they_would_take(no_room, tmp_path):
+def test_what_needs_all_weights_says_what_they_would_take(no_memory, tmp_path):
     model = snb.LinearNB("poisson", scheme="ovo").fit(X, y)
     for ask in (lambda: model.coef_, model.sparsify, lambda: model._model.save(tmp_path / "m.snb")):
         with pytest.raises(MemoryError, match="21 pairs of 7 classes and 30 features"):
@@ -46,7 +46,7 @@ def test_what_needs_all_weights_says_what_they_would_take(no_room, tmp_path):
     assert "computed when needed" in repr(model._model)
 
 
-def test_the_estimator_is_saved_by_its_statistics_and_predicts_lazily(no_room, tmp_path):
+def test_the_estimator_is_saved_by_its_statistics_and_predicts_lazily(no_memory, tmp_path):
     model = snb.LinearNB("poisson", scheme="ovo").fit(X, y)
     model.save(tmp_path / "m.snb")
     loaded = snb.load(tmp_path / "m.snb")

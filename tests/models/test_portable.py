@@ -114,7 +114,7 @@ def test_files_that_are_wrong_are_refused():
         "probabilities=": {"probabilities": "some"},
         "classes_=": {"classes_": np.array([0, 1, 2])},
         "intercept_": {"intercept_": np.zeros(3)},
-        "columns that are none": {"steps": (RowStep("above", 0.0, np.array([7])),)},
+        "columns outside": {"steps": (RowStep("above", 0.0, np.array([7])),)},
         "has no": {"other": 1},
     }
     for what, wrong in steps.items():

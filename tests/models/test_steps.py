@@ -45,7 +45,7 @@ def test_products_stand_behind_the_columns():
     step = RowStep("products", np.array([[1, 2], [2, 2]]))
     assert step.of(X).tolist() == [[0.0, 3.0, 4.0, 12.0, 16.0], [0.0] * 5] and step.width(3) == 5
     assert (RowStep._from_state(vars(step)).of(X) == step.of(X)).all()
-    with refused(ValueError, "products are of columns that are none of 2"):
+    with refused(ValueError, "products are of columns outside the 2 columns"):
         step.width(2)
     for wrong in (np.zeros((2, 3), np.int64), np.zeros(2, np.int64), np.zeros((2, 2))):
         with refused(ValueError, "value|there is no step 'products'"):
@@ -53,9 +53,9 @@ def test_products_stand_behind_the_columns():
 
 
 def test_wrong_steps_are_refused():
-    with refused(ValueError, "columns that are none of 2"):
+    with refused(ValueError, "columns outside the 2 columns"):
         RowStep("scale", np.ones(3)).width(2)
-    with refused(ValueError, "columns that are none of 2"):
+    with refused(ValueError, "columns outside the 2 columns"):
         RowStep("indicators", BINS).width(2)
     assert RowStep("indicators", BINS).width(3) == 3
     with refused(ValueError, "has no logarithm"):

@@ -32,7 +32,7 @@ def class_sums(x=X, y=Y, cells=None):
     """The sums of all classes, or those of a list of cells, as a part of a problem gives them."""
     scheme, stats = Noting(), snb.scan(x, y, classes=np.arange(4)).with_tables(SparseTable.of)
     part = Part(stats, Poisson(), EVERY, scheme, Smoothing(Poisson(), 0.0, "posterior_mean"), False)
-    part.sides() if cells is None else part.equations_at_hand(*cells)
+    part.sides() if cells is None else part.equations_of_cells(*cells)
     return scheme.data
 
 

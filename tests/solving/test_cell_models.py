@@ -1,18 +1,18 @@
-"""Weights of the cells at hand: those of a model that holds all of them."""
+"""Weights of the cells that rows touch: those of a model that holds all of them."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.models import at_hand
+from streamnb.models import on_demand
 from streamnb.problem.families import as_family
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.boundary import as_chunk
 from streamnb.solving.cell_models import CellWeights, cell_model
-from streamnb.solving.posed import Problem
 from streamnb.solving.weight_paths import weight_path
+from streamnb.solving.weight_problem import Problem
 from streamnb.stats.sparse_tables import SparseTable
 
 K, N = 8, 30
@@ -24,7 +24,7 @@ DENSE = snb.scan(X, Y, classes=range(K + 1))  # the last class has no rows
 SPARSE = DENSE.with_tables(SparseTable.of)
 
 
-def posed(family="poisson", stats=SPARSE, scheme="joint", **options):
+def problem_of(family="poisson", stats=SPARSE, scheme="joint", **options):
     return Problem(stats, as_family(family), as_scheme(scheme, stats.classes), memory_limit=1, **options)
 
 
@@ -32,8 +32,8 @@ def posed(family="poisson", stats=SPARSE, scheme="joint", **options):
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
 @pytest.mark.parametrize("family", ["poisson", "bernoulli"])
 def test_empty_cells_and_more_are_all_weights(family, scheme, pull):
-    (part,) = posed(family, scheme=scheme).parts
-    (held,) = posed(family, DENSE, scheme).parts
+    (part,) = problem_of(family, scheme=scheme).parts
+    (held,) = problem_of(family, DENSE, scheme).parts
     weights, shifts = held.of_rows(slice(None))[1].solved(pull)
     for columns in (np.arange(N), np.array([4, 11]), np.array([], int)):
         cells = CellWeights.of(part, pull, columns)
@@ -47,10 +47,10 @@ def test_empty_cells_and_more_are_all_weights(family, scheme, pull):
 @pytest.mark.parametrize("family", ["poisson", "multinomial"])
 def test_margins_are_those_of_the_model_that_holds_its_weights(family, options, monkeypatch):
     held = weight_path(DENSE, family, None, **options)[0]
-    problem = posed(family, **options)
+    problem = problem_of(family, **options)
     chunk, survey = as_chunk(sp.csr_array(X))
     for numbers in (1 << 22, 7):  # and a few columns at a time
-        monkeypatch.setattr(at_hand, "NUMBERS", numbers)
+        monkeypatch.setattr(on_demand, "NUMBERS", numbers)
         model = cell_model(problem, Pull(), weight_path(SPARSE, family, None, **options).shell())
         np.testing.assert_allclose(model.intercept_, held.intercept_, rtol=1e-10)
         np.testing.assert_allclose(model.margins(chunk, survey), held.margins(chunk, survey), rtol=1e-9, atol=1e-12)
@@ -60,12 +60,12 @@ def test_margins_are_those_of_the_model_that_holds_its_weights(family, options, 
 @pytest.mark.parametrize(
     ("problem", "pull"),
     [
-        (posed(snb.Mixed({"poisson": [0], "bernoulli": ...})), Pull()),
-        (posed(scheme="ovo"), Pull()),
-        (posed("multinomial"), Pull(l1=1.0)),
-        (posed(), Pull(top_k=3)),
-        (posed(), Pull(decorrelation=0.1)),
-        (posed(smoothing=snb.GammaPrior(2.0, 1.0), estimate="map"), Pull()),
+        (problem_of(snb.Mixed({"poisson": [0], "bernoulli": ...})), Pull()),
+        (problem_of(scheme="ovo"), Pull()),
+        (problem_of("multinomial"), Pull(l1=1.0)),
+        (problem_of(), Pull(top_k=3)),
+        (problem_of(), Pull(decorrelation=0.1)),
+        (problem_of(smoothing=snb.GammaPrior(2.0, 1.0), estimate="map"), Pull()),
     ],
 )
 def test_weights_that_do_not_follow_from_the_cells_are_refused(problem, pull):

@@ -49,5 +49,5 @@ def test_columns_that_do_not_vary_or_repeat():
     np.testing.assert_allclose(2.0 * scaled, LeastSquaresPath(snb.scan(X, Y, moments=["sum", "gram"])).weights(1.0)[0])
     twice = LeastSquaresPath(snb.scan(np.c_[X, X], Y, moments=["sum", "gram"]))
     assert np.isfinite(twice.weights(1.0)[0]).all()
-    with pytest.raises(ValueError, match="l2=0 leaves weights open"):
+    with pytest.raises(ValueError, match="l2=0 leaves weights undetermined"):
         twice.weights(0.0)

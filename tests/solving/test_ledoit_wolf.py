@@ -61,7 +61,7 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="shrinkage='some' is unknown"):
         snb.LinearDiscriminantAnalysis("lsqr", "some").fit(X, Y)
     family = snb.Gaussian(covariance="full", shrinkage="ledoit_wolf")
-    with pytest.raises(ValueError, match="leave no digits for shrinkage by Ledoit and Wolf; take a constant"):
+    with pytest.raises(ValueError, match="leave no digits for shrinkage by Ledoit and Wolf; subtract a constant"):
         snb.LinearNB(family).fit(X + 1e7, Y)
     with pytest.raises(ValueError, match="needs products of each class; scan with pooled=False"):
         snb.solve(

@@ -50,11 +50,11 @@ def two_sided_residuals(row, w, tau, l2):
     """S_+ - t = L_+ p_+ and S_- + t = L_- p_- with L_+ = S_+. - T, L_- = S_-. + T, T = sum t."""
     plus, minus = row.plus.total, row.minus.total
     both = (plus + minus) / (plus + minus).sum()
-    at_rest = plus - plus.sum() * both
+    unpulled = plus - plus.sum() * both
     on = w != 0
     pull = tau * np.sign(w) + l2 * w
     if not on.any():
-        return one_point(((-tau - at_rest) / both).max(), ((tau - at_rest) / both).min())
+        return one_point(((-tau - unpulled) / both).max(), ((tau - unpulled) / both).min())
     heaviest = np.flatnonzero(on)[np.argmax(both[on])]
     odds = np.exp(w[heaviest]) * (minus + pull)[heaviest] / (plus - pull)[heaviest]
     left = (plus.sum() + minus.sum()) / (1 + odds)

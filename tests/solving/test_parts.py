@@ -86,7 +86,7 @@ def test_cells_at_hand_are_those_of_the_table():
     classes, local, sums = sparse.cells(columns)
     np.testing.assert_array_equal(sums, SUMS[classes, columns[local]])
     assert len(sums) == np.count_nonzero(SUMS[:, columns])
-    listed = sparse.equations_at_hand(columns[local], classes, sums).solved(Pull(l1=0.3))[0][0]
+    listed = sparse.equations_of_cells(columns[local], classes, sums).solved(Pull(l1=0.3))[0][0]
     np.testing.assert_allclose(listed, sparse.of_rows(EVERY)[1].solved(Pull(l1=0.3))[0][classes, columns[local]])
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import streamnb as snb
 from streamnb.problem.schemes import as_scheme
-from streamnb.solving.posed import Problem
 from streamnb.solving.ranking import numbers_kept
+from streamnb.solving.weight_problem import Problem
 
 rng = np.random.default_rng(2)
 Y = rng.integers(0, 3, 120)
@@ -14,14 +14,14 @@ X = np.concatenate([rng.poisson(2.0, (120, 2)), np.eye(4)[(Y + rng.integers(0, 2
 FAMILY = snb.Mixed([("poisson", [0, 1]), (snb.Categorical([4, 2]), ...)])
 
 
-def posed():
+def problem_of():
     stats = snb.scan(X, Y)
     return Problem(stats, FAMILY, as_scheme("ovr", stats.classes, None, False))
 
 
 @pytest.mark.parametrize("by", ["weight", "score", "likelihood"])
 def test_the_best_are_kept_and_columns_of_a_category_together(by):
-    problem = posed()
+    problem = problem_of()
     ranking = problem.ranking
     assert ranking.n_ranked == 4
     merit = np.concatenate([part.of_rows(slice(0, 3))[1].merit(by) for part in problem.parts], axis=1)

@@ -6,8 +6,8 @@ import pytest
 import streamnb as snb
 from streamnb.problem.families import as_family
 from streamnb.problem.schemes import as_scheme
-from streamnb.solving.posed import Problem
 from streamnb.solving.taus import check_unpenalised, tau_for, taus_from_data
+from streamnb.solving.weight_problem import Problem
 
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 60)

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.stats.complements import with_and_without
 from streamnb.stats.histograms import Grid, Histograms
-from streamnb.stats.rests import with_and_without
 
 rng = np.random.default_rng(0)
 N, K, B = 300, 3, 16

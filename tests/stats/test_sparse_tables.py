@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats import moment_sums
+from streamnb.stats.complements import with_and_without
 from streamnb.stats.dense_tables import Table
-from streamnb.stats.rests import with_and_without
 from streamnb.stats.sparse_tables import Runs, SparseTable
 from tests.support.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import streamnb as snb
 from streamnb.problem.schemes import as_scheme
-from streamnb.solving.posed import Problem
+from streamnb.solving.weight_problem import Problem
 from tests.support import exact_sides
 
 FAMILIES = {

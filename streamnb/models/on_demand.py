@@ -1,4 +1,4 @@
-"""A model whose weights are too many to be held: they are computed for the columns at hand."""
+"""A linear model whose weights do not fit into memory and are computed for the columns in use."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,12 +7,12 @@ from streamnb.core import memory
 from streamnb.core.attributes import attribute
 from streamnb.models.linear import LinearModel
 
-NUMBERS = 1 << 22  # weights, or margins, held at once
+NUMBERS = 1 << 22  # weights or margins held at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnheldModel(LinearModel):
-    """A model without weights of its own; it is saved with the statistics that they follow from."""
+    """A model that does not store its weights; the statistics that determine them are saved instead."""
 
     @attribute
     def coef_(self) -> Any:
@@ -37,7 +37,7 @@ class UnheldModel(LinearModel):
 
     @property
     def _rows(self) -> str:
-        """What has a row of weights, in words."""
+        """What the rows of weights belong to, in words."""
         return f"{len(self.classes_):,} classes"
 
     _cure = "snb.solve(stats, ..).weights(0, columns) has those of some features"

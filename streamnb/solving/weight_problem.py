@@ -1,4 +1,4 @@
-"""A problem as it is posed: statistics, families, scheme and smoothing, in blocks of features."""
+"""A problem ready to solve: statistics, families, scheme and smoothing, in blocks of features."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -18,12 +18,12 @@ from streamnb.solving.parts import Columns, FeatureBlock, Part
 from streamnb.solving.posteriors import strength
 from streamnb.solving.ranking import Kept, TopRanking, numbers_kept
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.rests import HEAVY, weight_outside
+from streamnb.stats.complements import HEAVY, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
 
 
 class Problem:
-    """All that (6.2) needs to know of the data: parts of one family each, class priors, and the scheme."""
+    """The data of (6.2): parts with one family each, class priors, and the scheme."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Problem:
         self.n_features = stats.n_features
         self.feature_weight = check_feature_weight(feature_weight, family, stats.n_features)
         self.n_rows = scheme.n_rows(len(stats.classes))
-        self.at_hand = self._too_large(memory_limit)
+        self.on_demand = self._too_large(memory_limit)
         weighed = scheme.with_reference(stats, ())
         self.seen = weighed.weight > 0
         self.parts = []
@@ -55,7 +55,7 @@ class Problem:
         for member, columns in grouped_parts(family, self.n_features):
             known = Smoothing.of(member, smoothing, estimate, self.n_features, len(stats.classes))
             prior = known.of_columns(columns)
-            self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
+            self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.on_demand))
         self.blocks = [block for part in self.parts for block in part.blocks]
         given = class_probabilities(priors, weighed, estimate)
         if not stats.multilabel and not given[self.seen].any():
@@ -66,19 +66,19 @@ class Problem:
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = scheme.intercepts(log_priors)
-        if isinstance(scheme, MultiLabel) and priors is None:  # 1 - p has no digits left where nearly all bear a label
+        if isinstance(scheme, MultiLabel) and priors is None:  # 1 - p loses its digits if nearly all rows have a label
             outside = weight_outside(stats)
             with np.errstate(divide="ignore"):
                 odds = np.log(stats.weight) - np.log(outside)
             self.intercepts = np.where(stats.weight > HEAVY * outside, odds, self.intercepts)
 
     def _too_large(self, memory_limit: int | None) -> bool:
-        """True where the tables are sparse and the weights, which are not, would take more than they may."""
+        """Return whether the tables are sparse and the dense weights would exceed the memory limit."""
         sparse = all(isinstance(self.stats.tables.get(name), SparseTable) for name in self.family.moments)
         return sparse and 8 * self.n_rows * self.n_features > memory.allowed(memory_limit)
 
     def check_held(self) -> None:
-        """Refuse parameters that are fitted together where not all weights fit into memory."""
+        """Raise an error for parameters that are fitted together if the weights do not fit into memory."""
         for member in self.family.members:
             if isinstance(member, Together):
                 raise MemoryError(
@@ -89,14 +89,14 @@ class Problem:
 
     @property
     def scale(self) -> np.ndarray | None:
-        """What columns are multiplied by (idf), (n_features,) or None."""
+        """Factors of the columns (idf), (n_features,), or None."""
         if any(part.scale is None for part in self.parts):
             return None
         return self._gathered(lambda part: part.scale)
 
     @property
     def moments(self) -> dict[str, np.ndarray | None]:
-        """The functions of x that weights multiply, with their columns, None for all."""
+        """The functions of x that weights multiply, with their columns; None for all columns."""
         names = {part.family.moment for part in self.parts}
         if len(names) == 1:
             return {names.pop(): None}
@@ -106,7 +106,7 @@ class Problem:
 
     @property
     def second(self) -> np.ndarray | None:
-        """Weights of ln(1 - x), (n_features, R), where a family has them."""
+        """Weights of ln(1 - x), (n_features, R), or None if no family has them."""
         fits = {part: part.fitted.second for part in self.parts if isinstance(part.family, Together)}
         if all(second is None for second in fits.values()):
             return None
@@ -122,7 +122,7 @@ class Problem:
         return out
 
     def pieces(self, columns: Columns) -> Iterator[tuple[FeatureBlock, Columns]]:
-        """Some features cut into blocks, each with where its features stand among them."""
+        """Yield some features in blocks, each with the places of its features among `columns`."""
         if len(self.parts) == 1:
             yield FeatureBlock(self.parts[0], columns), slice(None)
             return
@@ -134,7 +134,7 @@ class Problem:
 
     @cached_property
     def _homes(self) -> np.ndarray:
-        """The part of each feature and its number there, (2, n_features)."""
+        """The part of each feature and its number in the part, (2, n_features)."""
         homes = np.empty((2, self.n_features), np.intp)
         for k, part in enumerate(self.parts):
             homes[0, part.columns], homes[1, part.columns] = k, np.arange(part.n_features)
@@ -142,25 +142,25 @@ class Problem:
 
     @cached_property
     def ranking(self) -> TopRanking:
-        """What TopK ranks."""
+        """The ranking that TopK uses."""
         return TopRanking(self.parts, self.n_rows, self.n_features)
 
     def kept(self, pull: Pull) -> Kept | None:
-        """Which features TopK keeps."""
+        """Return the features that TopK keeps, or None without TopK."""
         return None if pull.top_k is None else self.ranking.kept(pull.by, self.numbers_kept(pull.top_k))
 
     def numbers_kept(self, k: Any) -> list[int]:
-        """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""
+        """Return how many features TopK keeps in each row of weights, (R,)."""
         n_ranked = self.ranking.n_ranked
         if self.stats.options.learned is not None and not isinstance(k, Mapping):
-            k = min(k, n_ranked)  # of the rows outside a fold fewer columns may have been made than of all
+            k = min(k, n_ranked)  # the rows outside a fold may give fewer columns than all rows
         return numbers_kept(k, n_ranked, self._names, self.n_rows)
 
     def _names(self) -> Sequence[Any]:
         return self.scheme.row_names(self.stats.classes)
 
     def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
-        """For each feature the L1 tau at which its last weight (or that of one row) becomes zero, (n_features,)."""
+        """Return the L1 tau at which the last weight of each feature (or that of one row) is zero, (n_features,)."""
         out = np.empty(self.n_features)
         for block in self.blocks:
             breaks = block.equations().breakpoints(scored)
@@ -169,7 +169,7 @@ class Problem:
 
 
 def check_feature_weight(feature_weight: Any, family: Family, n_features: int | None = None) -> np.ndarray | None:
-    """What multiplies the weights of each feature, (n_features,), or None; the number is None where it is not known."""
+    """Check the factors of the weights, (n_features,) or None; `n_features` is None if it is not known."""
     if feature_weight is None:
         return None
     given = arguments.numbers_for_features("feature_weight", feature_weight)

@@ -1,4 +1,4 @@
-"""What is left of all rows without those of a class, with all its digits however much the class outweighs it."""
+"""All rows except those of one class, to full precision even if the class outweighs the others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,17 +9,17 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import difference
 from streamnb.stats.sparse_tables import AnyTable, alike
 
-HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
+HEAVY = 128.0  # ratio of two sides from which on subtracting the larger from the total loses digits of the smaller
 
 
 def sums_outside(every: AnyTable, table: AnyTable, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The sums of the one class of `every` without those of a list of cells: a difference of all their parts."""
+    """Subtract the sums of a list of cells from those of all rows, `every`, using all their parts."""
     whole, own = every.pairs(columns, np.zeros_like(classes)), table.pairs(columns, classes)
     return difference(whole, own, every.rounded or table.rounded)[0]
 
 
 def weight_outside(stats: ClassStats) -> np.ndarray:
-    """The weight of all rows outside each class, (K,)."""
+    """Return the weight of all rows outside each class, (K,)."""
     table, every = stats.tables["weight"], stats.every
 
     def of_heavy(classes: np.ndarray) -> np.ndarray:
@@ -28,11 +28,11 @@ def weight_outside(stats: ClassStats) -> np.ndarray:
             return table.others(column, classes)
         return sums_outside(every.tables["weight"], table, column, classes)
 
-    return rests(stats.total_weight, stats.weight, of_heavy)
+    return complements(stats.total_weight, stats.weight, of_heavy)
 
 
-def rests(count: float, counts: np.ndarray, of_heavy: Callable[[np.ndarray], Any]) -> np.ndarray:
-    """Counts of all rows less those of each class, (K,); of classes that are nearly all as `of_heavy` says."""
+def complements(count: float, counts: np.ndarray, of_heavy: Callable[[np.ndarray], Any]) -> np.ndarray:
+    """Subtract the count of each class from the total, (K,); `of_heavy` does so for classes that dominate it."""
     left = count - counts
     heavy = np.flatnonzero(counts > HEAVY * left)
     if heavy.size:
@@ -41,7 +41,7 @@ def rests(count: float, counts: np.ndarray, of_heavy: Callable[[np.ndarray], Any
 
 
 def with_and_without(stats: ClassStats, label: int) -> ClassStats:
-    """Two classes: the rows without the label of that number, and those with it."""
+    """Return statistics of two classes: the rows without the label of that number, and those with it."""
     assert stats.every is not None
     tables, here = {}, np.zeros(1, np.intp)
     for name, table in stats.tables.items():

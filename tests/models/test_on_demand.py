@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.models import at_hand
 from streamnb.models import linear as models
+from streamnb.models import on_demand
 from streamnb.stats.sparse_tables import SparseTable
 
 N_CLASSES, N_FEATURES = 60, 500
@@ -24,7 +24,7 @@ weight = rng.choice([0.5, 1.0, 2.0], len(y))
 
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch):
-    monkeypatch.setattr(at_hand, "NUMBERS", 1000)
+    monkeypatch.setattr(on_demand, "NUMBERS", 1000)
     monkeypatch.setattr(models, "MARGINS", 7 * N_CLASSES)
 
 
@@ -80,7 +80,7 @@ def test_scores_are_the_same_bits_however_the_rows_are_cut(monkeypatch):
     _, model = pair("poisson", snb.L1(0.3))
     in_pieces = model.decision_function(rows)
     monkeypatch.setattr(models, "MARGINS", 1 << 25)
-    monkeypatch.setattr(at_hand, "NUMBERS", 1 << 22)
+    monkeypatch.setattr(on_demand, "NUMBERS", 1 << 22)
     assert (model.decision_function(rows) == in_pieces).all()
     assert (np.vstack([model.decision_function(rows[[i]]) for i in range(9)]) == in_pieces[:9]).all()
     held = snb.LinearNB("poisson").fit(rows, y)
@@ -122,7 +122,7 @@ def test_the_estimator_is_saved_by_its_statistics(tmp_path):
     ids=str,
 )
 def test_weights_of_which_one_needs_others_are_refused(family, penalty, options):
-    with pytest.raises(MemoryError, match=r"for one family under scheme='joint' or 'ovr'"):
+    with pytest.raises(MemoryError, match=r"takes one family under scheme='joint' or 'ovr'"):
         snb.LinearNB(family, penalty, **options).fit(rows, y, memory_limit=LIMIT)
 
 

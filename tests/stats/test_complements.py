@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.stats.rests import HEAVY, rests, weight_outside
+from streamnb.stats.complements import HEAVY, complements, weight_outside
 
 
 @pytest.mark.parametrize("heavy", [1.0, 1e6, 1e12, 1e16])
@@ -25,5 +25,5 @@ def test_only_heavy_classes_are_formed_anew():
         return [7.0] * len(classes)
 
     counts = np.array([1.0, 2.0, 4.0 * HEAVY])
-    assert rests(counts.sum(), counts, of_heavy).tolist() == [2.0 + 4.0 * HEAVY, 1.0 + 4.0 * HEAVY, 7.0]
+    assert complements(counts.sum(), counts, of_heavy).tolist() == [2.0 + 4.0 * HEAVY, 1.0 + 4.0 * HEAVY, 7.0]
     assert asked == [2]

@@ -1,4 +1,4 @@
-"""What class sums fall short of the highest keeps its digits, however little it is."""
+"""The distance of class sums from their upper bound keeps its digits, however small it is."""
 
 from fractions import Fraction
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.stats.room import Room
+from streamnb.stats.slack import Slack
 from streamnb.stats.sparse_tables import SparseTable
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2], np.array([[1, 0], [1, 1], [0, 1], [0, 1], [0, 0]])])
-def test_room_is_that_of_fractions(labels):
+def test_slack_is_that_of_fractions(labels):
     x, weight = np.array([[3.0, 1.0], [3.0, 3.0], [3.0, 2.0], [0.0, 3.0], [3.0, 3.0]]), [1e16, 0.1, 0.7, 1e-9, 1e12]
     stats = snb.scan(x, labels, sample_weight=weight)
     labels = np.asarray(labels)
@@ -21,9 +21,9 @@ def test_room_is_that_of_fractions(labels):
         return [float(sum((Fraction(weight[i]) * Fraction(3.0 - x[i, j]) for i in rows), Fraction())) for j in (0, 1)]
 
     for table in (stats, stats.with_tables(SparseTable.of)):
-        room, K = Room(table, "sum", 3.0, np.array([0, 1])), member.shape[1]
-        assert room.sums().tolist() == [exactly(np.flatnonzero(member[:, k])) for k in range(K)]
-        np.testing.assert_allclose(room.total, exactly(range(5)), rtol=1e-15)
+        slack, K = Slack(table, "sum", 3.0, np.array([0, 1])), member.shape[1]
+        assert slack.sums().tolist() == [exactly(np.flatnonzero(member[:, k])) for k in range(K)]
+        np.testing.assert_allclose(slack.total, exactly(range(5)), rtol=1e-15)
         classes = np.repeat(np.arange(K), 2)
-        outside = room.outside(np.tile([0, 1], K), classes).reshape(K, 2)
+        outside = slack.outside(np.tile([0, 1], K), classes).reshape(K, 2)
         np.testing.assert_allclose(outside, [exactly(np.flatnonzero(~member[:, k])) for k in range(K)], rtol=1e-15)
