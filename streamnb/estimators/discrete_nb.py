@@ -70,8 +70,8 @@ class DiscreteNB(IncrementalClassifier):
         if stats.closed:  # an open set of classes may still grow to match the prior
             self._check_prior(len(stats.classes))
 
-    def _settle(self) -> None:
-        super()._settle()
+    def _finish(self) -> None:
+        super()._finish()
         self._now("class_log_prior_")
 
     def _warn(self) -> None:

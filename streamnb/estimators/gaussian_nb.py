@@ -87,7 +87,7 @@ class GaussianNB(IncrementalClassifier):
             self._dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
         return found
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         self._now("_prior"), self._now("_variance")
 
     @learned

@@ -60,7 +60,7 @@ class IncrementalClassifier(Classifier):
     def _warn(self) -> None:
         """Issue the warnings of `fit` about parameters, before the model is computed."""
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         """Compute everything that depends on parameters."""
         self._now("_model")
 
@@ -96,7 +96,7 @@ class IncrementalClassifier(Classifier):
         self._check_against(stats)
         self._check_whole(stats)
         self._keep(stats, report)
-        self._settle()
+        self._finish()
 
     def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
         """Remove fitted rows from the model, exactly as if they had never been seen.
@@ -167,7 +167,7 @@ class IncrementalClassifier(Classifier):
             if self.class_weight_ is not None:
                 row_checks.check_total_weight(self._weighted.weight.sum())
                 self._check_whole(self._weighted)
-            self._settle()
+            self._finish()
         return self
 
     def _class_weight(self, given: Any) -> Any:

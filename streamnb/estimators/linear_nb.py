@@ -328,8 +328,8 @@ class LinearNB(IncrementalClassifier):
         """The parameters that the model uses; later changes wait for refit."""
         return {**self.get_params(), "penalty": self._penalty()}
 
-    def _settle(self) -> None:
-        super()._settle()
+    def _finish(self) -> None:
+        super()._finish()
         self._now("_used_params")
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

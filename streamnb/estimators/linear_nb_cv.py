@@ -270,7 +270,7 @@ class LinearNBCV(LinearNB):
             self._mapped = mapped if len(mapped) > 1 else {}
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
-            self._settle()
+            self._finish()
             if sample is not None:
                 self._calibrate(sample, folded[self.best_.get("map", next(iter(folded)))])
         return self

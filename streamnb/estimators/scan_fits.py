@@ -95,7 +95,7 @@ def fit(
         for name in ("class_weight_", "forgotten_"):
             self.__dict__.pop(name, None)
         self._keep(stats, report)
-        self._settle()  # now, so that later changes of parameters wait for refit
+        self._finish()  # now, so that later changes of parameters wait for refit
     return self
 
 

@@ -211,7 +211,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
                 "so that all score alike; of numbers give values='bins'"
             )
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         self._now("_ranked")
 
     def _options(self) -> dict[str, Any]:

@@ -364,9 +364,9 @@ class TreeNB(IncrementalClassifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         if len(self.classes_) > 1:
-            super()._settle()
+            super()._finish()
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
