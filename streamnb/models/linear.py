@@ -113,7 +113,7 @@ class LinearModel:
         return f"<LinearModel: {len(self.classes_):,} classes, {self.scheme.name}; weights {shape}, {kept:,} not zero>"
 
     def sparsify(self) -> LinearModel:
-        """Return a copy with weights in sparse form, which takes less memory if most are zero.
+        """Return a new model with weights in sparse form, which takes less memory if most are zero.
 
         The model itself is unchanged (`LinearNB.sparsify` follows scikit-learn and changes the estimator in place).
         """

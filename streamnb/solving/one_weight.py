@@ -140,17 +140,20 @@ class ScalarEquations:
 
         `smooth` is True if the pull depends on the weights, which then have more digits than t* - t.
         """
+        if self.family.coupled:  # c is 0: the shares of a class sum to one
+            return np.zeros(w.shape)
         left = self._left(t, w) if smooth else self.t_star - t
         positive, negative = self._stopped(t, left)
         change = cumulant_change(self.family, positive, negative) / self.phi
-        if self.family.coupled:
-            return change
         gap = left * (self.r_positive + self.r_negative)
+        meet = HEAVY * np.abs(gap) < self._least()
+        if not meet.any():
+            return change
         short, steep = self._steep(negative, gap)
         between, rise = negative[0] + NODES.reshape(3, *[1] * gap.ndim) * gap, steep.sum(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):  # g' of tiny means overflows
             mean = np.divide((steep * between).sum(axis=0), rise, out=negative[0].copy(), where=rise != 0.0)
-        return np.where(short & (HEAVY * np.abs(gap) < self._least()), -w * mean, change)
+        return np.where(short & meet, -w * mean, change)
 
     def _least(self) -> np.ndarray:
         """Return the smaller of the pooled mean and its slack."""

@@ -56,7 +56,7 @@ def test_rows_that_are_opened_and_columns_that_are_texts_are_told_what_search_ta
     cure = r"opened and encoded already: give search .*, with encodings=\[{'text': 'body', 'words': \(1, 2\)}\]"
     with pytest.raises(ValueError, match=cure):
         snb.search(snb.text(path, "body", "module"), encodings=[{"words": (1, 2)}], show=False)
-    with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] have another .* encodings=\[{'text': 'body'}\]"):
+    with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] have a different .* encodings=\[{'text': 'body'}\]"):
         snb.search(path, y="module", families=["auto"], penalties=[None], **QUIET)
 
 
