@@ -142,7 +142,8 @@ def raise_missing(path: str, name: str, names: list[str]) -> None:
 
 
 def _plain(dataset: Any, some: slice = slice(None)) -> np.ndarray:
-    """Values of a dataset; strings become an array of strings."""
+    """Values of a dataset, or of a group with a mask that hides none of them; strings become an array of strings."""
+    dataset = dataset["values"] if hasattr(dataset, "keys") else dataset  # as pandas 3 has names
     return dataset.asstr()[some].astype(str) if dataset.dtype.kind == "O" else dataset[some]
 
 
@@ -153,6 +154,7 @@ def _index(frame: Any) -> np.ndarray:
 def _zarr_names(root: zarr.Group) -> np.ndarray | None:
     frame: Any = member_of(root, "var")
     index = None if frame is None else member_of(frame, str(frame.attrs.get("_index", "_index")))
+    index = member_of(index, "values") if isinstance(index, zarr.Group) else index  # as pandas 3 has names
     return whole(index).astype(object) if isinstance(index, zarr.Array) and index.ndim == 1 else None
 
 

@@ -162,6 +162,8 @@ class _Masked(_InStore):
     def __init__(self, group: zarr.Group, categorical: bool):
         names = ("codes", "categories") if categorical else ("values", "mask")
         parts = [member_of(group, name) for name in names]
+        if isinstance(parts[1], zarr.Group):  # categories as pandas 3 has strings
+            parts[1] = member_of(parts[1], "values")
         where = f"y: group {group.path!r} in {group.store}"
         if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
             raise DataError(f"{where} lacks the 1-D arrays {names[0]!r} and {names[1]!r}")

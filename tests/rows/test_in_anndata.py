@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import zarr
 
 import streamnb as snb
 from tests.support.refusals import refused
@@ -91,6 +92,35 @@ def test_all_forms_are_the_same_rows(form, forms):
     renamed.var_names = GENES[::-1]
     with refused(ValueError, "feature names should match"):
         model.predict(renamed)
+
+
+def nullable(parent, name):
+    """Store strings as pandas 3 does: values and a mask."""
+    values = np.asarray(parent[name][:])
+    encoded = [v.decode() if isinstance(v, bytes) else str(v) for v in values]
+    del parent[name]
+    group = parent.create_group(name)
+    group.attrs.update({"encoding-type": "nullable-string-array", "encoding-version": "0.1.0"})
+    if isinstance(parent, h5py.Group):
+        group["values"], group["mask"] = encoded, np.zeros(len(values), bool)
+    else:
+        for part, held in {"values": np.array(encoded), "mask": np.zeros(len(values), bool)}.items():
+            group.create_array(part, data=held)
+
+
+@pytest.mark.parametrize("form", ["h5ad", "zarr"])
+def test_names_and_categories_may_be_nullable_strings(form, tmp_path):
+    path = tmp_path / f"cells.{form}"
+    made = cells()
+    (made.write_h5ad if form == "h5ad" else made.write_zarr)(path)
+    expected = snb.LinearNB().fit(path, "obs/kind")
+    root = h5py.File(path, "r+") if form == "h5ad" else zarr.open_group(path, mode="r+", use_consolidated=False)
+    nullable(root["var"], root["var"].attrs["_index"])
+    nullable(root["obs/kind"], "categories")
+    root.close() if form == "h5ad" else zarr.consolidate_metadata(path)
+    model = snb.LinearNB().fit(path, "obs/kind")
+    assert model.feature_names_in_.tolist() == GENES and model.classes_.tolist() == expected.classes_.tolist()
+    assert np.array_equal(model.coef_, expected.coef_)
 
 
 def test_models_keep_their_layer(forms, tmp_path):
