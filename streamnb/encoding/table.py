@@ -24,6 +24,7 @@ from streamnb.rows.table_columns import (
     DATES,
     LEVEL,
     NOTHING,
+    NUMBER,
     WEEKDAYS,
     ColumnPart,
     arrow,
@@ -180,6 +181,11 @@ class TableToLearn:
         found = cls(X, y, weight, every["groups"], every["columns"], checked, run)
         found._searched = True
         return found
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether some columns are numbers."""
+        return NUMBER in self._kinds.values()
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
         """The rows with columns encoded by these counts; warns of columns left out unless `quiet`."""

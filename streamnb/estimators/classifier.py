@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,6 +37,11 @@ class Parameter:
 
 def _has_probabilities(estimator: Classifier) -> bool:
     return estimator._gives_probabilities()
+
+
+def recalibrate(estimator: Classifier, calibration: Callable[[LinearModel], LinearModel]) -> None:
+    """Replace the model of a fitted estimator by a calibrated one."""
+    estimator._set_calibrated(calibration(estimator._fitted_model()))
 
 
 def _can_be_calibrated(estimator: Classifier) -> bool:

@@ -160,7 +160,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
         C: Any = None,
         *,
         folds: Any = 5,
-        scoring: Any = "roc_auc",
+        scoring: Any = ("accuracy", "roc_auc"),
         rule: str = "best",
         seed: int = 0,
         tol: float = 1e-3,

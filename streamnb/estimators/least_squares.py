@@ -100,7 +100,7 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
         l2: Any = None,
         *,
         folds: Any = 5,
-        scoring: Any = "roc_auc",
+        scoring: Any = ("accuracy", "roc_auc"),
         rule: str = "best",
         seed: int = 0,
         start: Any = "auto",
@@ -110,7 +110,7 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
         normalize: str | None = None,
         idf: bool = False,
         class_weight: Any = None,
-        calibration: str | None = None,
+        calibration: str | None = "auto",
         solver: str = "conjugate_gradients",
         standardize: bool = False,
     ):

@@ -16,7 +16,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.models.calibrating import METHODS, check_calibrated
+from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -32,7 +32,7 @@ from streamnb.selection.candidates import of_columns_outside
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
-from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
+from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration
 from streamnb.selection.row_sample import SampledRows, sample_size
 from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
@@ -98,7 +98,7 @@ class LinearNBCV(LinearNB):
         outside each fold.
     loss, threshold, reject_label
         As for `LinearNB`, for predictions of the chosen model. Scores judge the likeliest classes.
-    calibration : {None, "sigmoid", "isotonic"}
+    calibration : {None, "auto", "sigmoid", "isotonic"}
         Calibrate the probabilities of the chosen model, as `calibrate` does, on out-of-fold scores of 10,000 rows
         (fewer for large rows or thousands of classes; more of rare classes, with lower weights). It takes at least 5
         folds and no further scan. `refit` undoes it.
@@ -282,7 +282,7 @@ class LinearNBCV(LinearNB):
 
     def _sampled(self, stats: ClassStats, report: Report) -> int:
         """How many rows the scoring scan keeps; refuse models that cannot be calibrated before it."""
-        if self.calibration is None:
+        if self.calibration is None or (self.calibration == AUTO and stats.n_folds < LEAST_FOLDS):
             return 0
         path = weight_path(stats, self._family(), None, **self._options())
         check_calibrated(replace(path.shell(), intercept_=path.intercepts))
@@ -372,7 +372,7 @@ class LinearNBCV(LinearNB):
     def _check_params(self) -> None:
         self._check_options(None if self._unpenalised else self.penalty)
         arguments.one_of("return_train_score", self.return_train_score, [False, True])
-        arguments.one_of("calibration", self.calibration, [None, *METHODS])
+        arguments.one_of("calibration", self.calibration, [None, AUTO, *METHODS])
         check_choice(self.scheme, self.folds, self.repeats, self.seed, self.scoring, self.rule)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from streamnb.estimators.bins import Bins
 from streamnb.estimators.classifier import Classifier, Parameter, decision_function
 from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.rows_of_fit import OF_ROWS
-from streamnb.models.calibrating import METHODS
+from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -58,7 +58,7 @@ CHECKS: dict[str, Check] = {
     "tol": lambda name, value: arguments.finite_number(name, value, minimum=0.0),
     "max_passes": arguments.positive_integer,
     "idf": _one_of(False, True),
-    "calibration": _one_of(None, *METHODS),
+    "calibration": _one_of(None, AUTO, *METHODS),
     "scheme": _one_of("ovr", "joint"),
     "solver": _one_of("conjugate_gradients", "products"),
     "standardize": _one_of(False, True),

@@ -257,9 +257,12 @@ class ChosenOnFolds:
         self._model._rank(self._search, self._models)
         return self._model._scores
 
-    def fit(self) -> None:
-        """Fit the model of all rows at the best point on the folds so far."""
-        self._model._fit_best(self._search, self._models if self._own else (), self.report)
+    def fit(self, calibration: str | None = None) -> None:
+        """Fit the model of all rows at the best point on the folds so far; `calibration` is used if it has none."""
+        search = self._search
+        if calibration is not None and search.learner.calibration is None:
+            search = replace(search, learner=replace(search.learner, calibration=calibration))
+        self._model._fit_best(search, self._models if self._own else (), self.report)
         self.report = self._model.report_
 
 

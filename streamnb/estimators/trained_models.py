@@ -51,6 +51,8 @@ class SoftmaxRegression(TrainedClassifier):
         TfidfTransformer; both together take one more scan. A `transform` that is learned takes one more pass.
     class_weight : None, "balanced" or {label: weight}
         Factors of the row weights, by class.
+    standardize : bool
+        Let penalties be of weights of features divided by their standard deviation, for columns with different units.
 
     Attributes
     ----------
@@ -91,9 +93,11 @@ class SoftmaxRegression(TrainedClassifier):
         normalize: str | None = None,
         idf: bool = False,
         class_weight: Any = None,
+        standardize: bool = False,
     ):
         self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
+        self.standardize = standardize
 
     _learner = _softmax
 
@@ -111,10 +115,11 @@ class MarginClassifier(TrainedClassifier):
 
     Parameters
     ----------
-    calibration : {None, "sigmoid", "isotonic"}
+    calibration : {None, "auto", "sigmoid", "isotonic"}
         None: there are no probabilities before `calibrate`. Otherwise five more models are trained, each without a
         fifth of the rows, in shared reads; their scores of a sample of held-out rows calibrate the model, as
-        `calibrate` does with other rows.
+        `calibrate` does with other rows. "auto" is "sigmoid", but where there are probabilities without it, these stay
+        unless calibration lowers the log loss of rows that it was not fitted to.
     scheme : {"ovr", "joint"}
         "ovr": the scores of the classes are separate margins m. "joint": they are 2 m, the scores of one softmax, as
         the class share by least squares, (1 + m) / 2, has log-odds of about 2 m. Decisions are the same. Under "joint"
@@ -177,10 +182,11 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first of a list chooses, and the next ones break ties.
     rule : {"best", "parsimonious", "one_se"}
-        The penalty and number of reads with the highest mean score; or, among those with a mean score within 1 %, or
+        The penalty with the highest mean score after its last read, or after fewer reads where these score better by
+        more than the standard error of the difference over the folds; or, among those with a mean score within 1 %, or
         within one standard error, of it, the one with the fewest features, then the fewest reads.
     seed : int
-    start, tol, max_passes, transform, normalize, idf, class_weight
+    start, tol, max_passes, transform, normalize, idf, class_weight, standardize
         As for `SoftmaxRegression`, for each model; `max_passes` is at least 2. For the models without a fold, idf and a
         learned `transform` are learned from the rows outside it.
 
@@ -219,7 +225,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
         l1: Any = None,
         *,
         folds: Any = 5,
-        scoring: Any = "roc_auc",
+        scoring: Any = "neg_log_loss",
         rule: str = "best",
         seed: int = 0,
         start: Any = "auto",
@@ -229,10 +235,12 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
         normalize: str | None = None,
         idf: bool = False,
         class_weight: Any = None,
+        standardize: bool = False,
     ):
         self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
         self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
+        self.standardize = standardize
 
     _learner = _softmax
 
@@ -248,9 +256,10 @@ class MarginClassifierCV(TrainedClassifierCV):
     scoring
         Scores are margins: unless ``scheme="joint"``, scorers that need probabilities are an error, and a function of
         an `Evaluation` gets one without probabilities.
-    calibration : {None, "sigmoid", "isotonic"}
+    calibration : {None, "auto", "sigmoid", "isotonic"}
         As for `MarginClassifier`, by models without each fold, at least five, at the chosen point: they are trained
-        once more, in as many reads as the model. The choice is the same.
+        once more, in as many reads as the model. The choice is the same. With fewer folds, "auto" leaves the model
+        without probabilities.
     scheme : {"ovr", "joint"}
         As for `MarginClassifier`.
 
@@ -259,7 +268,7 @@ class MarginClassifierCV(TrainedClassifierCV):
     >>> import streamnb as snb
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = snb.MarginClassifierCV(l2=[0.1, 10.0], folds=3, scoring="accuracy", max_passes=20).fit(X, y)
+    >>> model = snb.MarginClassifierCV(l2=[0.1, 10.0], folds=3, scoring="accuracy").fit(X, y)
     >>> model.best_["l2"], round(model.best_score_, 2)
     (0.1, 0.95)
     """
@@ -270,7 +279,7 @@ class MarginClassifierCV(TrainedClassifierCV):
         l1: Any = None,
         *,
         folds: Any = 5,
-        scoring: Any = "roc_auc",
+        scoring: Any = ("accuracy", "roc_auc"),
         rule: str = "best",
         seed: int = 0,
         start: Any = "auto",
@@ -280,7 +289,7 @@ class MarginClassifierCV(TrainedClassifierCV):
         normalize: str | None = None,
         idf: bool = False,
         class_weight: Any = None,
-        calibration: str | None = None,
+        calibration: str | None = "auto",
         scheme: str = "ovr",
     ):
         self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed

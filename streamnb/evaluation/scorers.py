@@ -87,6 +87,22 @@ def _accuracy_and_area(evaluation: Evaluation) -> float:
     return 0.5 * (evaluation.accuracy() + evaluation.roc_auc())
 
 
+def _overall(evaluation: Evaluation) -> float:
+    """The mean of accuracy, area, and the geometric mean of the probability given to the true class."""
+    return (evaluation.accuracy() + _area_of_known_classes(evaluation) + np.exp(-evaluation.log_loss())) / 3.0
+
+
+def _area_of_known_classes(evaluation: Evaluation) -> float:
+    """ROC AUC averaged over classes of at least `FEW_ROWS` rows; the area of a class of two rows is noise."""
+    areas = evaluation.roc_auc(average=None)
+    known = (evaluation.class_weight >= FEW_ROWS) & ~np.isnan(areas)
+    return float(areas[known].mean()) if known.any() else evaluation.roc_auc()
+
+
+def _third_error(evaluation: Evaluation) -> float:
+    return _error(evaluation, "roc_auc") / 3.0
+
+
 def _half_error(evaluation: Evaluation) -> float:
     return 0.5 * _error(evaluation, "roc_auc")
 
@@ -107,6 +123,7 @@ def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **
     return Scorer(name, frozenset(needs.split()), partial(_value, method=method, sign=sign, **options), by_class, error)
 
 
+FEW_ROWS = 10
 RANKED = "roc_auc", "roc_auc_margin", "average_precision"
 _RATES = ("precision", "precision"), ("recall", "recall"), ("specificity", "specificity"), ("f1", "f_score")
 
@@ -142,6 +159,7 @@ def _scorers() -> dict[str, Scorer]:
     scorers.append(
         Scorer("accuracy_and_roc_auc", frozenset({"hits", "ranking"}), _accuracy_and_area, error=_half_error)
     )
+    scorers.append(Scorer("overall", frozenset({"hits", "ranking", "probabilities"}), _overall, error=_third_error))
     areas = _scorer("roc_auc_reference", "ranking reference", "roc_auc")
     scorers.append(replace(areas, per_class=_areas, error=_bound, of_grid=ReferenceEvaluation.of_all))
     scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)

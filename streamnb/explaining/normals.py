@@ -23,7 +23,10 @@ COLUMNS = "feature", "value", "mean", "contribution"
 
 @dataclass(frozen=True)
 class Normals:
-    """Means and variances of the classes, (K, n_features), and inverses of the covariances or their diagonals."""
+    """Means and variances of the classes, (K, n_features), and the precisions that scores multiply, or their diagonals.
+
+    Precisions are the inverses of the covariances, times the factor of a calibration.
+    """
 
     means: np.ndarray
     variances: np.ndarray
@@ -59,7 +62,7 @@ def normals_of(model: LinearModel) -> Normals | None:
         kept, variances = np.flatnonzero(model.roots[0].any(axis=1)), np.zeros(model.means.shape)
         covariances = np.linalg.inv(precisions[:, kept][:, :, kept])
         variances[:, kept] = np.diagonal(covariances, axis1=1, axis2=2)
-        return Normals(model.means, variances, precisions, intercepts)
+        return Normals(model.means, variances, model.factor * precisions, intercepts)
     return None
 
 

@@ -13,7 +13,7 @@ from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.quadratic import QuadraticModel
-from streamnb.problem.schemes import LabelReference, TwoClasses
+from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
@@ -21,6 +21,7 @@ from streamnb.stats.matching import positions
 
 RIDGE = 1e-2  # prior of a bias: normal, mean 0, standard deviation 10; the same for the factor of a score of mean size
 METHODS = ("sigmoid", "isotonic")
+AUTO = "auto"  # "sigmoid", where that lowers the log loss of rows that it was not fitted to
 ALONE = 1 << 17  # products at once, few enough that BLAS uses one thread
 MOST_STEPS = 100
 CONVERGED = 1e-12  # relative decrease of the loss at which Newton steps stop
@@ -50,18 +51,49 @@ def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> Lin
     return fitted_to(model, _scored(model, rows), method)
 
 
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A calibration of margins: a factor and a bias for each row of weights, or a curve for each score.
+
+    Attributes
+    ----------
+    factors, biases : (R,)
+    curves : Curves, optional
+        In place of factors and biases.
+    """
+
+    factors: np.ndarray
+    biases: np.ndarray
+    curves: Curves | None = None
+
+    def applied(self, model: LinearModel) -> LinearModel:
+        """Return the model with calibrated probabilities."""
+        if self.curves is not None:
+            return replace(model, curves=self.curves)
+        return _scaled(model, self.factors, self.biases)
+
+    def of_margins(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+        """Return calibrated margins, (n, R)."""
+        return margins * self.factors + self.biases if self.curves is None else self.curves.applied(scheme, margins)
+
+
 def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
-    """Return the model with scores that minimise log loss on these rows ("sigmoid"), or with curves ("isotonic").
+    """Return the model with scores that minimise log loss on these rows ("sigmoid"), or with curves ("isotonic")."""
+    _check_rows(model, scored)
+    return calibration_of(model.scheme, scored, method).applied(model)
+
+
+def calibration_of(scheme: Scheme, scored: Scored, method: str) -> Calibration:
+    """Return the calibration that minimises log loss on these rows ("sigmoid"), or curves ("isotonic").
 
     The scores of a softmax (joint, reference) share one factor, the inverse of a temperature, and have a bias each;
     other rows of weights have a factor and a bias each. All of this is linear, so the model stays linear.
     """
-    _check_rows(model, scored)
-    if is_softmax(model.scheme):
-        return _of_softmax(model, scored, method)
+    if is_softmax(scheme):
+        return _of_softmax(scheme, scored, method)
     bears = np.column_stack([scored.targets, ~scored.targets.any(axis=1)])
-    if isinstance(model.scheme, TwoClasses | LabelReference):
-        own, against = (bears[:, group] > 0.0 for group in model.scheme.groups(slice(None)))
+    if isinstance(scheme, TwoClasses | LabelReference):
+        own, against = (bears[:, group] > 0.0 for group in scheme.groups(slice(None)))
     else:
         own, against = scored.targets > 0.0, scored.targets == 0.0
     informative = own != against  # rows in both groups or in neither are not informative
@@ -69,23 +101,35 @@ def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
     for r, margin in enumerate(scored.margins.T):
         some = informative[:, r] & np.isfinite(margin)
         found.append(fit(margin[some], own[some, r].astype(np.float64), scored.weight[some]))
-    return _scaled(model, *np.array(found).T) if method == "sigmoid" else replace(model, curves=Curves(found))
+    return Calibration(*np.array(found).T) if method == "sigmoid" else _of_curves(found)
 
 
-def _of_softmax(model: LinearModel, scored: Scored, method: str) -> LinearModel:
-    scheme, finite = model.scheme, np.isfinite(scored.margins)
+def _of_softmax(scheme: Scheme, scored: Scored, method: str) -> Calibration:
+    finite = np.isfinite(scored.margins)
     lowest = np.where(finite, scored.margins, np.inf).min(axis=1, keepdims=True)
     margins = np.where(finite, scored.margins, lowest)  # an unknown class gets the lowest score of the others
     known = ~((scored.targets > 0.0) & ~np.isfinite(scheme.class_scores(scored.margins))).any(axis=1)
     margins, targets, weight = margins[known], scored.targets[known], scored.weight[known]
     if method == "isotonic":
-        scores = scheme.ranking(margins)
-        knots = [fit_isotonic(score, target, weight) for score, target in zip(scores.T, targets.T, strict=True)]
-        return replace(model, curves=Curves(knots))
+        each = zip(scheme.ranking(margins).T, targets.T, strict=True)
+        return _of_curves([fit_isotonic(score, target, weight) for score, target in each])
     factor, bias = fit_softmax(scheme.class_scores(margins), targets, weight)
     if scheme.reference is not None:
         bias = np.delete(bias - bias[scheme.reference], scheme.reference)
-    return _scaled(model, np.full(margins.shape[1], factor), bias)
+    return Calibration(np.full(margins.shape[1], factor), bias)
+
+
+def _of_curves(knots: list[Any]) -> Calibration:
+    return Calibration(np.ones(0), np.zeros(0), Curves(knots))
+
+
+def row_losses(scheme: Scheme, scored: Scored) -> np.ndarray:
+    """Return the log loss of each row, over all labels where there are several, (n,)."""
+    logs, targets = scheme.log_proba(scored.margins), scored.targets > 0.0
+    if scheme.multilabel:
+        with np.errstate(divide="ignore"):
+            return -np.where(targets, logs, np.log(-np.expm1(logs))).sum(axis=1)
+    return -logs[targets]
 
 
 def fit_softmax(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
@@ -180,7 +224,7 @@ def _derivatives(
 
 def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> LinearModel:
     """Return the model with its margins multiplied by `factors`, (R,), plus `biases`."""
-    if isinstance(model, QuadraticModel):
+    if isinstance(model, QuadraticModel) or (isinstance(model, CovarianceModel) and model.quadratic):
         return model.scaled(factors[0], biases)
     sparse, second = sp.issparse(model.weights), model.second
     return replace(
@@ -195,8 +239,6 @@ def check_calibrated(model: LinearModel) -> None:
     """Raise an error for a model whose probabilities cannot be calibrated."""
     if not model.scheme.has_probabilities:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
-    if isinstance(model, CovarianceModel) and model.quadratic:
-        raise ValueError("calibrate scales weights, and a covariance of each class has none; take covariance='pooled'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
     if not np.isfinite(model.intercept_).all():

@@ -1,12 +1,12 @@
 """Normal distributions with a pooled covariance (linear scores) or one for each class (quadratic scores)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import persistence, row_checks
+from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.core.blas import one_thread
 from streamnb.encoding.learning import opened_through
@@ -43,11 +43,14 @@ class CovarianceModel(LinearModel):
         R_y with Sigma_y^-1 = R_y R_y', 0 for constant features; a single one if the classes share it.
     log_dets : (K,)
         Logs of the determinants, which are also part of `intercept_`.
+    factor : float
+        By which calibration multiplied quadratic scores.
     """
 
     means: np.ndarray
     roots: np.ndarray
     log_dets: np.ndarray
+    factor: float = 1.0
 
     @attribute
     def coef_(self) -> Any:
@@ -67,8 +70,12 @@ class CovarianceModel(LinearModel):
         """Return the scores of a checked block, (n_rows, R)."""
         if not self.quadratic:
             return super().margins(chunk, survey)
-        halves = self.squared_distances(chunk, survey) / 2.0
+        halves = self.squared_distances(chunk, survey) * (self.factor / 2.0)
         return self.intercept_ - (halves if len(self.intercept_) > 1 else halves[:, 1:] - halves[:, :1])
+
+    def scaled(self, factor: float, biases: np.ndarray) -> Self:
+        """Return the model with its quadratic scores multiplied by `factor`, plus `biases`; densities stay."""
+        return replace(self, factor=self.factor * factor, intercept_=self.intercept_ * factor + biases)
 
     def squared_distances(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Return (x - mu_y)' Sigma_y^-1 (x - mu_y) for rows of a checked block, (n_rows, K)."""
@@ -100,11 +107,14 @@ class CovarianceModel(LinearModel):
         return super().sparsify()
 
     def _to_state(self) -> dict[str, Any]:
-        return {**super()._to_state(), **{name: getattr(self, name) for name in _OF_CLASSES}}
+        scaled = {} if self.factor == 1.0 else {"factor": self.factor}  # 0.2.0 reads models without
+        return {**super()._to_state(), **{name: getattr(self, name) for name in _OF_CLASSES}, **scaled}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        linear = LinearModel._from_state({name: value for name, value in state.items() if name not in _OF_CLASSES})
+        factor = arguments.finite_number("factor", state.get("factor", 1.0))
+        own_names = (*_OF_CLASSES, "factor")
+        linear = LinearModel._from_state({name: value for name, value in state.items() if name not in own_names})
         n_classes, n = len(linear.classes_), linear.n_features
         shapes = dict(zip(_OF_CLASSES, ((n_classes, n), (None, n, n), (n_classes,)), strict=True))
         own: dict[str, Any] = {
@@ -112,4 +122,4 @@ class CovarianceModel(LinearModel):
         }
         if len(own["roots"]) not in (1, n_classes):
             raise ValueError(f"roots are of {len(own['roots'])} covariances for {n_classes} classes")
-        return cls(**{name: getattr(linear, name) for name in LinearModel.__dataclass_fields__} | own)
+        return cls(**{name: getattr(linear, name) for name in LinearModel.__dataclass_fields__} | own, factor=factor)

@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory, messages
+from streamnb.estimators.classifier import recalibrate
 from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
+from streamnb.models.calibrating import check_calibrated
+from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.points import at_point
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.scanning.side_by_side import SideBySide
@@ -24,6 +28,11 @@ from streamnb.searching.encodings import Encoded
 from streamnb.searching.search_result import Judged
 from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, summing
 from streamnb.selection.cross_validation import judged_together
+from streamnb.selection.fold_models import SampleTask
+from streamnb.selection.folded_scan import ScannedFolds
+from streamnb.selection.out_of_fold import calibrated_out_of_fold
+from streamnb.selection.row_sample import sample_size
+from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import PLAIN_MOMENTS
 
@@ -63,7 +72,8 @@ class BayesSettings(Contestants):
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         times = self._judging.n_folds if self._encoded.nested else 0
-        return self._encoded.n_reads + 2 + 2 * times - (times > 0), int(self._encoded.learns_again)
+        fitting = self._encoded.learns_again + self._judging.calibrates
+        return self._encoded.n_reads + 2 + 2 * times - (times > 0), fitting
 
     # ---- sums --------------------------------------------------------------------------------------------------------
 
@@ -197,7 +207,30 @@ class BayesSettings(Contestants):
         prepared = {"transform": setting.transform if learned is None else learned, "normalize": setting.normalize}
         model = LinearNB(family.at(judged.point), penalty, **setting.options, **prepared)
         whole = replace(candidate.stats, folds=(), folding=None)
-        return self._encoded.finished(fitted_from(model, whole, self.report, self._encoded.to_fit))
+        fitted = fitted_from(model, whole, self.report, self._encoded.to_fit)
+        if self._judging.calibrates:
+            own = candidate.family.at(judged.point)
+            recalibrate(fitted, lambda one: self._calibrated(one, own, penalty, setting, candidate.stats))
+        return self._encoded.finished(fitted)
+
+    def _calibrated(self, model: LinearModel, family: Any, penalty: Any, setting: Setting, stats: Any) -> LinearModel:
+        """The model, calibrated by sampled rows that models of the other folds score, where that lowers log loss."""
+        how = self._judging
+        try:
+            check_calibrated(model)
+        except (ValueError, MemoryError):  # it has no probabilities
+            return model
+        _, rows = with_folds(ClassScan((), RowOptions()), self._encoded.whole, how.folds, how.groups, 1, how.seed)
+        size = sample_size(len(stats.classes), self.report.bytes / max(self.report.rows, 1))
+        sampled, report = run(SampleTask(stats.classes, stats.folding, size, missing=True), rows, self._options)
+        self.report, folds = self.report + report, ScannedFolds(stats)
+        options = {**setting.options, "n_threads": self._options.n_threads}
+
+        def without(fold: int) -> Any:
+            return weight_path(folds.outside(fold), family, penalty, **options)[0]
+
+        assert how.calibration is not None
+        return calibrated_out_of_fold(model, sampled.drawn(), without, how.calibration)
 
     def release(self) -> None:
         self._candidates, self._judged = {}, {}

@@ -13,6 +13,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.splits import fold_numbers
 from streamnb.searching.budget import KEPT, LEAST_READS, Allowed, Budget, divide_reads
 from streamnb.searching.search_result import Judged, Search, goodness, reasons
+from streamnb.selection.out_of_fold import LEAST_FOLDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class Judging:
     groups : groups of rows, or None
     scoring : as given by the user
     scorer : Scorer
+    calibration : str or None
+        How the best model is calibrated.
     """
 
     folds: Any
@@ -34,6 +37,12 @@ class Judging:
     seed: int
     scoring: Any
     scorer: Scorer
+    calibration: str | None = None
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether the best model is calibrated, which takes models without each of several folds."""
+        return self.calibration is not None and self.n_folds >= LEAST_FOLDS
 
     def numbers(self, n_rows: int) -> np.ndarray:
         """The fold of each row."""

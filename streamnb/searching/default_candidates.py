@@ -1,7 +1,9 @@
 """The default candidates of a search, by the kind of rows."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from streamnb.estimators.bins import Bins
 from streamnb.estimators.label_space import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
@@ -18,12 +20,14 @@ FEW_FEATURES = 300  # products of feature pairs cost little compared with readin
 WIDE = 4096  # features; dense rows seldom have more
 FEW_READS = 10  # enough for texts
 FEW_VALUES = 0.5  # share of stored values below which rows are sparse
-L2 = [10.0, 1.0, 0.1, 0.01]
+L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
 L2_OF_COUNTS = [10.0, 1.0, 0.1]
-L2_OF_ANY_UNIT = [1e4, 1e2, 1.0, 0.01]  # for dense columns of any scale
+L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1]  # for columns divided by their standard deviations
 L2_OF_TF_IDF, L2_OF_MARGINS = [0.3, 0.1, 0.03], [3.0, 1.0, 0.3]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
-SCORING = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]
+SCORING = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
+OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where some candidates have no probabilities
+N_BINS = 8, 32
 
 Axes = dict[str, list[Any]]
 PREPARED: Axes = {"transforms": ["log1p"], "idf": [True], "normalize": ["l2"]}  # tf-idf, as axes of a search
@@ -37,19 +41,31 @@ OF_COUNTS: list[Axes] = [  # a pseudo-count of 1 on rare words would drown the c
 def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     """The default axes of naive Bayes, and the default models, for rows of this kind."""
     families, rows = DEFAULTS["families"], encoded.rows
+    standardized = SoftmaxRegressionCV(L2_OF_DEVIATIONS, max_passes=30, standardize=True)
     y = encoded.given[1]
     if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # multi-label: labels inform each other
         return _for_labels(encoded)
     if isinstance(rows, TableSource):
-        return [{"families": ["auto"]}], [SoftmaxRegressionCV(L2, max_passes=20)]
+        plain = encoded.options.get("bins", True) is None
+        softmax = standardized if plain else SoftmaxRegressionCV(L2, max_passes=30)
+        return [{"families": ["auto"]}], [softmax]
     if is_sparse(rows):
         softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
         margins = MarginClassifierCV(L2_OF_MARGINS, max_passes=20, scheme="joint", **TF_IDF)
         return OF_COUNTS, [softmax, margins, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
+    models = [standardized]
     if has_few_features(rows):
+        models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]
         full = Gaussian(covariance="full", shrinkage="auto")
         families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]
-    return [{"families": families}], [SoftmaxRegressionCV(L2_OF_ANY_UNIT, max_passes=30)]
+    return [{"families": families}], models
+
+
+def default_scoring(y: Any, schemes: Any, estimators: Iterable[Any]) -> list[str]:
+    """The default scorings: the first judges probabilities as well, unless a candidate has none."""
+    labels = len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1
+    decides = "ovo" in schemes or any(not hasattr(one, "predict_proba") for one in estimators)
+    return OF_DECISIONS if labels or decides else SCORING
 
 
 def default_transforms(encoded: Encoded) -> list[Any]:

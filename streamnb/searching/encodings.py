@@ -34,6 +34,7 @@ from streamnb.searching.axes import check_list, check_once
 from streamnb.searching.contest import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
+OF_NUMBERS: list[dict[str, Any]] = [{"bins": 8}, {"bins": 64}, {"bins": None}]  # tried by default beside `snb.table`'s
 
 
 class Encoded:
@@ -42,7 +43,8 @@ class Encoded:
     Attributes
     ----------
     rows : Source, before anything is learned
-    words : dict, the options that set it apart
+    words, options : dict, the options that set it apart
+    has_numbers : bool, whether the columns of a table have numbers
     n_reads : int, reads for learning the encoding
     nested : bool, whether each fold has its own encoding
     learns_again : bool, whether the model of all rows learns the encoding itself
@@ -50,12 +52,13 @@ class Encoded:
     """
 
     n_reads = 0
-    nested = learns_again = False
+    nested = learns_again = has_numbers = False
     coded: Any = None
 
     def __init__(self, rows: Source, given: Given):
         self.rows, self.given = rows, given
         self.words: dict[str, str] = {}
+        self.options: dict[str, Any] = {}
         self.transform: Any = None
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
@@ -199,6 +202,8 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     raw = is_raw_table(given[0], numbers)
     candidates = _checked([{} if raw else None] if encodings is None else encodings)
     found: list[Encoded] = []
+    if encodings is None and raw and (usual := _encoded({}, given)).has_numbers:
+        return [usual, *(_encoded(one, given) for one in OF_NUMBERS)]
     for one in candidates:
         if one is None and not raw:
             rows = opened(*given, numbers=numbers)
@@ -242,7 +247,9 @@ def _encoded(encoding: Any, given: Given) -> Encoded:
     found: Encoded
     try:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
-            found = Learned(TableToLearn.from_options(X, y, weight, encoding), given)
+            to_learn = TableToLearn.from_options(X, y, weight, encoding)
+            found = Learned(to_learn, given)
+            found.has_numbers = to_learn.has_numbers
         elif isinstance(encoding.get("vocabulary"), int):
             found = Learned(TextsToLearn.from_options(X, y, weight, encoding), given)
         else:  # hashed, or with given tokens
@@ -254,6 +261,7 @@ def _encoded(encoding: Any, given: Given) -> Encoded:
         raise ValueError(
             f"encodings has {encoding!r}: {error}; it should have options of snb.table or snb.text"
         ) from None
+    found.options = encoding
     found.words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in encoding.items()) or "as usual"}
     return found
 

@@ -97,7 +97,10 @@ class ModelOfReads(Contestants):
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         most = self._model.max_passes
-        judging, fitting = reads_at_most(self._model, most if most_reads is None else min(most_reads, most))
+        most = most if most_reads is None else min(most_reads, most)
+        judging, fitting = reads_at_most(self._model, most)
+        if self._judging.calibrates and self._model.get_params().get("calibration") is None:
+            fitting += most + 1
         if not self._encoded.nested:
             return judging, fitting
         return self._encoded.n_reads + 1 + judging * self._judging.n_folds, fitting
@@ -125,7 +128,7 @@ class ModelOfReads(Contestants):
 
     def fitted(self, judged: Judged) -> Any:
         assert self._chosen is not None
-        self._chosen.fit()
+        self._chosen.fit(self._judging.calibration)
         self.report = self._learned + self._chosen.report
         return self._encoded.finished(self._model)
 

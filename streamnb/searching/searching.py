@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from streamnb.core import notebook
+from streamnb.core import arguments, notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -16,7 +16,7 @@ from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.default_candidates import SCORING, default_candidates, default_transforms
+from streamnb.searching.default_candidates import default_candidates, default_scoring, default_transforms
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
 from streamnb.searching.search_result import Search
@@ -40,6 +40,7 @@ def search(
     budget: str | float | None = None,
     folds: Any = 5,
     scoring: Any = None,
+    calibration: str | None = "auto",
     seed: int = 0,
     sample_weight: PerRow = None,
     groups: PerRow = None,
@@ -94,6 +95,10 @@ def search(
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "accuracy_and_roc_auc", the
         mean of the two, and each of them.
+    calibration : {"auto", None}
+        "auto": the probabilities of the best model are calibrated by a sample of rows, each scored by the model that
+        has not seen its fold, where that lowers the log loss of other folds. It takes five folds at least. None: they
+        stay as they are.
     show : bool, optional
         Print the planned reads first, and the table at the end. By default they are printed except in a notebook.
     progress, n_threads, memory_limit, client
@@ -136,15 +141,16 @@ def search(
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
     named |= {"penalties": penalties, "schemes": schemes}
     limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
-    scoring = SCORING if scoring is None else list(scoring) if isinstance(scoring, list | tuple) else scoring
-    scorer = check_choice("joint", folds, 1, seed, scoring, "best")
     options = RunOptions(progress, n_threads, memory_limit, client)
     other_models = check_others({} if others is None else others)
     chosen = named_models([] if models is None else models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
     axes = checked({**named, "families": None if no_bayes else families})
+    if scoring is None:
+        scoring = default_scoring(given[1], axes["schemes"], [*chosen.values(), *other_models.values()])
+    scorer = check_choice("joint", folds, 1, seed, scoring, "best")
+    arguments.one_of("calibration", calibration, ["auto", None])
     encoded = encoded_rows(given, encodings, axes["learned"], options)
-    rows = encoded[0].rows
     if families is None and transforms is None and encodings is None:
         encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
     coded = [family for family in families or [] if as_family(family).coded]
@@ -154,7 +160,7 @@ def search(
     given_axes = {name: axes[name] for name in named if named[name] is not None}
     if no_bayes or families is not None:
         given_axes["families"] = [] if no_bayes else axes["families"]
-    judging = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
+    judging = Judging(folds, _n_folds(folds, encoded[0].rows), groups, seed, scoring, scorer, calibration)
     contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
     contestants += others_of(other_models, given, judging)
     contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import label_checks, row_checks
 from streamnb.evaluation.scorers import Scorer
+from streamnb.models.calibrating import AUTO
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -21,7 +22,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.grid_scores import scored
-from streamnb.selection.out_of_fold import calibrated_out_of_fold
+from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.row_sample import RowSample, sample_size
 from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, templates_of
 from streamnb.stats.class_stats import ClassStats
@@ -206,7 +207,9 @@ def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> s
 def fit_at_point(learner: Learner, scanned: ScannedRows, point: dict[str, Any], max_passes: int) -> FittedModel:
     """The model of all rows at a point, in at most `max_passes` reads, calibrated if the learner says so."""
     fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options)
-    return fitted if learner.calibration is None else _calibrated(learner, fitted, scanned, point, max_passes)
+    if learner.calibration is None or (learner.calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
+        return fitted
+    return _calibrated(learner, fitted, scanned, point, max_passes)
 
 
 def _calibrated(
@@ -233,5 +236,7 @@ def _calibrated(
         return learner.model(others[fold], data[fold], trained)
 
     assert learner.calibration is not None
-    model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, learner.calibration)
-    return replace(fitted, model=model, calibrated=True, report=fitted.report + report + more)
+    proper = learner.scheme == "joint"
+    model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, learner.calibration, proper)
+    is_calibrated = model is not fitted.model
+    return replace(fitted, model=model, calibrated=is_calibrated, report=fitted.report + report + more)

@@ -1,11 +1,13 @@
 """Calibrates a model by sampled rows, each scored by the model of the rows outside its fold."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from streamnb.models.calibrating import Scored, fitted_to
+from streamnb.models.calibrating import AUTO, Scored, calibration_of, fitted_to, row_losses
 from streamnb.models.linear import LinearModel
+from streamnb.problem.schemes import Scheme
 from streamnb.rows.boundary import as_chunk
 from streamnb.selection.row_sample import SampledRows
 
@@ -13,8 +15,8 @@ LEAST_FOLDS = 5
 
 
 def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:
-    """Raise, before any row is read, where held-out rows cannot calibrate."""
-    if method is None:
+    """Raise, before any row is read, where held-out rows cannot calibrate; "auto" then leaves the model as it is."""
+    if method is None or method == AUTO:
         return
     if n_folds < LEAST_FOLDS:
         raise ValueError(
@@ -26,11 +28,47 @@ def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:
 
 
 def calibrated_out_of_fold(
-    model: LinearModel, rows: SampledRows, of_rest: Callable[[int], LinearModel], method: str
+    model: LinearModel, rows: SampledRows, of_rest: Callable[[int], LinearModel], method: str, proper: bool = True
 ) -> LinearModel:
-    """The model of all rows, calibrated by out-of-fold scores; `of_rest` returns the model without a fold."""
+    """The model of all rows, calibrated by out-of-fold scores; `of_rest` returns the model without a fold.
+
+    "auto" keeps scores that are `proper` log-odds, unless "sigmoid" lowers their log loss; where the rows without some
+    fold have one class only, the same model is returned.
+    """
     margins = np.empty((len(rows.key), model.scheme.n_rows(len(model.classes_))))
     for fold in np.unique(rows.fold).tolist():
         some = np.flatnonzero(rows.fold == fold)
         margins[some] = of_rest(fold).margins(*as_chunk(rows.X[some], missing=True))
-    return fitted_to(model, Scored(margins, rows.labels.toarray().astype(np.float64), rows.weight), method)
+    scored = Scored(margins, rows.labels.toarray().astype(np.float64), rows.weight)
+    if method != AUTO:
+        return fitted_to(model, scored, method)
+    if not _in_all_folds(model.scheme, scored, rows.fold) or (proper and not helps(model.scheme, scored, rows.fold)):
+        return model
+    return fitted_to(model, scored, "sigmoid")
+
+
+def helps(scheme: Scheme, scored: Scored, folds: np.ndarray) -> bool:
+    """Whether calibration lowers the log loss of rows that are calibrated by those of the other folds.
+
+    It helps if the loss falls by more than the standard error of the difference.
+    """
+    margins = np.empty_like(scored.margins)
+    for fold in np.unique(folds).tolist():
+        held = folds == fold
+        others = Scored(scored.margins[~held], scored.targets[~held], scored.weight[~held])
+        margins[held] = calibration_of(scheme, others, "sigmoid").of_margins(scheme, scored.margins[held])
+    before, after = row_losses(scheme, scored), row_losses(scheme, replace(scored, margins=margins))
+    if not np.isfinite(before).all():
+        return bool(np.isfinite(after).all())
+    gains, weight = before - after, scored.weight / scored.weight.sum()
+    mean = weight @ gains
+    return bool(mean > np.sqrt(weight**2 @ (gains - mean) ** 2))
+
+
+def _in_all_folds(scheme: Scheme, scored: Scored, folds: np.ndarray) -> bool:
+    """Whether the rows without each of several folds are of two classes, or with and without each label."""
+    own = scored.targets > 0.0
+    rests = [scored.weight * (folds != fold) for fold in np.unique(folds).tolist()]
+    if scheme.multilabel:
+        return len(rests) > 1 and all((rest @ own > 0.0).all() and (rest @ ~own > 0.0).all() for rest in rests)
+    return len(rests) > 1 and all(np.count_nonzero(rest @ own) > 1 for rest in rests)

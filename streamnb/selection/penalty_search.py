@@ -209,8 +209,11 @@ def bytes_of_data(n_features: int, n_rows: int, n_folds: int) -> int:
 def chosen(scores: GridScores, rule: str) -> int:
     """The chosen point: among those within the rule, that with the fewest features, then components, C and reads.
 
-    Under the rule "best", ties are first broken by the other scorers, in their order.
+    Under the rule "best", fewer reads than the models of a penalty took need a clear gain, and ties are first broken
+    by the other scorers, in their order.
     """
+    if rule == "best":
+        scores = scores.without(~_clear_gains(scores))
     enough = np.flatnonzero(scores.mean >= scores.least(rule))
     for other in list((scores.named or {}).values())[1:] if rule == "best" else []:
         mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
@@ -220,6 +223,22 @@ def chosen(scores: GridScores, rule: str) -> int:
         np.array([scores.grid[i].get(name, 0) for i in enough.tolist()]) for name in ("n_components", "C")
     )
     return int(enough[np.lexsort([-scores.mean[enough], reads, C, n_components, scores.n_features[enough]])[0]])
+
+
+def _clear_gains(scores: GridScores) -> np.ndarray:
+    """Which points are of the last read of their penalty, or better by more than one standard error, (G,).
+
+    The error is that of the mean difference over the folds where all scores are defined.
+    """
+    reads = np.array([point["max_passes"] for point in scores.grid])
+    last = np.append(reads[1:] <= reads[:-1], True)
+    defined = ~np.isnan(scores.scores).any(axis=0)
+    n_folds = np.count_nonzero(defined)
+    if n_folds < 2:
+        return last | (n_folds == 0)
+    of_last = np.flatnonzero(last)[np.cumsum(np.append(0, last[:-1]))]
+    gains = scores.scores[:, defined] - scores.scores[np.ix_(of_last, defined)]
+    return last | (gains.mean(axis=1) > gains.std(axis=1, ddof=1) / np.sqrt(n_folds))
 
 
 def scores_by_read(scores: GridScores, point: int) -> np.ndarray:

@@ -56,7 +56,7 @@ def test_weights_are_within_the_gap_of_the_best_and_held_out_scores_come_togethe
 
     def both(tol):
         """Held-out AUC by cross-validation, and by models that are fitted without each fold, and these models."""
-        cv = snb.CrammerSingerSVMCV([0.1, 0.3], folds=3, tol=tol, max_passes=2000).fit(X, y)
+        cv = snb.CrammerSingerSVMCV([0.1, 0.3], folds=3, scoring="roc_auc", tol=tol, max_passes=2000).fit(X, y)
         ours = [cv.cv_results_[f"split{fold}_test_score"][at] for at in range(2) for fold in range(3)]
         rests = [(C, folds == fold) for C in (0.1, 0.3) for fold in range(3)]
         alone = [snb.CrammerSingerSVM(C, tol, max_passes=2000).fit(X[~held], y[~held]) for C, held in rests]

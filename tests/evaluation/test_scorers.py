@@ -21,6 +21,7 @@ OWN = {
     "roc_auc_micro",
     "average_precision_micro",
     "accuracy_and_roc_auc",
+    "overall",
 }  # scikit-learn has no names for
 OWN |= {n for n in SCORERS if "specificity" in n}
 AGAINST = {"roc_auc_reference"}  # judged by a ReferenceEvaluation

@@ -1,8 +1,10 @@
 """What is judged where nobody says what: of dense rows covariances, of sparse ones tf-idf."""
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.svm import LinearSVC
 
 import streamnb as snb
 from streamnb.rows.opening import opened
@@ -16,7 +18,8 @@ def of(X):
 
 def test_rows_of_each_kind_have_candidates_that_suit_them():
     few, wide = (of(np.ones((4, n)))[0][0]["families"] for n in (3, 400))
-    assert len(few) == 4 == 1 + len(wide) and len(of(np.ones((4, 3)))[1]) == 1
+    assert len(few) == 4 == 1 + len(wide)
+    assert [[model.standardize for model in of(np.ones((4, n)))[1]] for n in (3, 400)] == [[True, False, False], [True]]
     axes, models = of(sp.csr_array(np.eye(6)))
     assert {name for some in axes for name in some["families"]} == {"multinomial", "bernoulli"}
     assert [model.idf for model in models] == [True, True, False] and models[1].scheme == "joint"
@@ -42,6 +45,23 @@ def test_what_is_asked_for_takes_the_place_of_what_is_usual():
 def test_a_blind_search_finds_what_suits_flowers():
     X, y = load_iris(return_X_y=True)
     found = snb.search(X, y, folds=3, show=False)
-    assert found.candidates[-1].name.startswith("SoftmaxRegressionCV(l2=") and len(found.candidates) == 11
-    assert found.scorings == ["accuracy_and_roc_auc", "accuracy", "roc_auc"]
+    assert found.candidates[-1].name.startswith("SoftmaxRegressionCV(l2=") and len(found.candidates) == 13
+    assert found.scorings == ["overall", "accuracy", "roc_auc", "neg_log_loss"]
     assert found.ranked[0].mean("accuracy") > 0.95 and found.best_.score(X, y) > 0.97
+
+
+def test_tables_with_numbers_are_encoded_in_several_ways():
+    frame = pd.DataFrame({"port": ["oslo", "bern"] * 30, "miles": np.arange(60.0)})
+    y = np.where(np.arange(60) % 7 < 3, "late", "on time")
+    ways = {}
+    for name, X in (("numbers", frame), ("categories", frame[["port"]])):
+        ways[name] = {one.words.get("encoding") for one in snb.search(X, y, models=[], show=False).candidates}
+    assert ways == {"numbers": {"as usual", "bins=8", "bins=64", "bins=None"}, "categories": {"as usual"}}
+
+
+def test_candidates_without_probabilities_are_judged_by_decisions_and_ranking():
+    X, y = load_iris(return_X_y=True)
+    how = {"families": [], "folds": 3, "show": False}
+    assert snb.search(X, y, models=[snb.MarginClassifierCV([1.0])], **how).scorings[0] == "accuracy_and_roc_auc"
+    assert snb.search(X, y, models=[snb.SoftmaxRegressionCV([1.0])], **how).scorings[0] == "overall"
+    assert snb.search(X, y, others={"svm": LinearSVC()}, **how).scorings[0] == "accuracy_and_roc_auc"

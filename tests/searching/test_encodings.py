@@ -157,7 +157,7 @@ def test_noise_stays_noise_whatever_is_learned():
 
 def test_a_path_is_a_table_and_frames_of_numbers_are_rows(tmp_path):
     FRAME.assign(late=Y).to_csv(tmp_path / "flights.csv", index=False)
-    given = {"families": ["auto"], "penalties": [None], **QUIET}
+    given = {"families": ["auto"], "penalties": [None], "encodings": [{}], **QUIET}
     of_path = snb.search(str(tmp_path / "flights.csv"), y="late", **given)
     of_frame = snb.search(FRAME, Y, **given)
     assert str(of_path.results_["accuracy"]) == str(of_frame.results_["accuracy"])

@@ -97,3 +97,41 @@ def test_what_cannot_be_calibrated_is_refused_before_a_read():
         fit(calibration="platt")
     with pytest.raises(ValueError, match="class without rows"):
         snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(X, Y, classes=range(11))
+
+
+def test_auto_keeps_probabilities_that_calibration_would_not_improve():
+    """Overconfident naive Bayes is calibrated as by "sigmoid"; rows that the model describes exactly are not."""
+    by = {how: snb.LinearNBCV("poisson", FEW, calibration=how).fit(X, Y) for how in (None, "auto", "sigmoid")}
+    np.testing.assert_array_equal(by["auto"].coef_, by["sigmoid"].coef_)
+    assert log_loss(Y, by["auto"].predict_proba(X)) < 0.3 * log_loss(Y, by[None].predict_proba(X))
+    r = np.random.default_rng(0)
+    y = r.integers(0, 2, 1000)
+    rows = r.poisson(np.array([[1.0, 3.0], [3.0, 1.0]])[y])
+    fit, too_few = snb.LinearNBCV("poisson", FEW, calibration="auto"), snb.LinearNBCV("poisson", FEW, folds=3)
+    np.testing.assert_array_equal(fit.fit(rows, y).coef_, snb.LinearNBCV("poisson", FEW).fit(rows, y).coef_)
+    expected = too_few.fit(X, Y).coef_
+    np.testing.assert_array_equal(too_few.set_params(calibration="auto").fit(X, Y).coef_, expected)
+
+
+def test_margins_of_cv_forms_have_probabilities_even_if_a_class_has_one_row():
+    y = Y.copy()
+    y[np.flatnonzero(y == 9)[1:]] = 8
+    for model in (snb.MarginClassifierCV([1e4, 1e5], max_passes=30), snb.LeastSquaresClassifierCV([1e4])):
+        with pytest.warns(snb.StreamnbWarning, match="4 of 5 splits lack rows of a class"):
+            proba = model.fit(X, y).predict_proba(X)
+        assert log_loss(y, proba) < 0.3
+        assert not hasattr(model.set_params(calibration=None, folds=3).fit(X, Y), "predict_proba")
+
+
+def test_a_search_calibrates_its_best_model_by_rows_held_out():
+    """Also quadratic scores; and only where there are folds enough."""
+    full = {"families": [snb.Gaussian(covariance="full", shrinkage=0.1)], "penalties": [None], "show": False}
+    held, own = X[:600], slice(600, None)
+    for folds, calibrated in ((5, True), (3, False)):
+        found = {how: snb.search(X[own], Y[own], calibration=how, folds=folds, **full) for how in ("auto", None)}
+        losses = {how: log_loss(Y[:600], one.best_.predict_proba(held)) for how, one in found.items()}
+        assert (losses["auto"] < losses[None]) == calibrated and found["auto"].best_.score(held, Y[:600]) > 0.9
+    scores = found["auto"].best_.mahalanobis(held), found[None].best_.mahalanobis(held)
+    np.testing.assert_array_equal(*scores)
+    with pytest.raises(ValueError, match="calibration='isotonic' is unknown; it should be one of"):
+        snb.search(X, Y, calibration="isotonic")

@@ -38,3 +38,13 @@ def test_the_fewest_features_and_then_reads_of_those_that_are_good_enough():
     found = GridScores(grid, scores, None, used, of_classes, np.arange(2))
     assert [chosen(found, rule) for rule in ("best", "parsimonious", "one_se")] == [5, 4, 2]
     np.testing.assert_allclose(scores_by_read(found, 4), [0.5, 0.9195])
+
+
+def test_fewer_reads_are_chosen_only_where_they_score_clearly_better():
+    grid = [{"l2": l2, "max_passes": t} for l2 in (1.0, 0.1) for t in (1, 2)]
+    used, of_classes = np.ones(4, int), np.ones((4, 2), int)
+    for second, expected in (([0.6, 0.6, 0.59], 0), ([0.7, 0.72, 0.5], 1)):  # the gain, in units of its error: 10, .6
+        scores = np.array([[0.7, 0.7, 0.7], second, [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]])
+        assert chosen(GridScores(grid, scores, None, used, of_classes, np.arange(2)), "best") == expected
+    undefined = np.where(np.arange(3) == 2, np.nan, scores)  # of a fold without a class
+    assert chosen(GridScores(grid, undefined, None, used, of_classes, np.arange(2)), "best") == 1
