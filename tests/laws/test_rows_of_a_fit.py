@@ -60,7 +60,7 @@ def test_rows_pass_few_files(model, most):
     [
         (lambda: snb.LinearNBCV("gaussian", calibration="sigmoid").fit(X, Y), 6),
         (lambda: snb.compare(X, Y, families=["gaussian"], penalties=["plain"], show=False), 3),
-        (lambda: snb.search(X, Y, families=["gaussian"], models=[], show=False), 8),
+        (lambda: snb.search(X, Y, families=["gaussian"], models=[], show=False), 9),  # with a sample to calibrate by
     ],
     ids=["LinearNBCV", "compare", "search"],
 )
