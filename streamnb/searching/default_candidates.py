@@ -7,7 +7,7 @@ from streamnb.estimators.bins import Bins
 from streamnb.estimators.label_space import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
-from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.trained_models import SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
 from streamnb.problem.penalties import L1
 from streamnb.rows.preparing import QUANTILE_NORMAL
@@ -23,7 +23,7 @@ FEW_VALUES = 0.5  # share of stored values below which rows are sparse
 L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
 L2_OF_COUNTS = [10.0, 1.0, 0.1]
 L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1]  # for columns divided by their standard deviations
-L2_OF_TF_IDF, L2_OF_MARGINS = [0.3, 0.1, 0.03], [3.0, 1.0, 0.3]  # for rows of length 1
+L2_OF_TF_IDF = [0.3, 0.1, 0.03]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 SCORING = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
 OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where some candidates have no probabilities
@@ -51,8 +51,7 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
         return [{"families": ["auto"]}], [softmax]
     if is_sparse(rows):
         softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
-        margins = MarginClassifierCV(L2_OF_MARGINS, max_passes=20, scheme="joint", **TF_IDF)
-        return OF_COUNTS, [softmax, margins, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
+        return OF_COUNTS, [softmax, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
     models = [standardized]
     if has_few_features(rows):
         models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]

@@ -71,7 +71,7 @@ def search(
     models : list of estimators, optional
         Estimators that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``;
         their `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
-        `SoftmaxRegressionCV`; for sparse rows also this one and `MarginClassifierCV(scheme="joint")` on tf-idf.
+        `SoftmaxRegressionCV`: of sparse rows also on tf-idf, of tables and dense rows also of bins and standardised.
     encodings : list, optional
         How raw rows become columns: dicts of options of `snb.table`, or for texts `snb.text`, as ``{"bins": 8}`` or
         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,

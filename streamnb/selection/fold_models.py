@@ -85,7 +85,7 @@ class FoldModel:
         After each read, the index of the model's weights among those judged.
     objectives : list of float, after each read
     trained : Trained or None
-        The result, where the weights of each read are not judged.
+        The result, unless training was stopped early.
     outcome : further results of the trainer
     """
 
@@ -110,7 +110,7 @@ class FoldModel:
                 task, _ = self._reads.send(None)
             self.request = ReadRequest(self.fold, task, judged if judges else None)
         except StopIteration as end:
-            self.request, self.trained = None, None if judges else end.value
+            self.request, self.trained = None, end.value
         for objective in self.trainer.objectives[len(self.reached) :]:
             self.reached.append(self.trainer.reached)
             self.objectives.append(objective)
@@ -204,28 +204,43 @@ def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> s
     return f"{title}, {scorer.name} {score:.4f}, objective {objective:.4g}"
 
 
-def fit_at_point(learner: Learner, scanned: ScannedRows, point: dict[str, Any], max_passes: int) -> FittedModel:
-    """The model of all rows at a point, in at most `max_passes` reads, calibrated if the learner says so."""
+def fit_at_point(
+    learner: Learner, scanned: ScannedRows, point: dict[str, Any], max_passes: int, models: Sequence[FoldModel] = ()
+) -> FittedModel:
+    """The model of all rows at a point, in at most `max_passes` reads, calibrated if the learner says so.
+
+    `models` are those of the same point without each fold, by fold, if there are any.
+    """
     fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options)
     if learner.calibration is None or (learner.calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
         return fitted
-    return _calibrated(learner, fitted, scanned, point, max_passes)
+    return _calibrated(learner, fitted, scanned, point, max_passes, models)
 
 
 def _calibrated(
-    learner: Learner, fitted: FittedModel, scanned: ScannedRows, point: dict[str, Any], max_passes: int
+    learner: Learner,
+    fitted: FittedModel,
+    scanned: ScannedRows,
+    point: dict[str, Any],
+    max_passes: int,
+    models: Sequence[FoldModel],
 ) -> FittedModel:
-    """The model calibrated on a sample of rows, each scored by a model of the same point that has not seen it."""
+    """The model calibrated on a sample of rows, each scored by a model of the same point that has not seen it.
+
+    These models are trained unless they are there, trained to the end in as many reads.
+    """
     of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
     n_folds = len(stats.folds)
     learner = replace(learner, method=learner.method.warm_started(()))  # known results include the fold
     learner.check_memory(stats, n_folds, options)
     others = [of_folds.outside(fold) for fold in range(n_folds)]
     data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(others)]
-    trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
-    models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
-    judge = Judge.of(learner, stats, frozenset(), n_folds)
-    report = train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
+    report = Report()
+    if len(models) < n_folds or not all(model.trained and len(model.reached) <= max_passes for model in models):
+        trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
+        models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
+        judge = Judge.of(learner, stats, frozenset(), n_folds)
+        report = train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
     task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
     sampled, more = run(task, scanned.given, options_of(options, "sample"))

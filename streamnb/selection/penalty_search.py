@@ -168,9 +168,12 @@ class PenaltySearch:
         """The model of all rows at a point, which may start from results of the models without each fold."""
         scanned, learner = self.scanned, self.learner
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
-        n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self.by_point(models)]
+        by_point = self.by_point(models)
+        n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in by_point]
         method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
-        return fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"])
+        hyperparameters = {name: value for name, value in point.items() if name != "max_passes"}
+        own = by_point[self.grid.index(hyperparameters)]
+        return fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"], own)
 
     def by_point(self, models: Sequence[FoldModel]) -> list[list[FoldModel]]:
         """The models of each point of the grid, ordered by fold."""
