@@ -79,17 +79,20 @@ def clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums):
         found[n], spans[0, n], spans[1, n] = j, first, last
         n += first < last
     for g in range(len(taus) - 2, -1, -1):
-        sums[:, g] += sums[:, g + 1]
+        for s in range(len(sums)):
+            sums[s, g] += sums[s, g + 1]
     return n
 
 
 @kernel
 def in_order(spans, n, n_taus):
     """The first `n` features in order of their first taus, and at each tau the end of those that begin there."""
-    ends, order = np.zeros(n_taus + 1, np.intp), np.empty(n, np.intp)
+    ends, order, begin = np.empty(n_taus + 1, np.intp), np.empty(n, np.intp), 0
+    ends[:] = 0
     for i in range(n):
         ends[spans[0, i]] += 1
-    ends = ends.cumsum() - ends
+    for g in range(n_taus + 1):
+        ends[g], begin = begin, begin + ends[g]
     for i in range(n):
         order[ends[spans[0, i]]] = i
         ends[spans[0, i]] += 1
@@ -140,7 +143,6 @@ def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, 
         n = kept
 
 
-@kernel
 def total_pulls(excess, share, unit, taus, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
