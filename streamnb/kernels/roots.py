@@ -143,6 +143,7 @@ def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, 
         n = kept
 
 
+@kernel
 def total_pulls(excess, share, unit, taus, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
@@ -151,17 +152,26 @@ def total_pulls(excess, share, unit, taus, totals):
     """
     totals[:] = 0.0
     sums = sums_of(excess, share, unit)
-    n_clipped, todo = 0, np.arange(len(taus) if sums[1] > 0.0 else 0)
+    n_clipped, n, todo = 0, len(taus) if sums[1] > 0.0 else 0, np.empty(len(taus), np.intp)
+    for g in range(n):
+        todo[g] = g
     centre, reach, wider = 0.0, 0.0, 1.0
-    while len(todo) > 0:
-        some, lows, highs = np.empty(len(todo)), np.empty(len(todo)), np.empty(len(todo))
-        flat = np.empty(len(todo), np.bool_)
-        roots_within(excess, share, unit, sums, taus[todo], centre, reach, some, flat, lows, highs)
-        totals[todo] = some
-        beyond = (lows < centre - reach) | (highs > centre + reach)
-        n_clipped += int(np.sum(~(flat | beyond)))
-        todo, lows, highs = todo[beyond], lows[beyond], highs[beyond]
-        if len(todo) > 0:
-            centre, wider = 0.5 * (lows[0] + highs[0]), 2.0 * wider
-            reach = 0.5 * (highs[0] - lows[0]) + wider * abs(centre)
+    while n > 0:
+        asked, some, lows, highs, flat = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.bool_)
+        for i in range(n):
+            asked[i] = taus[todo[i]]
+        roots_within(excess, share, unit, sums, asked, centre, reach, some, flat, lows, highs)
+        n_left, low, high = 0, 0.0, 0.0
+        for i in range(n):
+            totals[todo[i]] = some[i]
+            if lows[i] < centre - reach or highs[i] > centre + reach:
+                low, high = (lows[i], highs[i]) if n_left == 0 else (low, high)
+                todo[n_left] = todo[i]
+                n_left += 1
+            elif not flat[i]:
+                n_clipped += 1
+        n = n_left
+        if n > 0:
+            centre, wider = 0.5 * (low + high), 2.0 * wider
+            reach = 0.5 * (high - low) + wider * abs(centre)
     return n_clipped

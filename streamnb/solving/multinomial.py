@@ -20,8 +20,6 @@ from streamnb.solving.parts import Part
 from streamnb.solving.ranking import Kept
 from streamnb.solving.weight_problem import Problem
 
-Inputs = tuple[np.ndarray, np.ndarray, np.ndarray]  # of T: t*, the pooled frequency, the unit of tau
-
 
 def coupled_totals(
     problem: Problem, pulls: Sequence[Pull], kept: Kept | None, n_threads: int
@@ -63,13 +61,12 @@ def _totals_of(
     return totals
 
 
-def _of_features(unpulled: Equations, i: int, scored: bool) -> Inputs:
-    """Return the inputs of T of the i-th row for the kept features."""
+def _of_features(unpulled: Equations, i: int, scored: bool) -> list[np.ndarray]:
+    """Return the inputs of T of the i-th row for the kept features: t*, the pooled frequency, and the unit of tau."""
     units = unpulled.sd if scored else np.ones(unpulled.sd.shape)
     given = slice(None) if unpulled.kept is None else unpulled.kept[i]
     pooled = unpulled.pooled[min(i, len(unpulled.pooled) - 1)]
-    t_star, share, unit = (np.ascontiguousarray(values[given]) for values in (unpulled.t_star[i], pooled, units[i]))
-    return t_star, share, unit
+    return [np.ascontiguousarray(values[given]) for values in (unpulled.t_star[i], pooled, units[i])]
 
 
 def leaving(
@@ -80,7 +77,7 @@ def leaving(
     `taus` ascend; only the given rows of weights are examined.
     """
 
-    def of_group(group: slice) -> list[tuple[Inputs, np.ndarray]]:
+    def of_group(group: slice) -> list[tuple[list[np.ndarray], np.ndarray]]:
         sides, unpulled = part.of_rows(group)
         found = []
         for i in range(group.stop - group.start):
@@ -100,7 +97,7 @@ def leaving(
     return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]
 
 
-def _smooth_totals(row: Sides, unpulled: Equations, pulls: Sequence[Pull], arrays: Inputs) -> Iterator[float]:
+def _smooth_totals(row: Sides, unpulled: Equations, pulls: Sequence[Pull], arrays: list[np.ndarray]) -> Iterator[float]:
     """Yield the root of each pull, starting from the previous one; if L1 leaves no weight, one inside the flat range.
 
     At the ends of the range, rounding would leave some weights.
@@ -120,7 +117,7 @@ def _smooth_totals(row: Sides, unpulled: Equations, pulls: Sequence[Pull], array
         yield total
 
 
-def _l2_total(row: Sides, unpulled: Equations, pull: Pull, arrays: Inputs, start: float) -> float:
+def _l2_total(row: Sides, unpulled: Equations, pull: Pull, arrays: list[np.ndarray], start: float) -> float:
     excess, share, unit = arrays
     given = slice(None) if unpulled.kept is None else unpulled.kept[0]
     plus, minus = (np.ascontiguousarray(sums[0][given]) for sums in (row.positive, row.negative))
