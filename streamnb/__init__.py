@@ -101,6 +101,7 @@ _HOMES = {
     "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
     "search": "searching.searching",
     "Search": "searching.search_result",
+    "warm": "searching.warming",
     "load": "core.persistence",
     "RegularizationPathDisplay": "plotting",
     "ScoreDisplay": "plotting",

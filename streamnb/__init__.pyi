@@ -90,6 +90,7 @@ from streamnb.searching.comparing import compare as compare
 from streamnb.searching.comparison import Comparison as Comparison
 from streamnb.searching.search_result import Search as Search
 from streamnb.searching.searching import search as search
+from streamnb.searching.warming import warm as warm
 from streamnb.selection.class_sample import sample_rows as sample_rows
 from streamnb.selection.feature_ranking import FeatureRanking as FeatureRanking
 from streamnb.selection.features import rank_features as rank_features

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from streamnb.cli import fit_commands, read_commands
+from streamnb.cli import fit_commands, read_commands, warm_command
 from streamnb.cli.output import BarLines, say
 from streamnb.passes import stopping
 
@@ -22,6 +22,7 @@ COMMANDS = (
     read_commands.evaluate,
     read_commands.inspect,
     read_commands.export,
+    warm_command.warm,
 )
 
 

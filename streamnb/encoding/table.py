@@ -149,7 +149,7 @@ def table(
     n_threads = check_n_threads(n_threads)
     options = _ColumnOptions(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
     to_learn = TableToLearn(X, y, weight, groups, columns, options, (n_threads, memory_limit))
-    counts, _ = run(to_learn.task, to_learn.rows, RunOptions(False, n_threads))
+    counts, _ = run(to_learn.task, to_learn.rows, RunOptions(None, n_threads))
     return to_learn.encoded(counts)
 
 

@@ -128,7 +128,7 @@ def text(
     names: np.ndarray | None = None
     if _is_count(vocabulary):
         given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
-        counts, _ = run(given.task, rows, RunOptions(False, n_threads))
+        counts, _ = run(given.task, rows, RunOptions(None, n_threads))
         return given.encoded(counts)
     if vocabulary is not None:
         grams = NGrams(words, chars, n_features, lowercase, False, _tokens(vocabulary), errors)

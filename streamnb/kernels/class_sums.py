@@ -190,7 +190,8 @@ def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
     # the same, error-free: rounding errors of hi go to lo, and errors of lo to later parts, if there are any. Loops
     # without branches are vectorised. True if more than the first low part is in use
     n_features, squared, spilled = values.shape[1], moment == SUM_SQ, False
-    lost = np.zeros((2, n_features))
+    lost = np.empty((2, n_features))
+    lost[:] = 0.0
     for e in range(len(codes)):
         i, k, w, more = rows[e], codes[e], weight[e], 0  # counts are vectorised
         if w == 1.0 and (moment == SUM or (squared and values.itemsize <= 4)):  # squares of float32 are exact

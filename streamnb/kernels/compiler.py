@@ -1,17 +1,21 @@
-"""The only door to numba: compiler flags and the on-disk cache of compiled kernels."""
+"""The only door to numba: compiler flags, the on-disk cache of compiled kernels, what is said of compiling."""
 
 import hashlib
 import os
 import pickle
 import platform
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
+from time import perf_counter
 from typing import Any
 
 from numba import __version__ as numba_version
 from numba import config, njit
+from numba.core import event
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -22,6 +26,7 @@ from streamnb.core.replacing import replacing
 flags: Any = config  # filled by numba on import
 _USERS = Path(user_cache_dir())
 _DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: relative paths are ignored
+PATIENCE = 2.0  # seconds of compiling, after which it is said why nothing is seen yet
 FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
 
 
@@ -38,6 +43,60 @@ def kernel(func: Callable) -> Any:
 def brick(func: Callable) -> Any:
     """Inline into the kernels that call it: for functions called once a row, where a call costs as much as 20 sums."""
     return func if flags.DISABLE_JIT else njit(nogil=True, forceinline=True, no_cfunc_wrapper=True)(func)
+
+
+class Compiling(event.Listener):
+    """How many forms of kernels this process has compiled, and how long that took; says so once, on a terminal.
+
+    Attributes
+    ----------
+    n_forms, seconds : of kernels that are called from Python, with all that is compiled into them
+    said : whether it has been said, or is not wanted, because progress is disabled
+    failure : OSError, optional
+        Why a form could not be kept.
+    """
+
+    def __init__(self) -> None:
+        self.n_forms, self.seconds, self.said = 0, 0.0, False
+        self.failure: OSError | None = None
+        self._outer, self._since = None, 0.0
+
+    def on_start(self, event: Any) -> None:
+        kernel = event.data["dispatcher"]
+        if self._outer is None and isinstance(kernel._cache, _DiskCache):  # numba compiles one at a time
+            self._outer, self._since = kernel, perf_counter()
+
+    def on_end(self, event: Any) -> None:
+        if event.data["dispatcher"] is self._outer:
+            self._outer = None
+            self.n_forms += 1
+            self.seconds += perf_counter() - self._since
+            if self.seconds >= PATIENCE:
+                self._say()
+
+    def _say(self) -> None:
+        if not self.said and sys.stderr is not None and sys.stderr.isatty():
+            again = f"in each process again: {not_kept(self.failure)}" if self.failure else "once on this machine"
+            print(f"\r\x1b[Kcompiling kernels, {again}", file=sys.stderr, flush=True)  # in place of a progress bar
+        self.said = True
+
+
+def not_kept(failure: OSError) -> str:
+    """Say why compiled kernels are not kept, and what to do."""
+    reason = failure.strerror or failure
+    return f"they cannot be kept in {str(FOLDER)!r} ({reason}); set NUMBA_CACHE_DIR to a folder that can be written to"
+
+
+def check_folder() -> None:
+    """Refuse a cache folder that cannot be written to."""
+    try:
+        if not FOLDER.is_absolute():
+            raise OSError("there is no home folder")
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=FOLDER):
+            pass
+    except OSError as failure:
+        raise OSError(f"kernels would be compiled in vain: {not_kept(failure)}") from failure
 
 
 class _DiskCache(NullCache):
@@ -71,8 +130,8 @@ class _DiskCache(NullCache):
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
                 file.write(_digest(payload) + payload)
-        except OSError:  # a full disk, or no folder that can be written to
-            return
+        except OSError as failure:  # a full disk, or no folder that can be written to
+            compiling.failure = failure
 
     def _path(self, signature: Any, context: Any) -> Path:
         code, name = self._func.__code__, f"{self._func.__module__}.{self._func.__qualname__}"
@@ -96,3 +155,7 @@ def _sources(file: Path) -> bytes:
             names = re.findall(rb"^from streamnb\.kernels\.(\w+) import", read[path], re.MULTILINE)
             left += [Path(__file__).with_name(f"{name.decode()}.py") for name in names]
     return b"".join(_digest(read[path]) for path in sorted(read))
+
+
+compiling = Compiling()
+event.register("numba:compile", compiling)

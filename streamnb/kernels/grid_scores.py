@@ -74,14 +74,14 @@ def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, l
     for e in range(begin, end):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
         ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
-        n_listed = 0
+        n_listed = np.intp(0)  # a literal would be compiled separately
         for p in range(indptr[rows[e]] - start, indptr[rows[e] + 1] - start):
             j, x = at(indices[at(p)]), np.float64(data[at(p)])
             t = begins[j]
             n_units = begins[j + at(1)] - t
             if n_units > LANES or n_listed > LISTED - LANES:
                 add_listed(listed, factors, n_listed, columns, units, out, e - begin)
-                n_listed = 0
+                n_listed = np.intp(0)
             if n_units > LANES:
                 for u in range(t, t + n_units):
                     add_lanes(out, e - begin, columns[at(u)], x, units, u)

@@ -21,8 +21,8 @@ def top_class(scores, out):
         return
     top = np.empty(scores.shape[2])
     for i in range(scores.shape[0]):
-        top[:] = scores[i, 0]
-        out[i] = 0
+        for g in range(scores.shape[2]):  # to copy an array whole would compile what puts its shape into an error
+            top[g], out[i, g] = scores[i, 0, g], 0
         for k in range(1, scores.shape[1]):
             for g in range(scores.shape[2]):
                 higher = scores[i, k, g] > top[g]

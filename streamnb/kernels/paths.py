@@ -35,7 +35,9 @@ def last_live(t_star, pooled, unit, taus, totals, lasts):
     # returns the largest number that the row adds or shares
     if len(taus) == 0:
         return 0
-    index, reach, most = index_of(taus), np.abs(totals).max(), 0
+    index, reach, most = index_of(taus), 0.0, 0
+    for g in range(len(taus)):
+        reach = max(reach, abs(totals[g]))
     for j in range(len(t_star)):
         t, share, end = t_star[j], pooled[j], 0
         if unit[j] > 0.0:
@@ -111,8 +113,12 @@ def moved_means(first, stop, t_star, pooled, sd, scored, taus, totals, lengths, 
 def find_places(lengths, p, points, coupled, begin, places):
     # places[g] = output position of the weights at tau g of one feature, whose lists begin at p, where it has any; the
     # first is at `begin`. Returns their end
-    stop = p + (lengths.sum() if coupled else 0)
-    last = 0 if coupled else lengths.max()
+    stop, last = p, np.intp(0)
+    for r in range(len(lengths)):
+        if coupled:
+            stop += lengths[r]
+        else:
+            last = max(last, np.intp(lengths[r]))
     for q in range(p, stop):
         last = max(last, points[at(q)] + 1)
     places[:last] = 0
@@ -134,7 +140,7 @@ def put_in_order(first, stop, lengths, coupled, points, t_star, sign, links, phi
     # rounding hides the sign of t*, or both sides are close. Links of a fixed side are given by feature, of the other
     # by weight; shifts may be left out. Returns the number of NaN
     (indices, weights), (positive, negative, fixed, close) = csr, links
-    n_rows, p, n_lost = lengths.shape[1], 0, 0
+    n_rows, p, n_lost = lengths.shape[1], np.intp(0), 0  # a literal would be compiled separately
     for j in range(first, stop):
         if n_rows == 1:  # then weights are in order
             indptr[j + 1] = indptr[j] + lengths[j, 0]

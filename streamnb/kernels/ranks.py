@@ -147,7 +147,9 @@ def make_room(least, most, low, high, shift, spare, table):
                 shift[k] += 1
             new_first = low[k] >> shift[k]
             if filled and (shift[k] != before or new_first != first):
-                spare[:] = table[k]
+                for b in range(table.shape[1]):  # to copy an array whole would compile ten times as much
+                    for group in range(table.shape[2]):
+                        spare[b, group] = table[k, b, group]
                 table[k] = 0.0
                 move_bins(spare, first, shift[k] - before, new_first, table[k])
 

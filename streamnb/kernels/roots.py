@@ -79,17 +79,20 @@ def clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums):
         found[n], spans[0, n], spans[1, n] = j, first, last
         n += first < last
     for g in range(len(taus) - 2, -1, -1):
-        sums[:, g] += sums[:, g + 1]
+        for s in range(len(sums)):
+            sums[s, g] += sums[s, g + 1]
     return n
 
 
 @kernel
 def in_order(spans, n, n_taus):
     """The first `n` features in order of their first taus, and at each tau the end of those that begin there."""
-    ends, order = np.zeros(n_taus + 1, np.intp), np.empty(n, np.intp)
+    ends, order, begin = np.empty(n_taus + 1, np.intp), np.empty(n, np.intp), 0
+    ends[:] = 0
     for i in range(n):
         ends[spans[0, i]] += 1
-    ends = ends.cumsum() - ends
+    for g in range(n_taus + 1):
+        ends[g], begin = begin, begin + ends[g]
     for i in range(n):
         order[ends[spans[0, i]]] = i
         ends[spans[0, i]] += 1
@@ -149,17 +152,26 @@ def total_pulls(excess, share, unit, taus, totals):
     """
     totals[:] = 0.0
     sums = sums_of(excess, share, unit)
-    n_clipped, todo = 0, np.arange(len(taus) if sums[1] > 0.0 else 0)
+    n_clipped, n, todo = 0, len(taus) if sums[1] > 0.0 else 0, np.empty(len(taus), np.intp)
+    for g in range(n):
+        todo[g] = g
     centre, reach, wider = 0.0, 0.0, 1.0
-    while len(todo) > 0:
-        some, lows, highs = np.empty(len(todo)), np.empty(len(todo)), np.empty(len(todo))
-        flat = np.empty(len(todo), np.bool_)
-        roots_within(excess, share, unit, sums, taus[todo], centre, reach, some, flat, lows, highs)
-        totals[todo] = some
-        beyond = (lows < centre - reach) | (highs > centre + reach)
-        n_clipped += int(np.sum(~(flat | beyond)))
-        todo, lows, highs = todo[beyond], lows[beyond], highs[beyond]
-        if len(todo) > 0:
-            centre, wider = 0.5 * (lows[0] + highs[0]), 2.0 * wider
-            reach = 0.5 * (highs[0] - lows[0]) + wider * abs(centre)
+    while n > 0:
+        asked, some, lows, highs, flat = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.bool_)
+        for i in range(n):
+            asked[i] = taus[todo[i]]
+        roots_within(excess, share, unit, sums, asked, centre, reach, some, flat, lows, highs)
+        n_left, low, high = 0, 0.0, 0.0
+        for i in range(n):
+            totals[todo[i]] = some[i]
+            if lows[i] < centre - reach or highs[i] > centre + reach:
+                low, high = (lows[i], highs[i]) if n_left == 0 else (low, high)
+                todo[n_left] = todo[i]
+                n_left += 1
+            elif not flat[i]:
+                n_clipped += 1
+        n = n_left
+        if n > 0:
+            centre, wider = 0.5 * (low + high), 2.0 * wider
+            reach = 0.5 * (high - low) + wider * abs(centre)
     return n_clipped

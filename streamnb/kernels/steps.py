@@ -11,16 +11,23 @@ at = np.uintp  # an unsigned index spares the check for negative ones
 @kernel
 def index_of(steps):
     """The index of `n_below` for ascending, nonnegative numbers: table[b] numbers are below leading bits b."""
-    bits = steps.view(np.int64)
-    origin, last = bits[np.searchsorted(steps, 1e-300)] if steps[-1] > 1e-300 else bits[-1], bits[-1]
+    # loops, where NumPy has a word for each: these words take a second to compile
+    first, end = 0, len(steps) - 1
+    while first < end and steps[first] < 1e-300:
+        first += 1
+    origin, last = np.float64(steps[first]).view(np.int64), np.float64(steps[end]).view(np.int64)
     shift = 2  # at least 2, so that differences do not overflow
     while (last >> shift) - (origin >> shift) > ENTRIES:
         shift += 1
     origin >>= shift
-    table = np.zeros((last >> shift) - origin + 2, np.int64)
-    for b in bits:
-        table[max((b >> shift) - origin, 0) + 1] += 1
-    return shift, origin, table.cumsum()
+    table = np.empty((last >> shift) - origin + 2, np.int64)
+    table[:] = 0
+    for i in range(len(steps)):
+        entry = (np.float64(steps[i]).view(np.int64) >> shift) - origin
+        table[entry + 1 if entry > 0 else 1] += 1
+    for b in range(1, len(table)):
+        table[b] += table[b - 1]
+    return shift, origin, table
 
 
 @kernel

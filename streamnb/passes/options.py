@@ -5,6 +5,7 @@ from typing import Any
 
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.threads import check_n_threads
+from streamnb.kernels.compiler import compiling
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class RunOptions:
     Attributes
     ----------
     progress : bool, optional
-        Show a progress bar.
+        Show a progress bar; False also keeps quiet about kernels that are compiled.
     n_threads : int, optional
         Threads in this process; None: as many as there are cores.
     memory_limit : int or str, optional
@@ -33,6 +34,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_n_threads(self.n_threads)
+        compiling.said |= self.progress is False
         object.__setattr__(self, "memory_limit", check_memory_limit(self.memory_limit))
 
     @property

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamnb.kernels import class_sums, products
+from streamnb.rows.chunk import frozen
 
 TILE = 2048  # rows that are summed together: row i is in tile i // TILE
 BITS = 21  # bits of a slice: the sum of TILE products of two slices is below 2^53
@@ -57,7 +58,7 @@ def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> 
     """
     x = values.astype(np.float64)
     yield rounded(x - middle, weight)
-    columns, n = np.column_stack([x, np.ones(len(x))]), len(x)
+    columns, n = frozen(np.column_stack([x, np.ones(len(x))])), len(x)
     hi, lo = np.zeros((1, len(middle) + 1)), np.zeros((1, 1, len(middle) + 1))
     entries = np.arange(n), np.zeros(n, np.int64), np.ones(n) if weight is None else weight
     class_sums.add_dense_pairs(columns, *entries, class_sums.SUM, 0.0, hi, lo)

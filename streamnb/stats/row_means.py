@@ -26,7 +26,7 @@ class RowMeans:
 
     def add(self, values: Sequence[np.ndarray], weight: np.ndarray) -> None:
         """Add rows; there are values (n,) for each name."""
-        columns = np.column_stack([*values, np.ones(len(weight))])
+        columns = frozen(np.column_stack([*values, np.ones(len(weight))]))
         entries = np.arange(len(weight)), np.zeros(len(weight), np.int64), weight
         add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo[None])
 

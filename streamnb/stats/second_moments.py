@@ -12,7 +12,7 @@ from streamnb.core.blas import one_thread
 from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries
+from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries, frozen
 from streamnb.stats import products
 from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.moment_sums import GrowingTable
@@ -230,7 +230,16 @@ class ProductSums:
                     table.hi[k] += of_group
         elif self._waiting:
             codes, packed = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
-            arrays = packed, np.arange(len(codes)), codes, np.ones(len(codes)), class_sums.SUM, 0.0, table.hi, table.lo
+            arrays = (
+                frozen(packed),
+                np.arange(len(codes)),
+                codes,
+                np.ones(len(codes)),
+                class_sums.SUM,
+                0.0,
+                table.hi,
+                table.lo,
+            )
             table.spilled |= bool(class_sums.add_dense_pairs(*arrays))
         self._waiting.clear()
         self._n_waiting = 0

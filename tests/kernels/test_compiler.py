@@ -1,9 +1,12 @@
 """The door to numba: what a kernel may do, and when its compiled forms are kept on disk; within one process."""
 
+import io
 import math
+import sys
 from pathlib import Path
 
 import pytest
+from numba.core import event
 
 from streamnb.kernels import compiler
 
@@ -102,3 +105,76 @@ def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch, folder):
     monkeypatch.setattr(compiler, "FOLDER", folder.relative_to(tmp_path))
     assert compiler.kernel(lost)(1.0, 2.0) == 2.0
     assert not folder.exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def compiling(folder, monkeypatch):
+    """What is counted and said of kernels that are compiled in this test, with no patience at all."""
+    event.unregister("numba:compile", compiler.compiling)
+    counting, real = compiler.Compiling(), compiler.compiling
+    monkeypatch.setattr(compiler, "compiling", counting)
+    monkeypatch.setattr(compiler, "PATIENCE", 0.0)
+    event.register("numba:compile", counting)
+    yield counting
+    event.unregister("numba:compile", counting)
+    event.register("numba:compile", real)
+
+
+def test_a_terminal_is_told_once_that_kernels_are_compiled(compiling, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    kernel = compiler.kernel(lost)
+    kernel(1.0, 2.0), kernel(1, 2)
+    assert terminal.getvalue() == "\r\x1b[Kcompiling kernels, once on this machine\n"
+    assert compiling.n_forms == 2 and compiling.seconds > 0.0
+
+
+def test_kernels_from_the_disk_are_not_counted(compiling, monkeypatch):
+    compiler.kernel(lost)(1.0, 2.0)
+    compiling.said = False
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    compiler.kernel(lost)(1.0, 2.0)
+    assert compiling.n_forms == 1 and not terminal.getvalue()
+
+
+@pytest.mark.parametrize("stderr", [io.StringIO(), None])
+def test_no_file_is_told(stderr, compiling, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", stderr)
+        compiler.kernel(lost)(1.0, 2.0)
+    assert compiling.n_forms == 1 and not (stderr and stderr.getvalue())
+
+
+def test_what_takes_no_time_is_not_said(compiling, monkeypatch):
+    monkeypatch.setattr(compiler, "PATIENCE", 1e9)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    compiler.kernel(lost)(1.0, 2.0)
+    assert not terminal.getvalue()
+
+
+def test_a_terminal_is_told_why_kernels_are_not_kept(compiling, folder, monkeypatch):
+    folder.touch()
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setattr(compiler, "PATIENCE", 1e9)
+    kernel = compiler.kernel(lost)
+    kernel(1.0, 2.0)
+    monkeypatch.setattr(compiler, "PATIENCE", 0.0)
+    kernel(1, 2)
+    assert f"in each process again: they cannot be kept in '{folder}' (File exists)" in terminal.getvalue()
+    assert "set NUMBA_CACHE_DIR" in terminal.getvalue()
+
+
+def test_a_folder_is_refused_before_anything_is_compiled_in_vain(folder, monkeypatch):
+    compiler.check_folder()
+    assert list(folder.iterdir()) == []
+    folder.rmdir()
+    folder.touch()
+    with pytest.raises(OSError, match=r"in vain: they cannot be kept in .* set NUMBA_CACHE_DIR"):
+        compiler.check_folder()
+    monkeypatch.setattr(compiler, "FOLDER", Path("relative"))
+    with pytest.raises(OSError, match="there is no home folder"):
+        compiler.check_folder()

@@ -17,6 +17,7 @@ from benchmarks import (
     bench_sources,
     bench_start,
     bench_stores,
+    compiling,
     fit_memory,
     growth,
     scaling,
@@ -109,3 +110,11 @@ def test_files_are_made_and_fitted(kind, tmp_path):
     make, fit = fit_memory.KINDS[kind]
     make(tmp_path, 50)
     assert fit(tmp_path).stats_.n_rows == 50
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark
+@pytest.mark.process
+def test_seconds_of_first_fits_that_compile(tmp_path):
+    fit = "snb.scan(X, y)"
+    assert compiling.seconds(fit, str(tmp_path)) > 0.0 and any(tmp_path.rglob("*.nbc"))

@@ -2,15 +2,19 @@
 
 import json
 import os
+import pty
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 import streamnb
-from tests.support.processes import python
+from tests.support.processes import PATIENCE, python
 
 pytestmark = pytest.mark.process
 
@@ -146,3 +150,35 @@ print(json.dumps([alone, sorted(persistence._registry)]))
 """
     alone, every = start(code)
     assert alone == every and {"Comparison", "LinearNBCV", "FeatureSelector", "WeightPath", "Mixed"} <= {*alone}
+
+
+def on_a_terminal(code, **environment):
+    """What a new process writes to a terminal that is its stderr."""
+    ours, its = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | environment
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=its, stdin=subprocess.DEVNULL, env=kept)
+    os.close(its)
+    said = b""
+    with suppress(OSError):  # Linux raises when the other end is closed
+        while part := os.read(ours, 4096):
+            said += part
+    os.close(ours)
+    assert process.wait(PATIENCE) == 0
+    return said.decode()
+
+
+SCAN = """
+from streamnb.kernels import compiler
+compiler.PATIENCE = 0.0
+import numpy as np
+import streamnb as snb
+
+snb.scan(np.eye(4), [0, 1, 0, 1], progress={})
+"""
+
+
+def test_a_terminal_is_told_of_compiling_once_and_never_where_progress_is_disabled(tmp_path):
+    words = "\r\x1b[Kcompiling kernels, once on this machine\r\n"
+    assert on_a_terminal(SCAN.format(False), NUMBA_CACHE_DIR=str(tmp_path / "quiet")) == ""
+    assert on_a_terminal(SCAN.format(None), NUMBA_CACHE_DIR=str(tmp_path / "told")) == words
+    assert on_a_terminal(SCAN.format(None), NUMBA_CACHE_DIR=str(tmp_path / "told")) == ""
