@@ -9,6 +9,7 @@ from streamnb.core import notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
@@ -48,6 +49,7 @@ def search(
     n_threads: int | None = None,
     memory_limit: Bytes = None,
     client: Any = None,
+    keep: str = "auto",
 ) -> Search:
     """Judge every candidate on the same folds, and fit the best one to all rows.
 
@@ -59,7 +61,7 @@ def search(
     Parameters
     ----------
     X, y, sample_weight, groups, folds, seed
-        As for `LinearNBCV`; X is read several times, so a stream must be a callable that returns a fresh iterator.
+        As for `LinearNBCV`; X is read several times.
         Also the path of a table, or a data frame with columns of any kind, and texts; y names the column of labels.
     families : list of names or Family, optional
         By default multinomial, Bernoulli and, for dense rows, Gaussian; for up to 300 features also Gaussian with a
@@ -98,6 +100,8 @@ def search(
         Print the planned reads first, and the table at the end. By default they are printed except in a notebook.
     progress, n_threads, memory_limit, client
         As for `LinearNBCV.fit`; the sums of rows prepared in several ways share the limit.
+    keep : {"auto", "memory", "disk", "no"}
+        Where rows stay for further reads, under each encoding; as in `SoftmaxRegression.fit`.
 
     Returns
     -------
@@ -138,29 +142,30 @@ def search(
     limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
     scoring = SCORING if scoring is None else list(scoring) if isinstance(scoring, list | tuple) else scoring
     scorer = check_choice("joint", folds, 1, seed, scoring, "best")
-    options = RunOptions(progress, n_threads, memory_limit, client)
     other_models = check_others({} if others is None else others)
     chosen = named_models([] if models is None else models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
     axes = checked({**named, "families": None if no_bayes else families})
-    encoded = encoded_rows(given, encodings, axes["learned"], options)
-    rows = encoded[0].rows
-    if families is None and transforms is None and encodings is None:
-        encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
-    coded = [family for family in families or [] if as_family(family).coded]
-    encoded += [of_categories(family, one, options) for one in encoded if one.unencoded for family in coded]
-    for one in encoded:
-        one.rows.check_read_again("search")
-    given_axes = {name: axes[name] for name in named if named[name] is not None}
-    if no_bayes or families is not None:
-        given_axes["families"] = [] if no_bayes else axes["families"]
-    judging = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
-    contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
-    contestants += others_of(other_models, given, judging)
-    contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
-    if notebook.prints(show):
-        print(contest.plan(judging.n_folds))
-    found = contest.result(judging.n_folds)
+    with Keeping(keep, memory_limit) as keeping:
+        options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
+        encoded = encoded_rows(given, encodings, axes["learned"], options)
+        rows = encoded[0].rows
+        if families is None and transforms is None and encodings is None:
+            encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
+        coded = [family for family in families or [] if as_family(family).coded]
+        encoded += [of_categories(family, one, options) for one in encoded if one.unencoded for family in coded]
+        for one in encoded:
+            one.rows.check_read_again("search")
+        given_axes = {name: axes[name] for name in named if named[name] is not None}
+        if no_bayes or families is not None:
+            given_axes["families"] = [] if no_bayes else axes["families"]
+        judging = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
+        contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
+        contestants += others_of(other_models, given, judging)
+        contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
+        if notebook.prints(show):
+            print(contest.plan(judging.n_folds))
+        found = contest.result(judging.n_folds)
     if notebook.prints(show):
         print(found)
     return found
