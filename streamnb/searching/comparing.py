@@ -175,8 +175,7 @@ def compare(
     scorer = check_choice(scheme, folds, repeats, seed, _single_scoring(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
-    options |= {"idf": idf, "estimate": estimate}
-    _check_options(members.values(), options)
+    _check_options(members.values(), options := options | {"idf": idf, "estimate": estimate})
     with Keeping(keep, memory_limit) as keeping:
         run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
         (rows := run_options.kept(rows)).check_read_again("compare")
@@ -187,8 +186,8 @@ def compare(
         _check_classes(stats := next(iter(mapped.values())).stats)
         columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
         pairs, left_out = _defined(members, columns, stats, scheme, reference)
-        run_options = replace(run_options, checkpoint=None)
-        scores, more, _ = cross_validated(mapped, list(pairs.values()), options, scorer, rows, run_options)
+        once, given = replace(run_options, checkpoint=None), list(pairs.values())
+        scores, more, _ = cross_validated(mapped, given, options, scorer, rows, once)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged, report = dict(zip(pairs, scores, strict=True)), report + more
     found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report)

@@ -247,7 +247,7 @@ def test_wrong_rows():
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(X > 2.9, np.nan, X), Y)
     with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
-        model.fit(iter([(X, Y)]))
+        model.fit(iter([(X, Y)]), keep="no")
     with pytest.raises(ValueError, match="one label a row; give sample_weight"):
         snb.MarginClassifier(class_weight="balanced").fit(X, SETS)
     with pytest.raises(MemoryError, match="memory_limit"):

@@ -215,7 +215,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="NaN"):
         model(1.0).fit(np.where(X > 2.9, np.nan, X), Y)
     with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
-        model(1.0).fit(iter([(X, Y)]))
+        model(1.0).fit(iter([(X, Y)]), keep="no")
     with pytest.raises(MemoryError, match="memory_limit"):
         model(1.0).fit(X, Y, memory_limit=2000)
     with pytest.raises(MemoryError, match=r"what scoring='roc_auc' keeps of 5 models of 3 classes .* fewer penalties"):
