@@ -266,7 +266,7 @@ def test_a_stream_that_can_be_read_once():
         snb.LinearNBCV("poisson").fit(iter([(X, y)]), keep="no")
     with pytest.raises(ValueError, match=r"twice|second scan|0 sample"):
         once = iter([(X, y)])
-        snb.LinearNBCV("poisson").fit(lambda: once)
+        snb.LinearNBCV("poisson").fit(lambda: once, keep="no")
 
 
 def test_more_groups_than_none():
