@@ -64,8 +64,12 @@ def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
     --------
     >>> import tempfile
     >>> import streamnb as snb
+    >>> X, y = [[0.0], [0.0], [1.0], [1.0]], [0, 0, 1, 1]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     snb.set_scratch(folder, limit="10GB")
+    ...     model = snb.SoftmaxRegression().fit(lambda: iter([(X, y)]), keep="disk")
+    >>> model.report_.reads - model.report_.reads_kept
+    1
     >>> snb.set_scratch()  # the default again
     """
     most = check_memory_limit(LIMIT if limit is None else limit, "limit") or 0
