@@ -13,6 +13,7 @@ _HOMES = {
     "plan": "scanning.planning",
     "accumulate": "scanning.user_tasks",
     "PassTask": "passes.contract",
+    "set_scratch": "core.scratch",
     "fold_numbers": "rows.splits",
     "ClassStats": "stats.class_stats",
     "svmlight": "rows.in_svmlight",

@@ -41,6 +41,7 @@ READS = {
 @click.option("--rule", default="best", show_default=True, help="best, one_standard_error, parsimonious.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
 @click.option("--checkpoint", help="File from which the same command resumes after it was stopped.")
+@click.option("--keep", default="auto", show_default=True, help="Where read rows stay: auto, memory, disk, no.")
 @click.option("-o", "out", required=True, help="The file of the model.")
 @click.option("--stats/--no-stats", default=True, help="Keep statistics in the file, for refit.  [default: stats]")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
@@ -50,7 +51,7 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     Example: streamnb fit store.zarr --y y --family multinomial --penalty l1:score --cv 5 -o m.snb
     """
     path, model = new_file(out, force), _model(settings)
-    run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer")}
+    run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
         X, per_row = rows_of(data, settings, settings["y"], NAMED)
         model.fit(X, **per_row, progress=True, **run)

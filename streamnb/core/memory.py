@@ -17,8 +17,8 @@ _CGROUP = Path("/sys/fs/cgroup")  # limit and use of a container's memory: versi
 _QUOTAS = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
 
 
-def check_memory_limit(given: Any) -> int | None:
-    """Return `memory_limit` in bytes; None, which means half of the free memory, stays None."""
+def check_memory_limit(given: Any, name: str = "memory_limit") -> int | None:
+    """Return a limit in bytes; None, which means half of the free memory, stays None."""
     if given is None:
         return None
     from dask.utils import parse_bytes
@@ -32,7 +32,7 @@ def check_memory_limit(given: Any) -> int | None:
     except (ValueError, OverflowError):
         limit = 0
     if limit <= 0:
-        raise ValueError(f"memory_limit={given!r} should be a number of bytes above 0, or a string such as '4GB'")
+        raise ValueError(f"{name}={given!r} should be a number of bytes above 0, or a string such as '4GB'")
     return limit
 
 

@@ -18,6 +18,7 @@ from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTas
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import opened, with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
@@ -167,13 +168,17 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         self._fit(*self._opened(X, y, sample_weight), options)
         return self
 
-    def fit_transform(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, **fit_params: Any) -> np.ndarray:
+    def fit_transform(
+        self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, keep: str = "auto", **fit_params: Any
+    ) -> np.ndarray:
         """Count, and return the codes of the same rows, each by the rows of other folds.
 
         Parameters
         ----------
         X, y, sample_weight, **fit_params
             As in `fit`; the rows are read twice, and should not be in Dask.
+        keep : {"auto", "memory", "disk", "no"}
+            Where rows stay for the second read, as in `SoftmaxRegression.fit`.
 
         Returns
         -------
@@ -186,18 +191,20 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         rows, ranges = self._opened(X, y, sample_weight)
         if rows.lazy:
             raise ValueError("X is in Dask; fit_transform takes rows in memory or in Zarr: fit(X, y), then transform")
-        rows.check_read_again("fit_transform")
-        self._fit(rows, ranges, RunOptions(**fit_params))
-        n_rows, n_classes = self.report_.rows, len(self.classes_)
-        if self.oof == "loo":
-            which = np.searchsorted(self.classes_, rows.whole_column(y if ranges is None else ranges, "y"))
-            tables = np.stack([self._counters.table_without_row(k) for k in range(n_classes)])
-        else:
-            folding: Any = self.counts_.sums.folding
-            given = np.asarray(self.folds) if folding.by == "given" else None
-            which = folding.numbers(0, n_rows, given, 0)
-            tables = np.stack([self._counters.table(fold) for fold in range(folding.n_folds)])
-        return self._coded(rows, tables, which)
+        with Keeping(keep, fit_params.get("memory_limit")) as keeping:
+            rows = keeping.kept(rows)
+            rows.check_read_again("fit_transform")
+            self._fit(rows, ranges, RunOptions(**fit_params, keeping=keeping))
+            n_rows, n_classes = self.report_.rows, len(self.classes_)
+            if self.oof == "loo":
+                which = np.searchsorted(self.classes_, rows.whole_column(y if ranges is None else ranges, "y"))
+                tables = np.stack([self._counters.table_without_row(k) for k in range(n_classes)])
+            else:
+                folding: Any = self.counts_.sums.folding
+                given = np.asarray(self.folds) if folding.by == "given" else None
+                which = folding.numbers(0, n_rows, given, 0)
+                tables = np.stack([self._counters.table(fold) for fold in range(folding.n_folds)])
+            return self._coded(rows, tables, which)
 
     def transform(self, X: Rows, *, without_fold: int | None = None) -> Any:
         """The codes of new rows, by all rows of training.

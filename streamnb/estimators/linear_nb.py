@@ -185,6 +185,7 @@ class LinearNB(IncrementalClassifier):
 
     def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()) -> Any:
         if first:
+            rows = options.kept(rows) if as_family(self.family).map_names else rows
             (steps,) = self._maps(rows, options, None).values()
             self._columns = cast(ColumnMap | None, steps.whole)
         return super()._scan(rows, classes, first, options, moments)

@@ -25,6 +25,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty
 from streamnb.problem.points import at_point
 from streamnb.problem.schemes import as_scheme
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
@@ -204,13 +205,14 @@ class LinearNBCV(LinearNB):
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
+        keep: str = "auto",
     ) -> Self:
         """Choose the penalty and fit, in two scans.
 
         Parameters
         ----------
-        X, y, sample_weight, classes, progress, n_threads, memory_limit, client, layer
-            As for `LinearNB.fit`; X is read twice, so a stream must be a callable that returns a fresh iterator.
+        X, y, sample_weight, classes, progress, n_threads, memory_limit, client, layer, keep
+            As for `LinearNB.fit`; X is read twice.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
         checkpoint : path, optional
@@ -235,9 +237,9 @@ class LinearNBCV(LinearNB):
         self._check_params()
         check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
         listed = label_checks.check_classes(classes)
-        options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-        with self._all_or_nothing():
-            rows = self._opened_as_given((X, y, sample_weight), options, layer)
+        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+            options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
+            rows = options.kept(self._opened_as_given((X, y, sample_weight), options, layer))
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads

@@ -40,6 +40,11 @@ class StepRequest:
         """Whether a step has to be learned from numeric columns."""
         return self.coded is not None or to_learn(self.transform) is not None
 
+    @property
+    def reads(self) -> bool:
+        """Whether learning takes a read of the rows."""
+        return self.learns
+
     def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
         """The step, learned in one pass over the rows; `beside` are their labels and weights, as given."""
         return self.learned_by_fold(rows, options, names, None).whole

@@ -47,8 +47,9 @@ def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, la
 
 def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
     """Open the rows, learn their step, remember it, and apply it."""
-    rows = self._opened_as_given(given, options, layer)
-    remember_step(self, self._step_request().learned(rows, options or RunOptions(), names_of(self), *given[1:]))
+    rows, request, options = self._opened_as_given(given, options, layer), self._step_request(), options or RunOptions()
+    rows = options.kept(rows) if request.reads else rows
+    remember_step(self, request.learned(rows, options, names_of(self), *given[1:]))
     return self._preparation.applied(rows, *given[1:])
 
 

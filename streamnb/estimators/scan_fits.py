@@ -17,6 +17,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.rows_of_fit import OF_ROWS
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import run_scan
 from streamnb.stats.matching import widened
@@ -39,6 +40,7 @@ def fit(
     client: Any = None,
     checkpoint: Any = None,
     layer: str | None = None,
+    keep: str = "auto",
 ) -> Any:
     """Fit in one scan.
 
@@ -74,6 +76,8 @@ def fit(
         A file for the sums so far, from which an interrupted fit resumes; see `scan`.
     layer : str, optional
         The layer of AnnData to read in place of X, now and in predictions; kept as `layer_`.
+    keep : {"auto", "memory", "disk", "no"}
+        Where rows stay that are read more than once, for example to learn bins; as in `SoftmaxRegression.fit`.
 
     Raises
     ------
@@ -85,8 +89,8 @@ def fit(
         The tables would take more than `memory_limit`.
     """
     listed = label_checks.check_classes(classes)
-    options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-    with self._all_or_nothing():
+    with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+        options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
         self._check_params()
         rows = self._opened_to_fit((X, y, sample_weight), options, layer)
         self._memory_limit, self._n_threads = options.memory_limit, n_threads

@@ -184,6 +184,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         search = self._search()
         if search is None:
             return scan_fits.scan(self, rows, classes, first, options, moments)
+        rows = options.kept(rows)
         rows.check_read_again(f"{type(self).__name__}(by={search.name!r})")
         task = replace(self._task(classes).with_moments(moments), memory_limit=options.memory_limit)
         if search.n_folds is not None:

@@ -29,6 +29,7 @@ from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.derived_sources import PreparedSource
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
 from streamnb.scanning.side_by_side import run_scans
@@ -108,14 +109,14 @@ class StackedNB(Classifier):
         memory_limit: Any = None,
         client: Any = None,
         layer: str | None = None,
+        keep: str = "auto",
     ) -> Self:
         """Fit both levels: one scan for all families, then the reads of the second level, one for most.
 
         Parameters
         ----------
-        X, y, sample_weight, progress, n_threads, client, layer
-            As for `LinearNB.fit`; X is read at least twice, so a stream must be a callable that returns a fresh
-            iterator.
+        X, y, sample_weight, progress, n_threads, client, layer, keep
+            As for `LinearNB.fit`; X is read at least twice.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
         memory_limit : int or str, optional
@@ -136,10 +137,10 @@ class StackedNB(Classifier):
         StreamnbWarning
             A class has no rows outside a fold, so that margins of the fold carry no information about it.
         """
-        options = RunOptions(progress, n_threads, memory_limit, client)
-        with self._all_or_nothing():
+        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
             self._check_params()
-            rows = self._opened_to_fit((X, y, sample_weight), options, layer)
+            rows = options.kept(self._opened_to_fit((X, y, sample_weight), options, layer))
             rows.check_read_again(type(self).__name__)
             members = [self._member(family) for family in self.families]
             scans = [scan_for(member, rows) for member in members]
@@ -153,8 +154,7 @@ class StackedNB(Classifier):
             weighs = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
             self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, weighs)))
             self.final_ = self._final(stats[0].multilabel)
-            how = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "client": client}
-            self.final_.fit(*_columns(out_of_fold, folded, y, sample_weight), **how)
+            self.final_.fit(*_columns(out_of_fold, folded, y, sample_weight), **options.fit_options)
             self.classes_, self.n_features_in_ = self.final_.classes_, self._margins.n_features
             self.report_ = report + self.final_.report_
         return self

@@ -20,6 +20,7 @@ from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
@@ -108,6 +109,7 @@ class TrainedClassifier(Classifier):
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
+        keep: str = "auto",
     ) -> Self:
         """Fit in one scan and up to `max_passes` reads of the same rows.
 
@@ -115,7 +117,7 @@ class TrainedClassifier(Classifier):
         ----------
         X : (n_rows, n_features)
             NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one or to a table, or a callable that
-            returns a fresh iterator of chunks: rows are read several times.
+            returns a fresh iterator of chunks: rows are read several times. Also an iterator, if its rows are kept.
         y : (n_rows,) or (n_rows, n_labels)
             Labels, or the name of an array beside X; a 2-D indicator, dense or CSR, has a model for each label.
         sample_weight : (n_rows,), optional
@@ -133,6 +135,11 @@ class TrainedClassifier(Classifier):
             one with more `max_passes`, resumes from it with identical results. It stays until you remove it.
         layer : str, optional
             As in `LinearNB.fit`.
+        keep : {"auto", "memory", "disk", "no"}
+            Where rows stay for further reads, as the first read prepared them: in memory, up to a quarter of
+            `memory_limit`, and beyond that in scratch on the local disk (see `set_scratch`); in memory alone; on disk
+            alone; or nowhere, so that each read takes them from X. "auto" keeps what takes long to prepare, such as
+            texts, tables and streams. Results are the same; `report_` has what came from where.
 
         Raises
         ------
@@ -148,11 +155,12 @@ class TrainedClassifier(Classifier):
         Warns
         -----
         StreamnbWarning
-            All reads were used before the gradient was small enough; the model is the last one.
+            All reads were used before the gradient was small enough; the model is the last one. Or rows could not be
+            kept, for example because a disk is full, and were read from X again.
         """
-        options = RunOptions(progress, n_threads, memory_limit, client)
-        with self._all_or_nothing():
-            rows = self._opened_as_given((X, y, sample_weight), options, layer)
+        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
+            rows = options.kept(self._opened_as_given((X, y, sample_weight), options, layer))
             learner, point, folding = self._learner(), self._grid()[0], as_folding(self._plan_scan()[1])
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
             fitted = fit_at_point(learner, scanned, point, learner.max_passes)

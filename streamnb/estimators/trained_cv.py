@@ -16,6 +16,7 @@ from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.fold_models import FoldModel
@@ -73,12 +74,13 @@ class TrainedClassifierCV(TrainedClassifier):
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
+        keep: str = "auto",
     ) -> Self:
         """Choose penalties and the number of reads in a scan and shared reads, then fit to all rows.
 
         Parameters
         ----------
-        X, y, sample_weight, progress, n_threads, client, layer
+        X, y, sample_weight, progress, n_threads, client, layer, keep
             As for `SoftmaxRegression.fit`. The progress bar shows the current read, and the mean held-out score and
             objective of the best penalty so far.
         groups : (n_rows,), optional
@@ -106,8 +108,8 @@ class TrainedClassifierCV(TrainedClassifier):
         StreamnbWarning
             A fold lacks a class; models train in groups; or the score still rose with the last of `max_passes` reads.
         """
-        options = RunOptions(progress, n_threads, memory_limit, client)
-        with self._all_or_nothing():
+        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
             on_folds = ChosenOnFolds(self, (X, y, sample_weight), groups, options, checkpoint, layer)
             on_folds.judge()
             on_folds.fit()
@@ -118,7 +120,7 @@ class TrainedClassifierCV(TrainedClassifier):
     ) -> PenaltySearch:
         """The search for a point, after the scan of rows with folds from which all models start."""
         self._check_params()
-        rows = self._opened_as_given(given, options, layer)
+        rows = options.kept(self._opened_as_given(given, options, layer))
         learner = self._learner()
         rows.check_read_again(learner.name)
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)

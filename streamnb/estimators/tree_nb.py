@@ -40,6 +40,10 @@ class TreeRequest(StepRequest):
     max_features: int | None = None
     options: RowOptions = field(default_factory=RowOptions)
 
+    @property
+    def reads(self) -> bool:
+        return self.learns or self.max_features is not None
+
     def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
         step = super().learned(rows, options, names, *beside)
         if self.max_features is None or (rows.n_features is not None and rows.n_features <= self.max_features):

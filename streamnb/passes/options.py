@@ -6,6 +6,8 @@ from typing import Any
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.threads import check_n_threads
 from streamnb.kernels.compiler import compiling
+from streamnb.rows.keeping import Keeping
+from streamnb.rows.source import Source
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class RunOptions:
         None: the active one.
     checkpoint : path, optional
         A file from which the pass can be resumed.
+    keeping : Keeping, optional
+        Where rows that are read again are kept; None: nowhere.
     """
 
     progress: bool | None = None
@@ -31,6 +35,7 @@ class RunOptions:
     memory_limit: Any = None
     client: Any = None
     checkpoint: Any = None
+    keeping: Keeping | None = None
 
     def __post_init__(self) -> None:
         check_n_threads(self.n_threads)
@@ -40,7 +45,12 @@ class RunOptions:
     @property
     def fit_options(self) -> dict[str, Any]:
         """The options that `fit` of estimators takes; not the checkpoint, which belongs to one pass."""
-        return {name: value for name, value in vars(self).items() if name != "checkpoint"}
+        own = {name: value for name, value in vars(self).items() if name not in ("checkpoint", "keeping")}
+        return own if self.keeping is None else {**own, "keep": self.keeping.keep}
+
+    def kept(self, rows: Source, costly: bool | None = None) -> Source:
+        """Rows that are read again, kept by their first read where that was asked for; see `Keeping.kept`."""
+        return rows if self.keeping is None else self.keeping.kept(rows, costly)
 
     @property
     def threads(self) -> int:

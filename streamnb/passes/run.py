@@ -59,7 +59,8 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
                 total, report = on_workers(task, rows, client, options.progress, checkpoint)
             else:
                 total, report = _in_threads(task, rows, options, checkpoint)
-    report = replace(report, seconds=earlier + time.perf_counter() - started)
+    seconds, all_kept = earlier + time.perf_counter() - started, 0 < report.bytes == report.bytes_kept
+    report = replace(report, seconds=seconds, reads=1, reads_kept=int(all_kept))
     return task.ended(total, report), report
 
 
@@ -90,13 +91,14 @@ def _add_blocks(
 ) -> tuple[Any, Report, list[Range]]:
     """Add blocks until the last, or until a checkpoint is due; return their total, a report and the ranges of rows."""
     done: list[Range] = []
-    n_bytes = 0
+    n_bytes = n_kept = 0
     with team:
         for block in blocks:
             n_rows = block.n_rows
             team.add(block)
             done.append((block.first_row, block.first_row + n_rows))
             n_bytes += block.nbytes
+            n_kept += block.nbytes if block.kept else 0
             bar.update(n_rows)
             del block  # so that the next block can use its memory
             if checkpoint is None:
@@ -105,4 +107,4 @@ def _add_blocks(
                 break
         total = reduce(add, team.totals())
     n_rows = sum(stop - start for start, stop in done)
-    return total, Report(n_rows, n_bytes, len(done), seconds_computing=team.seconds), done
+    return total, Report(n_rows, n_bytes, len(done), seconds_computing=team.seconds, bytes_kept=n_kept), done

@@ -15,7 +15,7 @@ class Block:
     `X` is a matrix, a (data, indices, indptr, n_features) tuple, or a dict of columns.
 
     `data` is None where every value counts as 1. `y` are labels, or a CSR indicator of labels; `split` the groups or
-    fold numbers given beside the rows.
+    fold numbers given beside the rows. `kept` tells blocks that were kept by an earlier read.
     """
 
     X: Any
@@ -24,6 +24,7 @@ class Block:
     split: np.ndarray | None
     first_row: int
     nbytes: int
+    kept: bool = False
 
     @property
     def n_rows(self) -> int:

@@ -1,4 +1,4 @@
-"""Sources that wrap another source and change its blocks: prepared rows, rows of a fold, tiles, cached rows."""
+"""Sources that wrap another source and change its blocks: prepared rows, rows of a fold, tiles, narrow rows."""
 
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -15,7 +15,10 @@ from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source, multiple
 from streamnb.rows.splits import Folding
 
-SHARED = "n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"
+SHARED = (
+    *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
+    *("read_once", "keeping"),
+)
 
 
 class WrappedSource(Source):
@@ -202,49 +205,6 @@ class TiledSource(WrappedSource):
         return multiple(self._tile, super().rows_near(n_rows))
 
 
-class CachedSource(WrappedSource):
-    """A source whose blocks are computed once and cached, if all of them fit.
-
-    Parameters
-    ----------
-    rows : Source
-    max_bytes : int
-        Limit of the cached X; if it takes more, blocks are computed again with each read.
-    """
-
-    def __init__(self, rows: Source, max_bytes: int):
-        super().__init__(rows)
-        self._max_bytes = max_bytes
-        self._cached: dict[tuple[int, int | None, bool], list[Block]] = {}
-
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        key = start, stop, self.values_matter
-        if key in self._cached:
-            yield from self._cached[key]
-            return
-        made: list[Block] = []
-        left = self._max_bytes - sum(block.nbytes for blocks in self._cached.values() for block in blocks)
-        for block in self._rows.blocks(start, stop):
-            left -= block.nbytes
-            if left >= 0:
-                made.append(block)
-            else:
-                made.clear()
-            yield block
-        if left >= 0:
-            self._cached[key] = made
-
-    def with_split(self, name: str, values: object) -> Self:
-        part = super().with_split(name, values)
-        part._cached = {}  # cached blocks lack the new split
-        return part
-
-    def cut(self, start: int, stop: int) -> Self:
-        part = super().cut(start, stop)
-        part._cached, part._max_bytes = {}, 0  # the worker that it is sent to reads these rows once
-        return part
-
-
 class NarrowSource(WrappedSource):
     """Rows as they enter a model: prepared, and without the columns that are all 0.
 
@@ -287,8 +247,3 @@ class NarrowSource(WrappedSource):
     def layout(self) -> dict[str, str]:
         columns = f"{len(self._columns)} of {len(self._places)}"
         return {**super().layout(), "columns": columns, "options": repr(self._options)}
-
-
-def cached(rows: Source, max_bytes: int) -> Source:
-    """Cache rows whose features are computed as they are read, which takes longer than summing them."""
-    return CachedSource(rows, max_bytes) if rows.costly_features and not rows.lazy else rows

@@ -50,9 +50,11 @@ class ArraySource(Source):
 class StreamSource(Source):
     """An iterable of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
 
+    costly_features = True  # as far as anyone can tell
+
     def __init__(self, chunks: Any, columns: RowColumns):
         super().__init__(columns)
-        self._chunks = chunks
+        self._chunks, self.read_once = chunks, not callable(chunks)
 
     def check_resumable(self) -> None:
         raise ValueError(
@@ -61,10 +63,11 @@ class StreamSource(Source):
         )
 
     def check_read_again(self, who: str) -> None:
-        if not callable(self._chunks):
+        if self.read_once:
             raise ValueError(
-                f"X is an iterator, which can be read once, but {who} reads the rows twice; "
-                "pass a callable that returns a fresh iterator"
+                f"X is an iterator, which can be read once, but {who} reads the rows twice; pass a callable that "
+                "returns a fresh iterator, or leave keep= at 'auto' or give it as 'disk', so that rows are kept in "
+                "memory or scratch (see snb.set_scratch)"
             )
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:

@@ -101,7 +101,7 @@ class BayesSettings(Contestants):
 
         Settings that do not take the rows are noted in `left_out`.
         """
-        rows = self._encoded.whole if fold is None else self._encoded.outside(fold)
+        rows = self._options.kept(self._encoded.whole if fold is None else self._encoded.outside(fold))
         settings = self._for_columns(rows, fold, wanted)
         if not settings:
             return {}

@@ -25,6 +25,7 @@ from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import NONE, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY, COMPLETE
@@ -76,6 +77,7 @@ def compare(
     client: Any = None,
     checkpoint: Any = None,
     layer: str | None = None,
+    keep: str = "auto",
 ) -> Comparison:
     """Print and return the score and the features kept of every family under every penalty, for each class and overall.
 
@@ -85,7 +87,7 @@ def compare(
     Parameters
     ----------
     X : (n_rows, n_features)
-        As for `scan`; a stream must be a callable that returns a fresh iterator, since rows are read twice.
+        As for `scan`; rows are read twice.
     y : (n_rows,) or (n_rows, n_labels)
         Labels, or an indicator of labels; as for `scan`.
     families : names, Family or Mixed objects
@@ -131,6 +133,8 @@ def compare(
         As in `scan`: an interrupted first scan is resumed; the second starts again.
     layer : str, optional
         The layer of AnnData to read instead of its X.
+    keep : {"auto", "memory", "disk", "no"}
+        Where rows stay for the second read, as in `SoftmaxRegression.fit`.
 
     Returns
     -------
@@ -165,29 +169,28 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
-    learns = isinstance(transform, LearnsBins)
-    rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if learns else COMPLETE)
-    members = _families(families, rows, as_given=not learns)
-    columns = _penalties(penalties)
+    rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if isinstance(transform, LearnsBins) else COMPLETE)
+    as_given, columns = not isinstance(transform, LearnsBins), _penalties(penalties)
+    members = _families(families, rows, as_given)
     scorer = check_choice(scheme, folds, repeats, seed, _single_scoring(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
-    options |= {"idf": idf, "estimate": estimate}
-    _check_options(members.values(), options)
-    run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-    rows.check_read_again("compare")
-    row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
-    scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
-    scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
-    mapped, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
-    _check_classes(stats := next(iter(mapped.values())).stats)
-    columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
-    pairs, left_out = _defined(members, columns, stats, scheme, reference)
-    once = replace(run_options, checkpoint=None)
-    scores, more, _ = cross_validated(mapped, list(pairs.values()), options, scorer, rows, once)
+    _check_options(members.values(), options := options | {"idf": idf, "estimate": estimate})
+    with Keeping(keep, memory_limit) as keeping:
+        run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
+        (rows := run_options.kept(rows)).check_read_again("compare")
+        row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
+        scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
+        scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
+        mapped, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
+        _check_classes(stats := next(iter(mapped.values())).stats)
+        columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
+        pairs, left_out = _defined(members, columns, stats, scheme, reference)
+        once, given = replace(run_options, checkpoint=None), list(pairs.values())
+        scores, more, _ = cross_validated(mapped, given, options, scorer, rows, once)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
-    judged = dict(zip(pairs, scores, strict=True))
-    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
+    judged, report = dict(zip(pairs, scores, strict=True)), report + more
+    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report)
     if notebook.prints(show):
         print(found)
     return found

@@ -60,8 +60,10 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     return [{"families": families}], models
 
 
-def default_scoring(y: Any, schemes: Any, estimators: Iterable[Any]) -> list[str]:
-    """The default scorings: the first judges probabilities as well, unless a candidate has none."""
+def scoring_of(given: Any, y: Any, schemes: Any, estimators: Iterable[Any]) -> Any:
+    """The scorings as given; by default the first judges probabilities as well, unless a candidate has none."""
+    if given is not None:
+        return given
     labels = len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1
     decides = "ovo" in schemes or any(not hasattr(one, "predict_proba") for one in estimators)
     return OF_DECISIONS if labels or decides else SCORING

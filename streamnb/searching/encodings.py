@@ -202,15 +202,16 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     raw = is_raw_table(given[0], numbers)
     candidates = _checked([{} if raw else None] if encodings is None else encodings)
     found: list[Encoded] = []
-    if encodings is None and raw and (usual := _encoded({}, given)).has_numbers:
-        return [usual, *(_encoded(one, given) for one in OF_NUMBERS)]
+    if encodings is None and raw and (usual := _encoded({}, given, options)).has_numbers:
+        return [usual, *(_encoded(one, given, options) for one in OF_NUMBERS)]
     for one in candidates:
         if one is None and not raw:
             rows = opened(*given, numbers=numbers)
-            found.append(Encoded(rows, given))
+            read_once, rows = rows.read_once, options.kept(rows)
+            found.append(Encoded(rows, (rows, None, None) if read_once else given))
             found += [of_transform(transform, found[-1], options) for transform in transforms]
         else:
-            found.append(_encoded(one or {}, given))
+            found.append(_encoded(one or {}, given, options))
     return found
 
 
@@ -230,7 +231,7 @@ def of_categories(family: Any, unencoded: Encoded, options: RunOptions) -> Stepp
     return found
 
 
-def _encoded(encoding: Any, given: Given) -> Encoded:
+def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
     """The rows under one of `encodings`."""
     X, y, weight = given
     if not isinstance(encoding, dict):
@@ -253,7 +254,7 @@ def _encoded(encoding: Any, given: Given) -> Encoded:
         elif isinstance(encoding.get("vocabulary"), int):
             found = Learned(TextsToLearn.from_options(X, y, weight, encoding), given)
         else:  # hashed, or with given tokens
-            rows = text(X, y=y, weight=weight, **encoding)
+            rows = options.kept(text(X, y=y, weight=weight, **encoding))
             found = Encoded(rows, (rows, None, None))
     except TypeError as error:
         if "argument" not in str(error):

@@ -9,6 +9,7 @@ from streamnb.core import arguments, notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
@@ -16,7 +17,7 @@ from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.default_candidates import default_candidates, default_scoring, default_transforms
+from streamnb.searching.default_candidates import default_candidates, default_transforms, scoring_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
 from streamnb.searching.search_result import Search
@@ -49,6 +50,7 @@ def search(
     n_threads: int | None = None,
     memory_limit: Bytes = None,
     client: Any = None,
+    keep: str = "auto",
 ) -> Search:
     """Judge every candidate on the same folds, and fit the best one to all rows.
 
@@ -60,7 +62,7 @@ def search(
     Parameters
     ----------
     X, y, sample_weight, groups, folds, seed
-        As for `LinearNBCV`; X is read several times, so a stream must be a callable that returns a fresh iterator.
+        As for `LinearNBCV`; X is read several times.
         Also the path of a table, or a data frame with columns of any kind, and texts; y names the column of labels.
     families : list of names or Family, optional
         By default multinomial, Bernoulli and, for dense rows, Gaussian; for up to 300 features also Gaussian with a
@@ -103,6 +105,8 @@ def search(
         Print the planned reads first, and the table at the end. By default they are printed except in a notebook.
     progress, n_threads, memory_limit, client
         As for `LinearNBCV.fit`; the sums of rows prepared in several ways share the limit.
+    keep : {"auto", "memory", "disk", "no"}
+        Where rows stay for further reads, under each encoding; as in `SoftmaxRegression.fit`.
 
     Returns
     -------
@@ -141,32 +145,31 @@ def search(
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
     named |= {"penalties": penalties, "schemes": schemes}
     limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
-    options = RunOptions(progress, n_threads, memory_limit, client)
     other_models = check_others({} if others is None else others)
     chosen = named_models([] if models is None else models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
     axes = checked({**named, "families": None if no_bayes else families})
-    if scoring is None:
-        scoring = default_scoring(given[1], axes["schemes"], [*chosen.values(), *other_models.values()])
+    scoring = scoring_of(scoring, given[1], axes["schemes"], [*chosen.values(), *other_models.values()])
     scorer = check_choice("joint", folds, 1, seed, scoring, "best")
     arguments.one_of("calibration", calibration, ["auto", None])
-    encoded = encoded_rows(given, encodings, axes["learned"], options)
-    if families is None and transforms is None and encodings is None:
-        encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
-    coded = [family for family in families or [] if as_family(family).coded]
-    encoded += [of_categories(family, one, options) for one in encoded if one.unencoded for family in coded]
-    for one in encoded:
-        one.rows.check_read_again("search")
-    given_axes = {name: axes[name] for name in named if named[name] is not None}
-    if no_bayes or families is not None:
-        given_axes["families"] = [] if no_bayes else axes["families"]
-    judging = Judging(folds, _n_folds(folds, encoded[0].rows), groups, seed, scoring, scorer, calibration)
-    contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
-    contestants += others_of(other_models, given, judging)
-    contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
-    if notebook.prints(show):
-        print(contest.plan(judging.n_folds))
-    found = contest.result(judging.n_folds)
+    with Keeping(keep, memory_limit) as keeping:
+        options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
+        encoded = encoded_rows(given, encodings, axes["learned"], options)
+        if families is None and transforms is None and encodings is None:
+            encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
+        encoded += _in_categories(encoded, families or [], options)
+        for one in encoded:
+            one.rows.check_read_again("search")
+        given_axes = {name: axes[name] for name in named if named[name] is not None}
+        if no_bayes or families is not None:
+            given_axes["families"] = [] if no_bayes else axes["families"]
+        judging = Judging(folds, _n_folds(folds, encoded[0].rows), groups, seed, scoring, scorer, calibration)
+        contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
+        contestants += others_of(other_models, given, judging)
+        contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
+        if notebook.prints(show):
+            print(contest.plan(judging.n_folds))
+        found = contest.result(judging.n_folds)
     if notebook.prints(show):
         print(found)
     return found
@@ -202,6 +205,12 @@ def _contestants(
             chosen = named_models(usual) if models is None else models
             others += [contestant_of(name + encoding, model, rows, judging, options) for name, model in chosen.items()]
     return [*bayes, *others], left_out
+
+
+def _in_categories(encoded: list[Encoded], families: list[Any], options: RunOptions) -> list[Encoded]:
+    """Rows that are not encoded, with their category numbers as columns for each family that takes these."""
+    coded = [family for family in families if as_family(family).coded]
+    return [of_categories(family, one, options) for one in encoded if one.unencoded for family in coded]
 
 
 def _accepted(rows: Encoded, families: list[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import run_scans
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.data import TrainingRows, read_often
+from streamnb.training.data import TrainingRows
 from streamnb.training.learner import Learner, options_of
 from streamnb.training.objectives import inverse_frequency
 
@@ -143,8 +143,8 @@ def scan_to_train(
 
     `labels_and_weights` are those of the rows. idf is applied before normalize.
     """
-    step, rows = steps.whole, read_often(prepared(steps.whole, given, *labels_and_weights), options)
-    given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
+    step, rows = steps.whole, options.kept(prepared(steps.whole, given, *labels_and_weights))
+    given, steps = (given, steps) if steps.outside else (rows, StepsOfFolds())
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:
         plain = ClassScan(("nonzero",), replace(row_options, normalize=None), memory_limit=options.memory_limit)

@@ -5,10 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import memory
 from streamnb.passes.dask_workers import client_for
 from streamnb.passes.options import RunOptions
-from streamnb.rows.derived_sources import CachedSource, NarrowSource, cached, in_tiles
+from streamnb.rows.derived_sources import NarrowSource, in_tiles
 from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.stats.class_stats import ClassStats
@@ -16,7 +15,6 @@ from streamnb.training.objectives import RowSums, Softmax, features_used
 from streamnb.training.reading import ReadTask
 
 TILE_ROWS = 1 << 13  # for texts, which come in smaller blocks: larger tiles hold more values of each column
-KEPT = 8  # one part in so many of the memory allowed is for rows that are read again
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +90,15 @@ class TrainingRows:
 
     @classmethod
     def of(cls, stats: ClassStats, rows: Source, options: RunOptions, step: LearnedStep | None, narrows: bool) -> Self:
-        """Rows of these statistics, kept in memory where they fit; as they were opened, unless `narrows`."""
+        """Rows of these statistics, kept by their first read; as they were opened, unless `narrows`."""
         as_opened, on_workers = cls(rows, stats.n_features, stats.options, step), client_for(options.client) is not None
-        if not narrows or rows.lazy or on_workers:  # workers keep no rows between reads
+        if not narrows or rows.lazy or on_workers:  # workers keep rows as they were opened
             return as_opened
         features = features_used(stats)
         if not len(features) or (rows.in_memory and len(features) == stats.n_features):
             return as_opened
         few = in_tiles(NarrowSource(rows, stats.options, features, stats.n_features), TILE_ROWS)
-        kept_rows = CachedSource(few, _bytes_for_rows(options))
-        return replace(as_opened, read=kept_rows, n_features=len(features), features=features)
+        return replace(as_opened, read=options.kept(few, costly=True), n_features=len(features), features=features)
 
 
 def start_weights(
@@ -121,13 +118,3 @@ def start_weights(
         raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
     shift = isinstance(task.objective, Softmax)  # softmax does not change when all classes get the same addend
     return start - start.mean(axis=1, keepdims=True) if shift else start
-
-
-def read_often(rows: Source, options: RunOptions) -> Source:
-    """Rows that are scanned and then read, whose features are made once where they fit into memory."""
-    return cached(rows, _bytes_for_rows(options))
-
-
-def _bytes_for_rows(options: RunOptions) -> int:
-    """Bytes of rows that may be kept; they are kept up to twice, as computed and as trained on."""
-    return memory.allowed(options.memory_limit) // KEPT

@@ -263,10 +263,10 @@ def test_grids_that_cannot_be(tau):
 
 def test_a_stream_that_can_be_read_once():
     with pytest.raises(ValueError, match="reads the rows twice"):
-        snb.LinearNBCV("poisson").fit(iter([(X, y)]))
+        snb.LinearNBCV("poisson").fit(iter([(X, y)]), keep="no")
     with pytest.raises(ValueError, match=r"twice|second scan|0 sample"):
         once = iter([(X, y)])
-        snb.LinearNBCV("poisson").fit(lambda: once)
+        snb.LinearNBCV("poisson").fit(lambda: once, keep="no")
 
 
 def test_more_groups_than_none():

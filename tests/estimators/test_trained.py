@@ -247,7 +247,7 @@ def test_wrong_rows():
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(X > 2.9, np.nan, X), Y)
     with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
-        model.fit(iter([(X, Y)]))
+        model.fit(iter([(X, Y)]), keep="no")
     with pytest.raises(ValueError, match="one label a row; give sample_weight"):
         snb.MarginClassifier(class_weight="balanced").fit(X, SETS)
     with pytest.raises(MemoryError, match="memory_limit"):
@@ -255,10 +255,10 @@ def test_wrong_rows():
     for later in (snb.SoftmaxRegression(), snb.LeastSquaresClassifier(), snb.MarginClassifier(calibration="sigmoid")):
         times = iter(range(100))
         with pytest.raises(ValueError, match=r"X gave 149 rows in read 1 and 150 in the scan; a callable should"):
-            later.fit(lambda times=times: iter([(X, Y)] if next(times) == 0 else [(X[:-1], Y[:-1])]))
+            later.fit(lambda times=times: iter([(X, Y)] if next(times) == 0 else [(X[:-1], Y[:-1])]), keep="no")
     times = iter(range(100))
     with pytest.raises(ValueError, match="X has 5 features, but the first read is expecting 6"):
-        model.fit(lambda: iter([(X, Y)] if next(times) == 0 else [(X[:, 1:], Y)]))
+        model.fit(lambda: iter([(X, Y)] if next(times) == 0 else [(X[:, 1:], Y)]), keep="no")
     assert not hasattr(model, "coef_") and not hasattr(model, "classes_")
     assert snb.SoftmaxRegression().fit(1e-300 * X, Y).n_passes_ == 0  # their squares are 0: as of constants
     with pytest.raises(ValueError, match="separable"):

@@ -216,7 +216,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="NaN"):
         model(1.0).fit(np.where(X > 2.9, np.nan, X), Y)
     with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
-        model(1.0).fit(iter([(X, Y)]))
+        model(1.0).fit(iter([(X, Y)]), keep="no")
     with pytest.raises(MemoryError, match="memory_limit"):
         model(1.0).fit(X, Y, memory_limit=2000)
     with pytest.raises(MemoryError, match=r"what scoring='roc_auc' keeps of 5 models of 3 classes .* fewer penalties"):
@@ -225,7 +225,7 @@ def test_what_is_refused():
         model(0.0, folds=2, tol=1e-2, max_passes=200).fit(np.arange(20.0)[:, None], np.arange(20) // 10)
     times = iter(range(100))
     with pytest.raises(ValueError, match=r"X gave 149 rows in read 1, .* and 150 in the scan"):
-        model(1.0, folds=2).fit(lambda: iter([(X, Y)] if next(times) == 0 else [(X[:-1], Y[:-1])]))
+        model(1.0, folds=2).fit(lambda: iter([(X, Y)] if next(times) == 0 else [(X[:-1], Y[:-1])]), keep="no")
     with pytest.raises(AttributeError, match="LinearNB learns from rows as they come"):
         model().partial_fit(X, Y)
     assert not hasattr(model(), "forget")

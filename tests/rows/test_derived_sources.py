@@ -12,7 +12,7 @@ import streamnb as snb
 from streamnb.passes.dask_workers import reachable
 from streamnb.rows import sizes
 from streamnb.rows.boundary import checked
-from streamnb.rows.derived_sources import CachedSource, FoldRows, NarrowSource, PreparedSource, cached, in_tiles
+from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, in_tiles
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.splits import Folding, fold_numbers
@@ -158,29 +158,6 @@ def texts():
 def matrix(rows, *asked):
     blocks = [sp.csr_array(checked(block)[0].to_matrix()) for block in rows.blocks(*asked)]
     return sp.vstack(blocks).toarray()
-
-
-def test_rows_are_made_once_where_they_fit_and_are_the_same():
-    made, source = matrix(texts()), texts()
-    for room, once in ((1 << 20, True), (100, False)):
-        rows = cached(source, room)
-        assert isinstance(rows, CachedSource) and (rows.n_rows, rows.n_features) == (40, 64)
-        for n_read in range(3):
-            before = source.making.seconds
-            np.testing.assert_array_equal(matrix(rows), made)
-            assert (source.making.seconds == before) == (once and n_read > 0)
-        np.testing.assert_array_equal(matrix(rows, 7, 19), made[7:19])
-    assert cached(opened(np.ones((3, 2)), None, labelled=False), 1000).in_memory  # which need not be kept
-
-
-def test_folds_that_come_later_and_parts_sent_elsewhere_are_not_those_kept():
-    rows = cached(texts(), 1 << 20)
-    list(rows.blocks())
-    folds = np.arange(40) % 4
-    split = rows.with_split("folds", folds)
-    np.testing.assert_array_equal(np.concatenate([block.split for block in split.blocks()]), folds)
-    assert next(rows.blocks()).split is None
-    np.testing.assert_array_equal(matrix(rows.cut(10, 20), 10, 20), matrix(texts())[10:20])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -219,10 +219,13 @@ def test_a_stream_is_asked_for_twice_whatever_is_compared():
         calls.append(len(calls))
         return ((X[a : a + 70], y[a : a + 70]) for a in range(0, len(y), 70))
 
-    table = compare(stream, penalties=PENALTIES)
+    table = compare(stream, penalties=PENALTIES, keep="no")
     assert calls == [0, 1]
     assert table.report.rows == 2 * len(y)
     assert (table.scores == compare(X, y, penalties=PENALTIES).scores).all()
+    kept = compare(stream, penalties=PENALTIES)
+    assert calls == [0, 1, 2] and (kept.scores == table.scores).all()
+    assert (kept.report.reads, kept.report.reads_kept) == (2, 1)
 
 
 # ---- what cannot be --------------------------------------------------------------------------------------------------
@@ -280,7 +283,7 @@ def test_one_class_is_not_enough():
 
 def test_a_stream_that_can_be_read_once():
     with pytest.raises(ValueError, match="compare reads the rows twice"):
-        compare(iter([(X, y)]))
+        compare(iter([(X, y)]), keep="no")
 
 
 # ---- a rule for each column, and what stands last --------------------------------------------------------------------

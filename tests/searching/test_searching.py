@@ -64,7 +64,9 @@ def test_the_best_is_fitted_to_all_rows_without_a_further_read():
         opened.append(1)
         yield from ((X[i : i + 20], Y[i : i + 20]) for i in range(0, N, 20))
 
-    found = snb.search(rows, families=["poisson"], penalties=[snb.L1([0.5, 2.0])], transforms=["sqrt"], **QUIET)
+    found = snb.search(
+        rows, families=["poisson"], penalties=[snb.L1([0.5, 2.0])], transforms=["sqrt"], keep="no", **QUIET
+    )
     point = found.candidates[0].point
     alone = snb.LinearNB("poisson", snb.L1(point["l1"]), transform="sqrt").fit(X, Y)
     np.testing.assert_array_equal(found.best_.coef_, alone.coef_)

@@ -36,7 +36,6 @@ from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.boundary import Domain
 from streamnb.rows.derived_sources import (
-    CachedSource,
     FoldRows,
     NarrowSource,
     PreparedSource,
@@ -48,6 +47,7 @@ from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
+from streamnb.rows.keeping import Keeping, KeptSource
 from streamnb.rows.labels import open_columns
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
@@ -343,9 +343,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
-    CachedSource: every(
-        (lambda _: CachedSource(texts_of(COUNTS, Y, WEIGHT), 1 << 20), LABELLED),
-        files=(lambda folder: CachedSource(texts_of(COUNTS, Y, WEIGHT, folder), 100), LABELLED),
+    KeptSource: every(
+        (lambda _: KeptSource(texts_of(COUNTS, Y, WEIGHT), Keeping("memory")), LABELLED),
+        on_disk=(lambda folder: KeptSource(texts_of(COUNTS, Y, WEIGHT, folder), Keeping("disk")), LABELLED),
+        stream=(lambda _: KeptSource(opened(chunks()), Keeping("disk")), LABELLED),
     ),
     NarrowSource: every(
         (lambda _: NarrowSource(opened(BESIDE_ZEROS, Y, WEIGHT), RowOptions(), np.arange(1, 6), 7), LABELLED),

@@ -1,0 +1,235 @@
+"""Rows that are kept from read to read: once made, the same, freed in time, and read again where they are lost."""
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from dask.distributed import Client, LocalCluster
+
+import streamnb as snb
+from streamnb.core import scratch
+from streamnb.rows.boundary import checked
+from streamnb.rows.keeping import Keeping, KeptSource
+from streamnb.rows.opening import opened
+from tests.support.failing_disk import flip_a_bit
+
+LIMIT = 10**9
+rng = np.random.default_rng(7)
+TEXTS = [" ".join(rng.choice(["ash", "birch", "cedar", "larch", "pine"], 6)) for _ in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path):
+    snb.set_scratch(tmp_path, LIMIT)
+    yield
+    assert scratch.space(tmp_path) == LIMIT  # all is freed
+    snb.set_scratch()
+
+
+def texts():
+    return snb.text(TEXTS, y=np.arange(40) % 3, n_features=64)
+
+
+def chunks(n=5):
+    for first in range(0, 8 * n, 8):
+        yield sp.csr_array(np.outer(np.arange(first, first + 8), [1.0, 0.0, 0.5])), np.arange(8) % 2
+
+
+def matrix(rows, *asked):
+    return np.vstack([sp.csr_array(checked(block)[0].to_matrix()).toarray() for block in rows.blocks(*asked)])
+
+
+def kept(rows):
+    return all([block.kept for block in rows.blocks()])  # a read to its end
+
+
+@pytest.mark.parametrize("keep", ["auto", "memory", "disk"])
+def test_rows_are_made_once_and_are_the_same(keep, tmp_path):
+    made, source = matrix(texts()), texts()
+    with Keeping(keep) as keeping:
+        rows = keeping.kept(source)
+        assert isinstance(rows, KeptSource) and (rows.n_rows, rows.n_features) == (40, 64)
+        assert not kept(rows)
+        before, taken = source.making.seconds, LIMIT - scratch.space(tmp_path)
+        for _ in range(2):
+            np.testing.assert_array_equal(matrix(rows), made)
+            assert kept(rows) and source.making.seconds == before
+        np.testing.assert_array_equal(matrix(rows, 7, 19), made[7:19])
+        assert next(rows.blocks(7, 19)).first_row == 7
+        assert (taken > 0) == (keep == "disk") and os.listdir(tmp_path) == []
+
+
+def test_what_is_kept_and_what_is_not():
+    in_memory, stream = opened(np.ones((3, 2)), None, labelled=False), opened(lambda: chunks())
+    with Keeping("no") as nothing, Keeping() as auto, Keeping("disk") as disk:
+        assert nothing.kept(stream) is stream
+        assert auto.kept(in_memory) is in_memory and disk.kept(in_memory) is in_memory
+        for keeping in (auto, disk):
+            rows = keeping.kept(stream)
+            assert isinstance(rows, KeptSource) and keeping.kept(rows) is rows
+    with pytest.raises(ValueError, match=r"keep='ram' is unknown.*'auto', 'memory', 'disk', 'no'"):
+        Keeping("ram")
+
+
+def test_rows_too_many_for_memory_go_to_disk(tmp_path):
+    made = matrix(opened(chunks()))
+    for keep in ("auto", "memory"):
+        with Keeping(keep, memory_limit=500) as keeping:
+            rows = keeping.kept(opened(lambda: chunks()))
+            list(rows.blocks())
+            assert keeping.memory_left == 125
+            assert kept(rows) == (keep == "auto")
+            np.testing.assert_array_equal(matrix(rows), made)
+
+
+def test_parts_sent_elsewhere_and_later_folds():
+    made, folds = matrix(texts()), np.arange(40) % 4
+    with Keeping("disk") as keeping:
+        rows = keeping.kept(texts())
+        list(rows.blocks())
+        split = rows.with_split("folds", folds)
+        for _ in range(2):
+            np.testing.assert_array_equal(np.concatenate([block.split for block in split.blocks()]), folds)
+        assert next(iter(rows.blocks())).split is None
+        part = pickle.loads(pickle.dumps(rows.cut(10, 20)))  # a worker makes its rows itself
+        np.testing.assert_array_equal(matrix(part, 10, 20), made[10:20])
+        assert not any(block.kept for block in part.blocks(10, 20))
+
+
+def test_a_read_that_stops_early_keeps_nothing_and_a_source_that_ends_frees_its_rows(tmp_path):
+    with Keeping("disk") as keeping:
+        rows = keeping.kept(opened(lambda: chunks()))
+        reading = rows.blocks()
+        next(reading)
+        assert scratch.space(tmp_path) < LIMIT
+        reading.close()
+        assert scratch.space(tmp_path) == LIMIT and not kept(rows) and kept(rows)
+        copy = rows.wanted(False, 1 << 20)
+        assert kept(copy)
+        del rows
+        gc.collect()
+        assert scratch.space(tmp_path) < LIMIT
+        del copy
+        gc.collect()
+        assert scratch.space(tmp_path) == LIMIT
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the files of this process")
+@pytest.mark.parametrize("source", [texts, lambda: opened(lambda: chunks())])
+def test_rows_that_have_changed_on_disk_are_read_from_their_source(source, tmp_path):
+    made = matrix(source())
+    with Keeping("disk") as keeping:
+        rows = keeping.kept(source())
+        list(rows.blocks())
+        flip_a_bit(tmp_path, LIMIT - scratch.space(tmp_path) - 100)
+        with pytest.warns(
+            snb.StreamnbWarning, match="checksum is wrong; where rows are not kept, each read takes them"
+        ):
+            np.testing.assert_array_equal(matrix(rows), made)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(matrix(rows), made)
+        assert not kept(rows)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the files of this process")
+def test_an_iterator_fits_or_is_refused(tmp_path):
+    made = matrix(opened(chunks()))
+    with Keeping("disk") as keeping:
+        rows = keeping.kept(opened(chunks()))
+        rows.check_read_again("this")
+        for _ in range(3):
+            np.testing.assert_array_equal(matrix(rows), made)
+        flip_a_bit(tmp_path, 1)
+        with pytest.raises(ValueError, match=r"can be read once, and what was kept of it is lost .*checksum"):
+            list(rows.blocks())
+    with Keeping("memory", memory_limit=500) as keeping, pytest.raises(ValueError, match="fit neither into memory nor"):
+        list(keeping.kept(opened(chunks())).blocks())
+    snb.set_scratch(tmp_path, limit=500)
+    refused = pytest.raises(ValueError, match=r"limit of 0\.5 kB\); pass a callable .* snb.set_scratch\(path, limit=")
+    with Keeping("disk") as keeping, pytest.warns(snb.StreamnbWarning, match=r"limit of 0\.5 kB"), refused:
+        list(keeping.kept(opened(chunks())).blocks())
+    snb.set_scratch(tmp_path, LIMIT)
+
+
+@pytest.mark.parametrize("limit", [1, 1000])
+def test_without_space_rows_are_read_from_their_source(limit, tmp_path):
+    snb.set_scratch(tmp_path, limit=limit)
+    made = matrix(opened(chunks()))
+    with Keeping("disk") as keeping:
+        rows = keeping.kept(opened(lambda: chunks()))
+        with pytest.warns(snb.StreamnbWarning, match="rows cannot be kept on disk .*more than the limit") as warned:
+            for _ in range(3):
+                np.testing.assert_array_equal(matrix(rows), made)
+        assert len(warned) == 1 and not kept(rows) and scratch.space(tmp_path) == limit
+    snb.set_scratch(tmp_path, LIMIT)
+
+
+def test_a_folder_that_has_gone(tmp_path):
+    gone = tmp_path / "gone"
+    snb.set_scratch(gone)
+    gone.rmdir()
+    gone.write_text("a file in its place")
+    with Keeping("disk") as keeping:
+        rows = keeping.kept(opened(lambda: chunks()))
+        with pytest.warns(snb.StreamnbWarning, match="rows cannot be kept on disk"):
+            list(rows.blocks())
+        assert not kept(rows)
+    snb.set_scratch(tmp_path, LIMIT)
+
+
+LONG_FIT = """
+import os, signal, sys
+import numpy as np
+import streamnb as snb
+from streamnb.rows.keeping import KeptRows
+
+snb.set_scratch(sys.argv[1])
+finish = KeptRows.finish
+
+def kept(rows):
+    finish(rows)
+    assert rows._file is not None
+    print("kept", flush=True)
+    signal.pause()
+
+KeptRows.finish = kept
+X = np.random.default_rng(0).random((20_000, 8))
+snb.SoftmaxRegression().fit(lambda: iter([(X, np.arange(20_000) % 2)]), keep="disk")
+"""
+
+
+@pytest.mark.process
+def test_a_process_that_is_killed_leaves_nothing_on_the_disk(tmp_path):
+    """Scratch files have no name, so the system frees them however a process ends."""
+    fit = subprocess.Popen([sys.executable, "-c", LONG_FIT, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert fit.stdout.readline() == "kept\n"
+    open_files = [os.readlink(one) for one in Path(f"/proc/{fit.pid}/fd").iterdir()]
+    assert any(str(tmp_path) in name and "deleted" in name for name in open_files)
+    fit.kill()
+    fit.wait()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.cluster
+def test_workers_of_a_cluster_read_the_source_each_time(tmp_path):
+    lines = tmp_path / "rows.jsonl"
+    r = np.random.default_rng(0)
+    lines.write_text("".join(f'{{"text": "w{a} w{b}", "y": {int(a > b)}}}\n' for a, b in r.integers(0, 9, (500, 2))))
+
+    def fit(keep):
+        return snb.SoftmaxRegression(tol=1e-2).fit(snb.text(lines, text="text", y="y", n_features=256), keep=keep)
+
+    here = fit("disk")
+    assert (here.report_.reads, here.report_.reads_kept) == (here.n_passes_ + 1, here.n_passes_)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        there = fit("disk")
+    assert there.report_.reads_kept == 0
+    np.testing.assert_array_equal(there.coef_, here.coef_)
