@@ -20,6 +20,7 @@ from benchmarks import (
     compiling,
     fit_memory,
     growth,
+    keeping,
     scaling,
     simulated_cluster,
 )
@@ -118,3 +119,10 @@ def test_files_are_made_and_fitted(kind, tmp_path):
 def test_seconds_of_first_fits_that_compile(tmp_path):
     fit = "snb.scan(X, y)"
     assert compiling.seconds(fit, str(tmp_path)) > 0.0 and any(tmp_path.rglob("*.nbc"))
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark
+def test_seconds_of_reads_of_rows_that_are_kept(tmp_path):
+    keeping.write_lines(tmp_path / "lines.jsonl", 80)
+    assert keeping.seconds_of_reads(tmp_path / "lines.jsonl", "memory") > 0.0
