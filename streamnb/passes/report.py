@@ -50,9 +50,6 @@ class Report(persistence.Parameters):
         rows = [
             ("rows", f"{self.rows:,}"),
             ("MB", f"{self.bytes / 1e6:,.1f}"),
-            ("MB of what was kept", f"{self.bytes_kept / 1e6:,.1f}"),
-            ("reads", f"{self.reads:,}"),
-            ("reads of what was kept", f"{self.reads_kept:,}"),
             ("blocks", f"{self.blocks:,}"),
             ("seconds", f"{self.seconds:,.2f}"),
             ("seconds reading, over threads", f"{self.seconds_reading:,.2f}"),
@@ -60,4 +57,7 @@ class Report(persistence.Parameters):
             ("seconds waiting for rows", f"{self.seconds_waiting:,.2f}"),
             ("MB/s", speed),
         ]
+        if self.reads_kept:
+            rows += [("reads", f"{self.reads:,}"), ("reads of what was kept", f"{self.reads_kept:,}")]
+            rows += [("MB of what was kept", f"{self.bytes_kept / 1e6:,.1f}")]
         return notebook.table("One scan", rows)

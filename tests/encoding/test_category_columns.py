@@ -63,7 +63,7 @@ def test_names_of_a_frame_and_other_widths():
     with pytest.raises(ValueError, match=r"names|3 features"):
         model.predict(pd.DataFrame(np.zeros((1, 5)), columns=["plane", "seat", "legs", "a", "b"]))
     with pytest.raises(ValueError, match=r"read again|twice"):
-        snb.LinearNB("categorical").fit(iter([(X, y)]))
+        snb.LinearNB("categorical").fit(iter([(X, y)]), keep="no")
 
 
 def test_too_many_values_are_refused_by_memory_limit():

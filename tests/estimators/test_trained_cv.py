@@ -141,7 +141,7 @@ def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():
             whole = clone(model).fit(array, Y)
         else:
             with pytest.warns(snb.StreamnbWarning, match=r"9 models take .*in 5 groups of 2, .*up to 5 times"):
-                again = clone(model).fit(array, Y, memory_limit=memory_limit)
+                again = clone(model).fit(array, Y, memory_limit=memory_limit, keep="memory")
         chunks = [n for key, n in store.reads.items() if "/c/" in key]
         last = 5 * n_groups + whole.n_passes_ if memory_limit else 1  # without a limit the first read keeps the rows
         assert set(chunks) == {1 + last} and len(chunks) == 5

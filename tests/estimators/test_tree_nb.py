@@ -178,7 +178,7 @@ def test_wrong_rows_are_refused():
         snb.TreeNB().fit(sp.random_array((150, 500), rng=rng), Y, memory_limit="10kB")
     assert "pooled" not in str(refused.value)
     with pytest.raises(ValueError, match="read"):
-        snb.TreeNB(max_features=2).fit(iter([(X, Y)]))
+        snb.TreeNB(max_features=2).fit(iter([(X, Y)]), keep="no")
     model = snb.TreeNB().fit(X, Y)
     with pytest.raises(ValueError, match="max_features=2: what is done to rows is learned before the scan"):
         model.refit(max_features=2)

@@ -203,14 +203,14 @@ def changing_stream(second):
 def test_other_rows_in_the_second_scan_are_noticed(second, message):
     """Rows in another order would be judged by models that have seen them."""
     with pytest.raises(ValueError, match=message):
-        snb.LinearNBCV("poisson", FEW, folds=3).fit(changing_stream(second))
+        snb.LinearNBCV("poisson", FEW, folds=3).fit(changing_stream(second), keep="no")
 
 
 def test_other_labels_in_the_second_scan_are_noticed():
     labels = np.eye(3, dtype=int)[y0]
     parts = iter([(x0, labels), (x0, labels[:, :2])])
     with pytest.raises(ValueError, match="y has 2 columns"):
-        snb.LinearNBCV("poisson", FEW, folds=3).fit(lambda: iter([next(parts)]))
+        snb.LinearNBCV("poisson", FEW, folds=3).fit(lambda: iter([next(parts)]), keep="no")
 
 
 # ----------------------------------------------------------------------------------------- fitted once and again

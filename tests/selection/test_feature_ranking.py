@@ -57,7 +57,7 @@ def test_by_name_or_as_an_object():
 def test_rows_are_read_twice_and_bear_one_label(by):
     selector = snb.FeatureSelector(by, 2)
     with pytest.raises(ValueError, match=r"once|again|callable"):
-        selector.fit(iter([(X, Y)]))
+        selector.fit(iter([(X, Y)]), keep="no")
     with pytest.raises(ValueError, match="2-D indicator of labels; FeatureSelector takes one"):
         selector.fit(X, sp.csr_array(X[:, :3] > 1).astype(int))
     assert not hasattr(selector.fit(X, Y), "partial_fit") and hasattr(snb.FeatureSelector("chi2"), "partial_fit")

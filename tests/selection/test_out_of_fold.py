@@ -42,7 +42,7 @@ def test_without_another_read_in_any_chunks_kept_and_undone(tmp_path):
         return ((X[i : i + size], Y[i : i + size]) for i in range(0, len(X), size))
 
     plain = snb.LinearNBCV("poisson", FEW).fit(X, Y)
-    model = snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(lambda: chunks(100))
+    model = snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(lambda: chunks(100), keep="no")
     assert len(n_reads) == 2
     proba = model.predict_proba(X)
     assert log_loss(Y, proba) < 0.3 * log_loss(Y, plain.predict_proba(X))
