@@ -1,9 +1,9 @@
 """Every benchmark runs, tiny."""
 
 import inspect
-import math
 import itertools
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
