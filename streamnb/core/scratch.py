@@ -30,7 +30,7 @@ class _Settings:
     """The folder that was set, None for none, and the bytes that the files of this process may take and take now."""
 
     folder: Path | None = None
-    limit: int = check_memory_limit(LIMIT) or 0
+    limit: int = 100 * 10**9  # as LIMIT says, which takes an import of Dask to read
     used = 0
     lock = threading.Lock()
 
