@@ -161,6 +161,9 @@ class PenaltySearch:
                 for fold, point in every[first : first + groups.at_once]
             ]
             report = report + train_together(group, *shared, f"folds-{number:02}-read", self.scorer, time_is_up)
+            if groups.n_groups > 1:  # memory is for the next group
+                for model in group:
+                    model.trained = None
             done.extend(group)
         return done, report
 

@@ -1,8 +1,11 @@
 """`LinearNBCV(calibration=)`: scores of the rows held out, without another read."""
 
+import contextlib
+
 import dask.array as dask_array
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
@@ -135,3 +138,14 @@ def test_a_search_calibrates_its_best_model_by_rows_held_out():
     np.testing.assert_array_equal(*scores)
     with pytest.raises(ValueError, match="calibration='isotonic' is unknown; it should be one of"):
         snb.search(X, Y, calibration="isotonic")
+
+
+def test_models_of_the_choice_calibrate_as_those_that_are_trained_for_it():
+    """Where memory is short, the models without each fold are trained once more."""
+    y, found = Y > 4, []
+    model = snb.MarginClassifierCV([1e4, 1e5], tol=1e-2, folds=snb.fold_numbers(len(X), 5))
+    for memory_limit, warns in ((None, contextlib.nullcontext()), ("80kB", pytest.warns(match="groups of"))):
+        with warns:
+            found.append(clone(model).fit(X, y, memory_limit=memory_limit))
+    np.testing.assert_array_equal(found[0].predict_proba(X), found[1].predict_proba(X))
+    assert found[0].best_ == found[1].best_ and found[0].report_.reads < found[1].report_.reads
