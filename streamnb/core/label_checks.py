@@ -12,6 +12,7 @@ from streamnb.core.csr import sound_csr
 
 # ---- labels ----------------------------------------------------------------------------------------------------------
 
+MANY_LABELS = 10_000
 _KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 
 
@@ -125,6 +126,18 @@ def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
         raise ValueError(
             f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {first_row + bad[0]}; labels should "
             "be ints, strings or bools: a classifier cannot be trained on a continuous target"
+        )
+
+
+def check_repeated(y: Any) -> None:
+    """Refuse labels in memory if most rows have one of their own, as identifiers and measured numbers have."""
+    if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_LABELS:
+        return
+    n_labels = len(np.unique(y))
+    if 2 * n_labels > len(y):
+        raise ValueError(
+            f"y has {n_labels:,} distinct labels in {len(y):,} rows, and folds need several rows of each; give classes "
+            "in place of identifiers or numbers to predict"
         )
 
 

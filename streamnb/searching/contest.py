@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import messages, row_checks
+from streamnb.core import arguments, messages, row_checks
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.report import Report
 from streamnb.rows.splits import fold_numbers
@@ -38,6 +38,9 @@ class Judging:
     scoring: Any
     scorer: Scorer
     calibration: str | None = None
+
+    def __post_init__(self) -> None:
+        arguments.one_of("calibration", self.calibration, ["auto", None])
 
     @property
     def calibrates(self) -> bool:

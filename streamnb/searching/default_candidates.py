@@ -7,7 +7,7 @@ from streamnb.estimators.bins import Bins
 from streamnb.estimators.label_space import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
-from streamnb.estimators.trained_models import SoftmaxRegressionCV
+from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
 from streamnb.problem.penalties import L1
 from streamnb.rows.preparing import QUANTILE_NORMAL
@@ -23,10 +23,10 @@ FEW_VALUES = 0.5  # share of stored values below which rows are sparse
 L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
 L2_OF_COUNTS = [10.0, 1.0, 0.1]
 L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1]  # for columns divided by their standard deviations
-L2_OF_TF_IDF = [0.3, 0.1, 0.03]  # for rows of length 1
+L2_OF_TF_IDF, L2_OF_MARGINS = [0.3, 0.1, 0.03], [3.0, 1.0, 0.3]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 SCORING = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
-OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where some candidates have no probabilities
+OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where some have no probabilities before calibration
 N_BINS = 8, 32
 
 Axes = dict[str, list[Any]]
@@ -51,7 +51,8 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
         return [{"families": ["auto"]}], [softmax]
     if is_sparse(rows):
         softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
-        return OF_COUNTS, [softmax, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
+        margins = MarginClassifierCV(L2_OF_MARGINS, max_passes=20, scheme="joint", **TF_IDF)
+        return OF_COUNTS, [softmax, margins, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
     models = [standardized]
     if has_few_features(rows):
         models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]
@@ -61,12 +62,20 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
 
 
 def scoring_of(given: Any, y: Any, schemes: Any, estimators: Iterable[Any]) -> Any:
-    """The scorings as given; by default the first judges probabilities as well, unless a candidate has none."""
+    """The scorings as given; by default the first judges probabilities as well, unless a candidate has none.
+
+    Those of margins are rough before calibration.
+    """
     if given is not None:
         return given
     labels = len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1
-    decides = "ovo" in schemes or any(not hasattr(one, "predict_proba") for one in estimators)
-    return OF_DECISIONS if labels or decides else SCORING
+    margins = any(isinstance(one, MarginClassifierCV) or not hasattr(one, "predict_proba") for one in estimators)
+    return OF_DECISIONS if labels or margins or "ovo" in schemes else SCORING
+
+
+def default_models(encoded: Iterable[Encoded]) -> list[Any]:
+    """The default models for rows under several encodings."""
+    return [model for one in encoded for model in default_candidates(one)[1]]
 
 
 def default_transforms(encoded: Encoded) -> list[Any]:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from streamnb.core import label_checks
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan
@@ -198,6 +199,7 @@ class Transformed(Encoded):
 
 def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: RunOptions) -> list[Encoded]:
     """The rows under each of `encodings`, and unencoded rows under each learned transform."""
+    label_checks.check_repeated(given[1])
     numbers = ANY if transforms else COMPLETE
     raw = is_raw_table(given[0], numbers)
     candidates = _checked([{} if raw else None] if encodings is None else encodings)

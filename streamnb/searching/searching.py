@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from streamnb.core import arguments, notebook
+from streamnb.core import notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -17,7 +17,7 @@ from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.default_candidates import default_candidates, default_transforms, scoring_of
+from streamnb.searching.default_candidates import default_candidates, default_models, default_transforms, scoring_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
 from streamnb.searching.search_result import Search
@@ -73,7 +73,8 @@ def search(
     models : list of estimators, optional
         Estimators that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``;
         their `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
-        `SoftmaxRegressionCV`: of sparse rows also on tf-idf, of tables and dense rows also of bins and standardised.
+        `SoftmaxRegressionCV`, of tables and dense rows also on bins and standardised; for sparse rows also this one and
+        `MarginClassifierCV(scheme="joint")` on tf-idf.
     encodings : list, optional
         How raw rows become columns: dicts of options of `snb.table`, or for texts `snb.text`, as ``{"bins": 8}`` or
         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
@@ -149,9 +150,6 @@ def search(
     chosen = named_models([] if models is None else models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
     axes = checked({**named, "families": None if no_bayes else families})
-    scoring = scoring_of(scoring, given[1], axes["schemes"], [*chosen.values(), *other_models.values()])
-    scorer = check_choice("joint", folds, 1, seed, scoring, "best")
-    arguments.one_of("calibration", calibration, ["auto", None])
     with Keeping(keep, memory_limit) as keeping:
         options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
         encoded = encoded_rows(given, encodings, axes["learned"], options)
@@ -160,6 +158,9 @@ def search(
         encoded += _in_categories(encoded, families or [], options)
         for one in encoded:
             one.rows.check_read_again("search")
+        usual = default_models(encoded) if models is families is None else []
+        scoring = scoring_of(scoring, given[1], axes["schemes"], [*chosen.values(), *other_models.values(), *usual])
+        scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         given_axes = {name: axes[name] for name in named if named[name] is not None}
         if no_bayes or families is not None:
             given_axes["families"] = [] if no_bayes else axes["families"]

@@ -53,6 +53,12 @@ class Candidate:
         family, stats = (self.family, rest) if self.by_split is None else self.by_split[split]
         assert stats is not None
         check_learns(stats.total_weight, split, self.stats.n_folds)
+        if family.covariant and np.count_nonzero(stats.weight) < 2:
+            fold, seen = split % self.stats.n_folds, stats.classes[stats.weight > 0.0].tolist()
+            raise ValueError(
+                f"y holds one class only ({seen}) outside fold {fold}; take fewer folds, another seed, or folds= that "
+                "mix the classes"
+            )
         with of_columns_outside(split % self.stats.n_folds, self.by_split is not None):
             return weight_path(stats, family, self.path.penalty, n_threads=1, **self.options)
 

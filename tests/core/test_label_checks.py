@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.exceptions import DataConversionWarning
 
+import streamnb as snb
 from streamnb.core import label_checks
 from streamnb.core.label_checks import (
     check_class_numbers,
@@ -144,3 +145,10 @@ def test_the_columns_of_a_frame_name_labels_where_they_can():
     for none in (rows, None, "y", pd.Series([1, 2]), pd.DataFrame(rows), pd.DataFrame(rows, columns=["a", "a"])):
         assert names_of_labels(none) is None
     assert names_of_labels(pd.DataFrame({"a": [1, 0]})) is None
+
+
+def test_labels_of_which_each_row_has_its_own_are_refused():
+    with pytest.raises(ValueError, match=r"y has 20,000 distinct labels in 20,000 rows, and folds need several rows"):
+        snb.search(np.ones((20_000, 2)), np.arange(20_000))
+    label_checks.check_repeated(np.arange(20_000) // 2)
+    label_checks.check_repeated(np.arange(9_999))

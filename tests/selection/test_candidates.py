@@ -137,3 +137,14 @@ def test_fewer_columns_outside_a_fold_than_of_all_rows():
     assert kept.cv_results_["mean_test_score"][1] == pytest.approx(every.best_score_, rel=1e-12)
     with pytest.raises(ValueError, match=r"feature_weight has shape .* learned from the rows outside fold 2"):
         snb.LinearNBCV("multinomial", "none", feature_weight=np.ones(n_columns), **bins).fit(x, y)
+
+
+def test_one_class_outside_a_fold_is_named():
+    r = np.random.default_rng(0)
+    X, y = r.normal(size=(60, 4)), r.integers(0, 2, 60)
+    full = {"families": [snb.Gaussian(covariance="full")], "penalties": [None], "folds": y, "show": False}
+    with (
+        pytest.warns(snb.StreamnbWarning, match="2 of 2 folds lack rows"),
+        pytest.raises(ValueError, match=r"y holds one class only \(\[1\]\) outside fold 0; take fewer folds"),
+    ):
+        snb.search(X, y, scoring="accuracy", **full)
