@@ -51,6 +51,7 @@ def run(*arguments):
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 @pytest.mark.process
 def test_after_it_usual_fits_compile_nothing():
     """In the folder that other tests use, too: to fill one of its own takes minutes."""
