@@ -73,7 +73,7 @@ test-rest: $(DEV)
 	@echo "$@ begins"; nice -n 3 $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
 
 test-benchmarks: $(DEV)
-	@echo "$@ begins"; $(RUN) pytest -m benchmark tests/whole $(WHOLE)
+	@echo "$@ begins"; $(RUN) pytest -m benchmark tests/whole tests/searching $(WHOLE)
 
 test-checked: $(DEV)
 	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)
