@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import streamnb as snb
-from benchmarks.peers.problems import labels, topics
+from benchmarks.peers.problems import counts, labels, topics
 from benchmarks.peers.table import SLOWER, Row, Size, ratio
 
 N_BINS, N_CLASSES = 64, 10
@@ -31,11 +31,29 @@ def value_rows(size: Size, _: Path) -> Iterator[Row]:
     yield Row(
         what, "histogram2d of each column", 5, 15, ratio(of_numpy, of_scan, min(size.repeats, 3), time.perf_counter)
     )
+    yield sparse_row(size)
     X, shares = np.random.default_rng(1).normal(size=(10 * n_rows, 20)), np.linspace(0.0, 1.0, 17)[1:-1]
     bins = snb.Bins(n_bins=16)
     sides = (lambda: bins.fit(X, n_threads=1)), (lambda: np.quantile(X, shares, axis=0))
     what = f"15 quantiles of {len(X):,} x {X.shape[1]} float64, one thread"
     yield Row(what, "np.quantile", 1, 0.33, ratio(*sides, min(size.repeats, 3), time.process_time), SLOWER)
+
+
+def sparse_row(size: Size) -> Row:
+    X, y = counts(size.n_rows, 1_000, "zipf"), labels(size.n_rows, N_CLASSES)
+    X.data %= N_BINS
+    width = X.shape[1] * N_BINS
+
+    def of_numpy() -> None:
+        bins = X.indices * N_BINS + X.data.astype(np.int64)
+        np.bincount(np.repeat(y, np.diff(X.indptr)) * width + bins, minlength=N_CLASSES * width)
+
+    def of_scan() -> None:
+        snb.scan(X, y, moments=["sum"], histogram="value", n_bins=N_BINS, n_threads=1)
+
+    what = f"histograms of {size.n_rows:,} x {X.shape[1]:,} sparse counts, {N_BINS} bins, K = {N_CLASSES}, one thread"
+    times = ratio(of_numpy, of_scan, min(size.repeats, 3), time.process_time)
+    return Row(what, "bincount of the stored values", 1, 2, times)
 
 
 def calibration_rows(size: Size, _: Path) -> Iterator[Row]:

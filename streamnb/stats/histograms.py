@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries, frozen
+from streamnb.rows.chunk import Chunk, CSRChunk, Entries, frozen
 from streamnb.stats.dense_tables import Table, low_of_state, low_state, parts_of, renormalised, spread
 from streamnb.stats.moment_sums import GrowingTable
 
@@ -122,11 +122,14 @@ class Grid:
             bounds = np.zeros(chunk.shape[1])
             return Grid(self.mode, self.n_bins, bounds, bounds + (self.n_bins - 1))
         if isinstance(chunk, CSRChunk):
-            X = chunk.to_matrix().tocsc()
-            low, high = X.min(axis=0).toarray(), X.max(axis=0).toarray()
+            low, high = np.full(chunk.shape[1], np.inf), np.full(chunk.shape[1], -np.inf)
+            count = np.zeros(chunk.shape[1], np.int64)
+            histograms.stored_range(chunk.data, chunk.indices, low, high, count)
+            absent = count < chunk.shape[0]
+            low[absent], high[absent] = np.minimum(low[absent], 0.0), np.maximum(high[absent], 0.0)
         else:
-            low, high = chunk.values.min(axis=0), chunk.values.max(axis=0)
-        return Grid(self.mode, self.n_bins, low.astype(np.float64), high.astype(np.float64))
+            low, high = (end(axis=0).astype(np.float64) for end in (chunk.values.min, chunk.values.max))
+        return Grid(self.mode, self.n_bins, low, high)
 
     def bins(self, chunk: Chunk) -> CSRChunk:
         """Return the bins of the stored values, as rows with a 1 in the columns of their bins."""
@@ -296,10 +299,13 @@ class HistogramSums:
         self._bins.grow(n_groups, n_features * self._grid.n_bins)
         self._move(self._grid.of(n_features) | self._grid.seen(chunk, survey))
         hi, lo = self._bins.hi, self._bins.lo
-        if isinstance(chunk, DenseChunk) and lo is None:
-            histograms.add_dense(chunk.values, *entries, self._grid.scale, self._grid.shift, hi)
-        else:
+        scale, shift = self._grid.scale, self._grid.shift
+        if lo is not None:
             self._bins.spilled |= self._grid.bins(chunk).add_moment(entries, class_sums.NONZERO, 0.0, hi, lo)
+        elif isinstance(chunk, CSRChunk):
+            histograms.add_csr(chunk.data, chunk.indices, chunk.indptr, *entries, scale, shift, hi)
+        else:
+            histograms.add_dense(chunk.values, *entries, scale, shift, hi)
         if isinstance(chunk, CSRChunk):
             self._note_stored(chunk, entries, n_groups, weight)
 

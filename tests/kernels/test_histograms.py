@@ -1,10 +1,12 @@
-"""The kernel of histograms against counting value by value."""
+"""The kernels of histograms against counting value by value."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from streamnb.kernels import histograms
 from streamnb.rows.chunk import frozen
+from tests.support.chunk_arrays import stored
 
 N, B, K = 3, 4, 2
 SCALE, SHIFT = np.array([1.0, 2.0, 0.5]), np.array([0.0, B + 1.0, 2 * B])
@@ -15,10 +17,33 @@ CODES = ROWS % K
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("number", [np.int32, np.float64])
-def test_each_value_is_counted_in_its_bin(dtype, number):
-    x, hi, expected = X.astype(dtype), np.zeros((K, N * B), number), np.zeros((K, N * B))
+@pytest.mark.parametrize("sparse", [True, False])
+def test_each_stored_value_is_counted_in_its_bin(dtype, number, sparse):
+    x = np.where(np.arange(N) == np.arange(50)[:, None] % 4, 0.0, X).astype(dtype)
+    hi, expected = np.zeros((K, N * B), number), np.zeros((K, N * B))
     for i, k in zip(ROWS, CODES, strict=True):
         for j in range(N):
-            expected[k, int(np.floor(x[i, j] * SCALE[j])) + int(SHIFT[j])] += 2.0
-    histograms.add_dense(frozen(x), ROWS, CODES, np.full(50, 2.0), SCALE, SHIFT, hi)
+            if x[i, j] or not sparse:
+                expected[k, int(np.floor(x[i, j] * SCALE[j])) + int(SHIFT[j])] += 2.0
+    rows = stored(sp.csr_array(x)) if sparse else (frozen(x),)
+    add = histograms.add_csr if sparse else histograms.add_dense
+    add(*rows, ROWS, CODES, np.full(50, 2.0), SCALE, SHIFT, hi)
     np.testing.assert_array_equal(hi, expected)
+
+
+@pytest.mark.parametrize("value", [-1e300, 1e300])
+def test_changed_values_are_counted_inside_the_table(value):
+    hi = np.zeros((1, N * B), np.int32)
+    ones = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1), SCALE, SHIFT, hi
+    histograms.add_dense(np.full((1, N), value), *ones)
+    histograms.add_csr(np.full(N, value), np.arange(N, dtype=np.int32), np.array([0, N]), *ones)
+    assert hi.tolist() == [[2 * N] + [0] * (N * B - 1)]
+
+
+def test_ranges_of_stored_values():
+    x = sp.random_array((50, N), density=0.6, rng=0, data_sampler=lambda size: np.linspace(-0.4, 1.2, size)).tocsr()
+    low, high, count = np.full(N, np.inf), np.full(N, -np.inf), np.zeros(N, np.int64)
+    histograms.stored_range(x.data, x.indices, low, high, count)
+    columns = [x.data[x.indices == j] for j in range(N)]
+    assert low.tolist() == [min(c) for c in columns] and high.tolist() == [max(c) for c in columns]
+    assert count.tolist() == list(map(len, columns))
