@@ -133,7 +133,7 @@ def check_repeated(y: Any) -> None:
     """Refuse labels in memory if most rows have one of their own, as identifiers and measured numbers have."""
     if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_LABELS:
         return
-    n_labels = len(np.unique(y))
+    n_labels = len(np.unique(check_labels(y)))
     if 2 * n_labels > len(y):
         raise ValueError(
             f"y has {n_labels:,} distinct labels in {len(y):,} rows, and folds need several rows of each; give classes "

@@ -353,7 +353,7 @@ class LinearNBCV(LinearNB):
         if family.covariant and self.calibration is not None:
             raise ValueError(
                 f"calibration={self.calibration!r} is not for covariances, which know how features go together: their "
-                "probabilities fit as they are; `calibrate` takes rows held back, where covariance='pooled'"
+                "probabilities fit as they are; `calibrate` takes rows held back"
             )
         alone = self.penalty is None and (family.covariant or is_own(family))  # these take no penalty
         if alone or self._unpenalised:

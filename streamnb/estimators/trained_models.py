@@ -257,9 +257,9 @@ class MarginClassifierCV(TrainedClassifierCV):
         Scores are margins: unless ``scheme="joint"``, scorers that need probabilities are an error, and a function of
         an `Evaluation` gets one without probabilities.
     calibration : {None, "auto", "sigmoid", "isotonic"}
-        As for `MarginClassifier`, by models without each fold, at least five, at the chosen point: they are trained
-        once more, in as many reads as the model. The choice is the same. With fewer folds, "auto" leaves the model
-        without probabilities.
+        As for `MarginClassifier`, by the models without each fold, at least five, at the chosen point. Those that were
+        stopped early are trained once more, in as many reads as the model. The choice is the same. With fewer folds,
+        "auto" leaves the model without probabilities.
     scheme : {"ovr", "joint"}
         As for `MarginClassifier`.
 

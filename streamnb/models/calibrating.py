@@ -1,5 +1,6 @@
 """Calibrates the probabilities of a linear model on rows that it has not learned from."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,76 +52,59 @@ def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> Lin
     return fitted_to(model, _scored(model, rows), method)
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """A calibration of margins: a factor and a bias for each row of weights, or a curve for each score.
-
-    Attributes
-    ----------
-    factors, biases : (R,)
-    curves : Curves, optional
-        In place of factors and biases.
-    """
-
-    factors: np.ndarray
-    biases: np.ndarray
-    curves: Curves | None = None
-
-    def applied(self, model: LinearModel) -> LinearModel:
-        """Return the model with calibrated probabilities."""
-        if self.curves is not None:
-            return replace(model, curves=self.curves)
-        return _scaled(model, self.factors, self.biases)
-
-    def of_margins(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
-        """Return calibrated margins, (n, R)."""
-        return margins * self.factors + self.biases if self.curves is None else self.curves.applied(scheme, margins)
-
-
 def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
     """Return the model with scores that minimise log loss on these rows ("sigmoid"), or with curves ("isotonic")."""
     _check_rows(model, scored)
-    return calibration_of(model.scheme, scored, method).applied(model)
+    if method == "isotonic":
+        return replace(model, curves=_curves(model.scheme, scored))
+    return _scaled(model, *factors_and_biases(model.scheme, scored))
 
 
-def calibration_of(scheme: Scheme, scored: Scored, method: str) -> Calibration:
-    """Return the calibration that minimises log loss on these rows ("sigmoid"), or curves ("isotonic").
+def factors_and_biases(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.ndarray]:
+    """Return the factor and the bias of each row of weights, (R,) each, that minimise log loss on these rows.
 
     The scores of a softmax (joint, reference) share one factor, the inverse of a temperature, and have a bias each;
     other rows of weights have a factor and a bias each. All of this is linear, so the model stays linear.
     """
-    if is_softmax(scheme):
-        return _of_softmax(scheme, scored, method)
+    if not is_softmax(scheme):
+        factors, biases = np.array([fit_platt(*rows) for rows in _rows_of_weights(scheme, scored)]).T
+        return factors, biases
+    margins, targets, weight = _known_rows(scheme, scored)
+    factor, bias = fit_softmax(scheme.class_scores(margins), targets, weight)
+    if scheme.reference is not None:
+        bias = np.delete(bias - bias[scheme.reference], scheme.reference)
+    return np.full(margins.shape[1], factor), bias
+
+
+def _curves(scheme: Scheme, scored: Scored) -> Curves:
+    """Return a rising curve for each class of a softmax, else for each row of weights."""
+    if not is_softmax(scheme):
+        return Curves([fit_isotonic(*rows) for rows in _rows_of_weights(scheme, scored)])
+    margins, targets, weight = _known_rows(scheme, scored)
+    each = zip(scheme.ranking(margins).T, targets.T, strict=True)
+    return Curves([fit_isotonic(score, target, weight) for score, target in each])
+
+
+def _rows_of_weights(scheme: Scheme, scored: Scored) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield, for each row of weights, the margins of the rows it sets apart, 1 for its own group, and their weights."""
     bears = np.column_stack([scored.targets, ~scored.targets.any(axis=1)])
     if isinstance(scheme, TwoClasses | LabelReference):
         own, against = (bears[:, group] > 0.0 for group in scheme.groups(slice(None)))
     else:
         own, against = scored.targets > 0.0, scored.targets == 0.0
     informative = own != against  # rows in both groups or in neither are not informative
-    fit, found = fit_platt if method == "sigmoid" else fit_isotonic, []
     for r, margin in enumerate(scored.margins.T):
         some = informative[:, r] & np.isfinite(margin)
-        found.append(fit(margin[some], own[some, r].astype(np.float64), scored.weight[some]))
-    return Calibration(*np.array(found).T) if method == "sigmoid" else _of_curves(found)
+        yield margin[some], own[some, r].astype(np.float64), scored.weight[some]
 
 
-def _of_softmax(scheme: Scheme, scored: Scored, method: str) -> Calibration:
+def _known_rows(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return margins, targets and weights of rows whose class has a score; unknown classes get the lowest score."""
     finite = np.isfinite(scored.margins)
     lowest = np.where(finite, scored.margins, np.inf).min(axis=1, keepdims=True)
-    margins = np.where(finite, scored.margins, lowest)  # an unknown class gets the lowest score of the others
+    margins = np.where(finite, scored.margins, lowest)
     known = ~((scored.targets > 0.0) & ~np.isfinite(scheme.class_scores(scored.margins))).any(axis=1)
-    margins, targets, weight = margins[known], scored.targets[known], scored.weight[known]
-    if method == "isotonic":
-        each = zip(scheme.ranking(margins).T, targets.T, strict=True)
-        return _of_curves([fit_isotonic(score, target, weight) for score, target in each])
-    factor, bias = fit_softmax(scheme.class_scores(margins), targets, weight)
-    if scheme.reference is not None:
-        bias = np.delete(bias - bias[scheme.reference], scheme.reference)
-    return Calibration(np.full(margins.shape[1], factor), bias)
-
-
-def _of_curves(knots: list[Any]) -> Calibration:
-    return Calibration(np.ones(0), np.zeros(0), Curves(knots))
+    return margins[known], scored.targets[known], scored.weight[known]
 
 
 def row_losses(scheme: Scheme, scored: Scored) -> np.ndarray:

@@ -17,7 +17,7 @@ from streamnb.rows.splits import Folding
 
 SHARED = (
     *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
-    *("read_once", "keeping"),
+    "read_once",
 )
 
 

@@ -66,8 +66,7 @@ class StreamSource(Source):
         if self.read_once:
             raise ValueError(
                 f"X is an iterator, which can be read once, but {who} reads the rows twice; pass a callable that "
-                "returns a fresh iterator, or leave keep= at 'auto' or give it as 'disk', so that rows are kept in "
-                "memory or scratch (see snb.set_scratch)"
+                "returns a fresh iterator, or fit with keep='auto' or 'disk', which keep its rows (see snb.set_scratch)"
             )
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:

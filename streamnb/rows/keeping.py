@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from weakref import finalize
 
 from streamnb.core import arguments, memory, messages, scratch
@@ -16,14 +16,6 @@ from streamnb.rows.zarr_reading import timed
 
 KEEP = "auto", "memory", "disk", "no"
 SHARE = 4  # one part in so many of the memory allowed is for rows that are read again
-
-
-class Key(NamedTuple):
-    """Which rows: the number of the source within the fit, and the range of rows; `stop` is None for a stream."""
-
-    source: int
-    start: int
-    stop: int | None
 
 
 class Keeping:
@@ -40,7 +32,7 @@ class Keeping:
         self.keep = arguments.one_of("keep", keep, KEEP)
         self._memory_limit, self._numbers, self._warned = memory.check_memory_limit(memory_limit), count(), False
         self._left: int | None = None  # bytes in memory
-        self._kept: dict[Key, KeptRows | None] = {}  # None of rows that are not to be kept
+        self._kept: dict[int, KeptRows | None] = {}  # None of rows that are not to be kept
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -63,32 +55,32 @@ class Keeping:
         costly = rows.costly_features if costly is None else costly
         return KeptSource(rows, self) if costly or (self.keep != "auto" and not rows.in_memory) else rows
 
-    def new_key(self, start: int, stop: int | None) -> Key:
+    def new_key(self) -> int:
         """The key of a source that is to be kept."""
-        return Key(next(self._numbers), start, stop)
+        return next(self._numbers)
 
-    def find(self, key: Key) -> "KeptRows | None":
+    def find(self, key: int) -> "KeptRows | None":
         """The rows that were kept."""
         return self._kept.get(key)
 
-    def starts(self, key: Key, in_memory: bool) -> "KeptRows | None":
+    def starts(self, key: int, in_memory: bool) -> "KeptRows | None":
         """Room for rows that are about to be read; None if they are not to be kept."""
         return None if key in self._kept else KeptRows(self, self.keep == "disk" or not in_memory)
 
-    def ends(self, key: Key, rows: "KeptRows") -> None:
+    def ends(self, key: int, rows: "KeptRows") -> None:
         """Keep rows that have been read to their end, unless another thread was faster."""
         if key in self._kept or self._closed:
             rows.close()
         else:
             self._kept[key] = rows if rows.complete else None
 
-    def drop(self, key: Key, why: object) -> None:
+    def drop(self, key: int, why: object) -> None:
         """Free rows, which are read from their source from now on."""
         self.free(key)
         self._kept[key] = None
         self.warn(why)
 
-    def free(self, key: Key) -> None:
+    def free(self, key: int) -> None:
         """Free rows."""
         rows = self._kept.pop(key, None)
         if rows is not None:
@@ -205,21 +197,20 @@ class KeptSource(WrappedSource):
         self.given, self.feature_names, self.names_last = rows.given, rows.feature_names, rows.names_last
         self.encoding, self.keeping, self.read_once = rows.encoding, keeping, False
         self._owner: Owner | None = None
-        self._own(keeping.new_key(0, rows.n_rows))
+        self._own(keeping.new_key())
 
-    def _own(self, key: Key) -> None:
+    def _own(self, key: int) -> None:
         """Have what is kept freed with this source and its copies, if not at the end of the fit."""
         owner = Owner()
         finalize(owner, self.keeping.free, key)
         self._key, self._owner = key, owner
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        key = self._key
-        stop = key.stop if stop is None else stop
-        rows = self.keeping.find(key)
+        stop = self.n_rows if stop is None else stop  # None for a stream
+        rows = self.keeping.find(self._key)
         if rows is not None:
             yield from self._again(rows, start, stop)
-        elif (start, stop) == key[1:] and (room := self.keeping.starts(key, self.in_memory)) is not None:
+        elif (start, stop) == (0, self.n_rows) and (room := self.keeping.starts(self._key, self.in_memory)) is not None:
             yield from self._first(room)
         else:
             yield from self._from_source(start, stop)
@@ -227,7 +218,7 @@ class KeptSource(WrappedSource):
     def _first(self, room: KeptRows) -> Iterator[Block]:
         """All rows, kept as they are read."""
         try:
-            for block in self._rows.blocks(*self._key[1:]):
+            for block in self._rows.blocks(0, self.n_rows):
                 room.add(block)
                 if self._rows.read_once and not room.complete:
                     raise self._lost(f"its rows fit neither into memory nor into scratch ({room.why})")
@@ -253,7 +244,7 @@ class KeptSource(WrappedSource):
 
     def _from_source(self, start: int, stop: int | None) -> Iterator[Block]:
         """Rows of the source, which if it is a stream begins with its first row again."""
-        if self._key.stop is not None or start == 0:
+        if self.n_rows is not None or start == 0:
             yield from self._rows.blocks(start, stop)
             return
         for block in self._rows.blocks():
@@ -277,7 +268,7 @@ class KeptSource(WrappedSource):
 
     def with_split(self, name: str, values: Any) -> Self:
         part = super().with_split(name, values)
-        part._own(self.keeping.new_key(*self._key[1:]))  # what is kept lacks the new split
+        part._own(self.keeping.new_key())  # what is kept lacks the new split
         return part
 
     def cut(self, start: int, stop: int) -> Any:

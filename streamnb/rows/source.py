@@ -39,7 +39,6 @@ class Source:
     columns: dict[str, Any]  # by name, for sources of named columns
     costly_features = False  # True if features are computed as rows are read, which takes longer than summing them
     read_once = False  # True if the rows cannot be read again, those of an iterator
-    keeping: Any = None  # what keeps the rows that have been read, if anything does
     lazy = False  # True if Dask has the blocks and processes them where they are
     longer_blocks = 0  # bytes of a block, if more than BLOCK_BYTES; for rows in memory, where they cost nothing
     values_matter = True  # False lets a source whose values are known to be positive skip reading them

@@ -44,6 +44,8 @@ STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")
 N_POINTS = 20  # in the grids of TopK and L1
 RHOS = (0.05, 0.1, 0.2, 0.4)  # of Decorrelation, in units of the curvature
 
+Compared = dict[str, Penalty | None] | tuple[str, ...]  # penalties by name, or names of standard ones
+
 
 def compare(
     X: Rows,
@@ -100,7 +102,7 @@ def compare(
         for two classes, scheme="ovo" and multinomial.
     scheme, reference, overlap, smoothing, priors, estimate, binarize, transform, normalize, idf
         As for `LinearNB`, the same for all families. Steps that are learned from rows are learned, for each fold, from
-        the rows outside it, as in `LinearNBCV`. (Columns made by `snb.Bins` have no names of their own here.)
+        the rows outside it, as in `LinearNBCV`. (Compared made by `snb.Bins` have no names of their own here.)
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
     rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
@@ -169,28 +171,28 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
-    rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if isinstance(transform, LearnsBins) else COMPLETE)
-    as_given, columns = not isinstance(transform, LearnsBins), _penalties(penalties)
-    members = _families(families, rows, as_given)
+    rows, members = _opened((X, y, sample_weight), layer, transform, families)
+    columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, _single_scoring(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
-    _check_options(members.values(), options := options | {"idf": idf, "estimate": estimate})
+    options |= {"idf": idf, "estimate": estimate}
+    _check_options(members.values(), options)
     with Keeping(keep, memory_limit) as keeping:
         run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
-        (rows := run_options.kept(rows)).check_read_again("compare")
+        rows = run_options.kept(rows)
+        rows.check_read_again("compare")
         row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
         scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
         scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
         mapped, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
         _check_classes(stats := next(iter(mapped.values())).stats)
-        columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
         pairs, left_out = _defined(members, columns, stats, scheme, reference)
-        once, given = replace(run_options, checkpoint=None), list(pairs.values())
-        scores, more, _ = cross_validated(mapped, given, options, scorer, rows, once)
+        once = replace(run_options, checkpoint=None)
+        scores, more, _ = cross_validated(mapped, list(pairs.values()), options, scorer, rows, once)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
-    judged, report = dict(zip(pairs, scores, strict=True)), report + more
-    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report)
+    judged = dict(zip(pairs, scores, strict=True))
+    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
     if notebook.prints(show):
         print(found)
     return found
@@ -203,6 +205,13 @@ def _single_scoring(scoring: Any) -> Any:
     if isinstance(scoring, list | tuple):
         raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
     return scoring
+
+
+def _opened(given: Any, layer: str | None, transform: Any, families: Any) -> tuple[Source, dict[str, Family]]:
+    """The rows, and the families by name, for their columns."""
+    learns = isinstance(transform, LearnsBins)
+    rows = opened(*given, layer=layer, numbers=ANY if learns else COMPLETE)
+    return rows, _families(families, rows, as_given=not learns)
 
 
 def _families(families: Any, rows: Source, as_given: bool) -> dict[str, Family]:
@@ -221,7 +230,7 @@ def _families(families: Any, rows: Source, as_given: bool) -> dict[str, Family]:
     return members
 
 
-def _penalties(penalties: Any) -> dict[str, Penalty | None] | tuple[str, ...]:
+def _penalties(penalties: Any) -> Compared:
     """The given penalties by name, or the names of standard ones, whose grids depend on the number of features."""
     if isinstance(penalties, Penalty) or not isinstance(penalties, Iterable | None):
         raise TypeError(f"penalties={penalties!r} should be names, or a dict {{name: penalty}}")
@@ -249,7 +258,7 @@ def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -
         raise ValueError(
             f"overall='mean_of_classes' needs a score of each class, which scoring={scorer.name!r} does not have"
         )
-    for name, penalty in (_standard(columns, 1) if isinstance(columns, tuple) else columns).items():
+    for name, penalty in _by_name(columns, 1).items():
         try:
             check_rule(rules[name], penalty, scorer, scheme)
         except ValueError as error:
@@ -257,24 +266,27 @@ def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -
     return rules
 
 
-def _standard(names: Iterable[str], n_features: int) -> dict[str, Penalty | None]:
-    """The standard penalties of these names."""
+def _by_name(columns: Compared, n_features: int) -> dict[str, Penalty | None]:
+    """The penalties of columns by name; of standard ones, with grids for so many features."""
+    if isinstance(columns, dict):
+        return columns
     decorrelation = Decorrelation(RHOS, scale="curvature")
     kept = np.geomspace(1, n_features, N_POINTS).round().astype(int)
     top_k, l1 = TopK(np.unique(kept).tolist()), L1(n_taus=N_POINTS)
     every = dict(zip(STANDARD, (None, top_k, l1, top_k + decorrelation, l1 + decorrelation), strict=True))
-    return {name: every[name] for name in names}
+    return {name: every[name] for name in columns}
 
 
 def _defined(
-    members: dict[str, Family], columns: Mapping[str, Penalty | None], stats: ClassStats, scheme: str, reference: Any
+    members: dict[str, Family], columns: Compared, stats: ClassStats, scheme: str, reference: Any
 ) -> tuple[dict[Pair, tuple[Family, Penalty | None]], dict[Pair, str]]:
     """The pairs of a family and a penalty that are defined, and the reasons why others are not."""
     as_rows = as_scheme(scheme, stats.classes, reference, stats.multilabel)
     pairs: dict[Pair, tuple[Family, Penalty | None]] = {}
     left_out: dict[Pair, str] = {}
+    penalties = _by_name(columns, stats.n_features)
     for family_name, family in members.items():
-        for name, penalty in columns.items():
+        for name, penalty in penalties.items():
             try:
                 check_decorrelation(penalty, family, as_rows, len(stats.classes))
                 if family.covariant:

@@ -62,8 +62,8 @@ def search(
     Parameters
     ----------
     X, y, sample_weight, groups, folds, seed
-        As for `LinearNBCV`; X is read several times.
-        Also the path of a table, or a data frame with columns of any kind, and texts; y names the column of labels.
+        As for `LinearNBCV`; X is read several times. Also the path of a table, or a data frame with columns of any
+        kind, and texts; y names the column of labels.
     families : list of names or Family, optional
         By default multinomial, Bernoulli and, for dense rows, Gaussian; for up to 300 features also Gaussian with a
         covariance of each class, and both Gaussian families after the quantile-normal map; for tables "auto". [] for
@@ -96,7 +96,9 @@ def search(
         dropped out are in the table with the number of their folds. With a limit of reads, which serve all folds at
         once, each model may take equally many. A search may exceed its time by a step that began in time.
     scoring : str, callable or a list of these
-        As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "accuracy_and_roc_auc", the
+        As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "overall", the mean of
+        accuracy, area under ROC curves and exp(-log loss), and each of these. Where a candidate is a
+        `MarginClassifierCV`, as for sparse rows, or has no probabilities, and for a 2-D y: "accuracy_and_roc_auc", the
         mean of the two, and each of them.
     calibration : {"auto", None}
         "auto": the probabilities of the best model are calibrated by a sample of rows, each scored by the model that
@@ -117,8 +119,8 @@ def search(
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong: the message names it. The budget is too small for one candidate: the message has the
-        numbers. Or no candidate could be judged: the message has all reasons.
+        An argument is wrong: the message names it. Most labels in memory are of one row each. The budget is too small
+        for one candidate: the message has the numbers. Or no candidate could be judged: the message has all reasons.
     DataError
         Data cannot be read.
 
@@ -158,7 +160,7 @@ def search(
         encoded += _in_categories(encoded, families or [], options)
         for one in encoded:
             one.rows.check_read_again("search")
-        usual = default_models(encoded) if models is families is None else []
+        usual = default_models(encoded) if models is None and families is None else []
         scoring = scoring_of(scoring, given[1], axes["schemes"], [*chosen.values(), *other_models.values(), *usual])
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         given_axes = {name: axes[name] for name in named if named[name] is not None}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamnb.models.calibrating import AUTO, Scored, calibration_of, fitted_to, row_losses
+from streamnb.models.calibrating import AUTO, Scored, factors_and_biases, fitted_to, row_losses
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Scheme
 from streamnb.rows.boundary import as_chunk
@@ -56,7 +56,9 @@ def helps(scheme: Scheme, scored: Scored, folds: np.ndarray) -> bool:
     for fold in np.unique(folds).tolist():
         held = folds == fold
         others = Scored(scored.margins[~held], scored.targets[~held], scored.weight[~held])
-        margins[held] = calibration_of(scheme, others, "sigmoid").of_margins(scheme, scored.margins[held])
+        factors, biases = factors_and_biases(scheme, others)
+        with np.errstate(invalid="ignore"):  # a factor of 0 times the score -inf of a class that the fold lacks
+            margins[held] = scored.margins[held] * factors + biases
     before, after = row_losses(scheme, scored), row_losses(scheme, replace(scored, margins=margins))
     if not np.isfinite(before).all():
         return bool(np.isfinite(after).all())

@@ -230,17 +230,9 @@ class ProductSums:
                     table.hi[k] += of_group
         elif self._waiting:
             codes, packed = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
-            arrays = (
-                frozen(packed),
-                np.arange(len(codes)),
-                codes,
-                np.ones(len(codes)),
-                class_sums.SUM,
-                0.0,
-                table.hi,
-                table.lo,
-            )
-            table.spilled |= bool(class_sums.add_dense_pairs(*arrays))
+            entries, packed = (np.arange(len(codes)), codes, np.ones(len(codes))), frozen(packed)
+            spilled = class_sums.add_dense_pairs(packed, *entries, class_sums.SUM, 0.0, table.hi, table.lo)
+            table.spilled |= bool(spilled)
         self._waiting.clear()
         self._n_waiting = 0
 

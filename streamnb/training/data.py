@@ -92,7 +92,7 @@ class TrainingRows:
     def of(cls, stats: ClassStats, rows: Source, options: RunOptions, step: LearnedStep | None, narrows: bool) -> Self:
         """Rows of these statistics, kept by their first read; as they were opened, unless `narrows`."""
         as_opened, on_workers = cls(rows, stats.n_features, stats.options, step), client_for(options.client) is not None
-        if not narrows or rows.lazy or on_workers:  # workers keep rows as they were opened
+        if not narrows or rows.lazy or on_workers:  # workers read rows as they were opened
             return as_opened
         features = features_used(stats)
         if not len(features) or (rows.in_memory and len(features) == stats.n_features):
