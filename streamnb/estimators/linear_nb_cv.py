@@ -34,10 +34,10 @@ from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration
-from streamnb.selection.row_sample import SampledRows, sample_size
 from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.row_sample import SampledRows, sample_size
 
 UNPENALISED = "none"
 _JUDGED = (  # parameters that scores depend on

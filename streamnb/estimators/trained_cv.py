@@ -121,7 +121,7 @@ class TrainedClassifierCV(TrainedClassifier):
         """The search for a point, after the scan of rows with folds from which all models start."""
         self._check_params()
         rows = options.kept(self._opened_as_given(given, options, layer))
-        learner = self._learner()
+        learner = replace(self._learner(), sampled=False)  # models of folds share reads: computing takes longer
         rows.check_read_again(learner.name)
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
         scanned = self._scanned(learner, rows, given[1:], scan.folding, options, checkpoint)

@@ -28,13 +28,12 @@ from streamnb.searching.encodings import Encoded
 from streamnb.searching.search_result import Judged
 from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, summing
 from streamnb.selection.cross_validation import judged_together
-from streamnb.selection.fold_models import SampleTask
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
-from streamnb.selection.row_sample import sample_size
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import PLAIN_MOMENTS
+from streamnb.stats.row_sample import SampleTask, sample_size
 
 Sums = tuple[Setting, ClassStats]  # a setting for the columns of the rows, and its statistics
 

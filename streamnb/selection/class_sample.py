@@ -14,8 +14,8 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.selection.feature_ranking import FeatureSearch
-from streamnb.selection.fold_models import SampleTask
 from streamnb.stats.class_stats import ClassStats, check_stats
+from streamnb.stats.row_sample import SampleTask
 
 CURE = "take fewer rows of each class, fewer candidates, or give a larger memory_limit"
 

@@ -33,11 +33,11 @@ from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
 from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.models_apart import NestedApart
-from streamnb.selection.row_sample import RowSample, SampledRows
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
+from streamnb.stats.row_sample import RowSample, SampledRows
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept in memory; beyond, they are computed for the columns of each block
 COSTLY_MARGINS = 1 << 25  # at once where weights are computed for each batch, to compute them less often

@@ -1,75 +1,31 @@
 """Trains models without each fold in shared reads, and calibrates by them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from streamnb.core import label_checks, row_checks
 from streamnb.evaluation.scorers import Scorer
 from streamnb.models.calibrating import AUTO
-from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.rows.block import Block
-from streamnb.rows.boundary import checked
-from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.grid_scores import scored
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
-from streamnb.selection.row_sample import RowSample, sample_size
 from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, templates_of
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.row_sample import SampleTask, sample_size
+from streamnb.training.data import TrainingData
 from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
 from streamnb.training.method import Trained, Trainer
-from streamnb.training.objectives import class_codes
 from streamnb.training.reading import ReadSums, n_used
 
 DIGITS = 12  # of scores; further digits may depend on the order in which weights were added up
 PATIENCE = 5  # a model stops after at least this many reads without a better score on its fold
-
-
-@dataclass(frozen=True, eq=False)
-class SampleTask(PassTask):
-    """Samples `size` rows, and `each` rows of each class, with their classes and folds.
-
-    Rows are kept as they are or transformed by `options`, with all features or with `columns`, ascending. Rows have
-    `taken` features, if that is known.
-    """
-
-    classes: np.ndarray
-    folding: Folding | None
-    size: int
-    each: int | None = None
-    seed: int = 0
-    columns: np.ndarray | None = None
-    options: RowOptions = field(default_factory=RowOptions)
-    taken: int | None = None
-    missing: bool = False  # whether values may be missing
-    title: str = "sample"
-
-    def partial(self) -> RowSample:
-        return RowSample(len(self.classes), self.size, self.each, self.seed)
-
-    def add(self, partial: RowSample, block: Block) -> None:
-        """Add one block of rows."""
-        y, folds = label_checks.check_y(block.y), np.zeros(block.n_rows, np.int64)
-        if self.folding is not None:
-            folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
-        labels = y if sp.issparse(y) else class_codes(y, self.classes, block.first_row)
-        chunk, _ = transformed(*checked(block, self.missing), self.options)
-        if self.taken is not None:
-            row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
-        partial.add(chunk, labels, block.weight, folds, self.columns)
-
-    def total(self, arrays: Mapping[str, Any]) -> RowSample:
-        return arrays["sample"]
 
 
 class FoldModel:
@@ -211,10 +167,24 @@ def fit_at_point(
 
     `models` are those of the same point without each fold, by fold, if there are any.
     """
-    fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options)
+    fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options, scanned.scan_report)
     if learner.calibration is None or (learner.calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
         return fitted
     return _calibrated(learner, fitted, scanned, point, max_passes, models)
+
+
+def with_sample(
+    learner: Learner,
+    data: Sequence[TrainingData],
+    folds: Sequence[int],
+    points: Sequence[dict[str, Any]],
+    scanned: ScannedRows,
+) -> tuple[list[TrainingData], Report]:
+    """The data of models without each fold, with a sample of the rows unless these prepare them differently."""
+    if templates_of({fold: own.task for fold, own in zip(folds, data, strict=True)}):
+        return list(data), Report()
+    sample, report = learner.sample(scanned.stats, scanned.shared, points, scanned.options, scanned.scan_report)
+    return [replace(own, sample=sample and sample.outside(fold)) for fold, own in zip(folds, data, strict=True)], report
 
 
 def _calibrated(
@@ -237,10 +207,11 @@ def _calibrated(
     data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(others)]
     report = Report()
     if len(models) < n_folds or not all(model.trained and len(model.reached) <= max_passes for model in models):
+        data, report = with_sample(learner, data, range(n_folds), [point], scanned)
         trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
         models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
         judge = Judge.of(learner, stats, frozenset(), n_folds)
-        report = train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
+        report = report + train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
     task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
     sampled, more = run(task, scanned.given, options_of(options, "sample"))

@@ -9,7 +9,7 @@ from streamnb.models.calibrating import AUTO, Scored, factors_and_biases, fitted
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Scheme
 from streamnb.rows.boundary import as_chunk
-from streamnb.selection.row_sample import SampledRows
+from streamnb.stats.row_sample import SampledRows
 
 LEAST_FOLDS = 5
 

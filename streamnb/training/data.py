@@ -33,6 +33,8 @@ class TrainingData:
         Weights of another model, towards which the first step goes.
     solved : Any
         Results that the method has computed from the same sums.
+    sample : TrainingSample, optional
+        Rows whose curvature stands for that of all rows.
     scale_of_all : (n_features of the model,), optional
     features : ints, optional
         Indices of the features among those of the model; None for all of them.
@@ -43,6 +45,7 @@ class TrainingData:
     scale: np.ndarray | None = None
     start: np.ndarray | None = None
     solved: Any = None
+    sample: Any = None
     scale_of_all: np.ndarray | None = None
     features: np.ndarray | None = None
 

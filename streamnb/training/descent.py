@@ -8,7 +8,7 @@ a fixed order, not by BLAS, whose rounding depends on its number of threads.
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -70,15 +70,26 @@ class Visit:
     number: int = 0  # how many points were read before it
 
 
+class Curvature(Protocol):
+    """A curvature that depends on the point and can be divided by; `damping` fits it to that of a step."""
+
+    def move_to(self, point: np.ndarray) -> None: ...
+
+    def fit_damping(self, step: np.ndarray, curvature: float) -> None: ...
+
+    def divided(self, gradient: np.ndarray) -> np.ndarray: ...
+
+
 class Memory:
     """The last steps and the changes of the gradient along them.
 
-    `scale` (n_features + 1, R) approximates the inverse curvature.
+    `scale` (n_features + 1, R) approximates the inverse curvature, unless there is a `sampled` one.
     `balanced` is for gradients whose rows add up to 0, as those of softmax do; the rows of directions then do, too.
     """
 
     def __init__(self, scale: np.ndarray, balanced: bool = False):
-        self.scale, self._balanced = scale, balanced
+        self.scale, self.balanced = scale, balanced
+        self.sampled: Curvature | None = None
         self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
 
     def __len__(self) -> int:
@@ -99,13 +110,23 @@ class Memory:
         for step, change, curvature in reversed(self._pairs):
             shares.append(dot(step, q) / curvature)
             add_multiple(q.reshape(-1), -shares[-1], change.reshape(-1))
-        q = self.scaled(q)
-        if self._pairs:
-            _, change, curvature = self._pairs[-1]
-            q *= curvature / dot(change, self.scaled(change))
+        q = self._divided(q)
         for (step, change, curvature), share in zip(self._pairs, reversed(shares), strict=True):
             add_multiple(q.reshape(-1), share - dot(change, q) / curvature, step.reshape(-1))
         return q
+
+    def _divided(self, gradient: np.ndarray) -> np.ndarray:
+        """A gradient divided by the curvature that is known without the steps."""
+        if self.sampled is not None:
+            if self._pairs:
+                step, _, curvature = self._pairs[-1]
+                self.sampled.fit_damping(step, curvature)
+            return self.sampled.divided(gradient)
+        step = self.scaled(gradient)
+        if self._pairs:
+            _, change, curvature = self._pairs[-1]
+            step *= curvature / dot(change, self.scaled(change))
+        return step
 
     def length(self, gradient: np.ndarray) -> float:
         """The norm of a gradient in units of the curvature; half its square is about the decrease still possible."""
@@ -115,7 +136,7 @@ class Memory:
     def scaled(self, gradient: np.ndarray, some: slice = slice(None)) -> np.ndarray:
         """A gradient, or a slice of its rows, divided by the curvature."""
         scale = self.scale[some]
-        if not self._balanced:
+        if not self.balanced:
             return scale * gradient
         step = np.empty_like(gradient)
         scale_balanced(scale, gradient, step)
@@ -194,10 +215,13 @@ class Descent:
         return self.memory.length(found.steepest) < self.memory.length(visit.steepest)
 
     def _descent_direction(self, visit: Visit) -> np.ndarray:
+        if self.memory.sampled is not None:
+            self.memory.sampled.move_to(visit.point)
         direction = self.memory.direction(visit.steepest)
         if self.penalties.l1:  # components that would leave the orthant of the gradient are not moved
             direction[:-1] = np.where(direction[:-1] * visit.steepest[:-1] < 0.0, direction[:-1], 0.0)
         if not dot(direction, visit.steepest) < 0.0:
             self.memory.forget()
+            self.memory.sampled = None
             direction = self.memory.direction(visit.steepest)
         return direction

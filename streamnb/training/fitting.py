@@ -14,6 +14,7 @@ from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
 from streamnb.training.method import Method, Reads, Trained, Trainer
 from streamnb.training.objectives import Objective
 from streamnb.training.reading import ReadSums, power_above
+from streamnb.training.sampled_curvature import SampledCurvature, TrainingSample
 
 STEP_LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, all compared in one read
 START_LENGTHS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # towards start weights
@@ -31,7 +32,8 @@ class DescentMethod(Method):
         Returns the loss, given the statistics.
     """
 
-    n_arrays = 2 * PAIRS + 9
+    n_arrays = 2 * PAIRS + 15
+    samples = True
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective]):
         self._objective_of = objective_of
@@ -71,6 +73,7 @@ class DescentTrainer(Trainer):
         self._sums = self._at.sums
         balanced = not data.task.objective.of_rows and penalties.l1 == 0.0
         self._memory = Memory(_inverse_curvature(self._at, data.task.objective, penalties), balanced)
+        self._sample = data.sample if penalties.l1 == 0.0 < penalties.l2 else None
         self._largest, self._n_judged = np.zeros(0), 0
         self._buffer: np.ndarray | None = None  # reused for weights that are not needed after their read
         self._descent: Descent | None = None
@@ -92,16 +95,23 @@ class DescentTrainer(Trainer):
         if first == 0.0:  # the gradient is 0: no feature depends on the class, or l1 outweighs all of them
             yield None, self._at.for_rows(start.point)
             return self._ended(start.point, True, 0.0)
-        if self._start_weights is None:
-            step = yield from self._searched(start, self._memory.direction(start.steepest), STEP_LENGTHS)
+        if self._sample is not None:
+            point = self._sampled(self._sample, start)
+        elif self._start_weights is None:
+            point = yield from self._searched(start, self._memory.direction(start.steepest), STEP_LENGTHS)
         else:
             towards = self._at.from_model(self._start_weights) - start.point
-            step = yield from self._searched(start, towards, START_LENGTHS)
+            point = yield from self._searched(start, towards, START_LENGTHS)
         if self._max_passes == 1:
-            yield None, self._at.for_rows(start.point + step)
-            return self._ended(start.point + step, False, 1.0)
-        visit = yield from self._read(start.point + step, start.objective)
-        self._memory.remember(step, visit.gradient - start.gradient)
+            yield None, self._at.for_rows(point)
+            return self._ended(point, False, 1.0)
+        visit = yield from self._read(point, start.objective)
+        while visit.objective > start.objective and self.n_passes < self._max_passes:  # the sample is of other rows
+            point = start.point + 0.25 * np.where(self._memory.scale > 0.0, point - start.point, 0.0)
+            visit = yield from self._read(point, start.objective)
+        visit = visit if visit.objective <= start.objective else start
+        if self._sample is None:
+            self._memory.remember(point - start.point, visit.gradient - start.gradient)
         descent = yield from self._descended(visit, self._tol * first)
         if descent.arrived:
             self._check_optimum(descent.visit)
@@ -152,10 +162,19 @@ class DescentTrainer(Trainer):
         value = float(objective.at_start(sums).sum())
         return Visit(point, value, gradient, self._penalties.steepest(point, gradient))
 
+    def _sampled(self, sample: TrainingSample, start: Visit) -> np.ndarray:
+        """The optimum of a sample that was read once, whose curvature stands for that of all rows."""
+        memory, objective, known = self._memory, self.task.objective, self._memory.scale > 0.0
+        curvature = SampledCurvature(sample, objective, self.task.class_weight, self._at, self._penalties, known)
+        point = curvature.optimum(start.point, Memory(memory.scale, memory.balanced))
+        memory.sampled = curvature if objective.curved else None
+        self._note(start.objective, memory.length(start.steepest), sample.seconds)
+        return point
+
     # ---- reads -------------------------------------------------------------------------------------------------------
 
     def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> Generator[Any, Any, np.ndarray]:
-        """The step times the best of these lengths, found in one read, for each row of weights that has its own loss.
+        """The start plus the best of these lengths of the step, for each row of weights that has its own loss.
 
         From weights of 0, no step along the negative gradient leaves its orthant.
         """
@@ -167,7 +186,7 @@ class DescentTrainer(Trainer):
         best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
         least = found[best, np.arange(len(best))]
         self._note(float(np.minimum(least, at_start).sum()), self._memory.length(start.steepest), seconds)
-        return np.where(least < at_start, lengths[best], 0.0) * step
+        return start.point + np.where(least < at_start, lengths[best], 0.0) * step
 
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
         """The objective and its gradient at a point; an objective above `most` need not be exact."""

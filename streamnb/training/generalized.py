@@ -51,6 +51,7 @@ def _log_probabilities(own: np.ndarray, weight: np.ndarray, widths: np.ndarray, 
 class CorrectionsMethod(DescentMethod):
     """Corrections to naive Bayes with this `smoothing`, on the bins learned from the rows."""
 
+    samples = False  # the first step is one of naive Bayes
     narrows = False  # empty bins are corrected together with the others of their feature
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective], smoothing: float):

@@ -22,6 +22,7 @@ from streamnb.training.data import TrainingData, TrainingRows, start_weights
 from streamnb.training.method import Method, Trained, Trainer
 from streamnb.training.objectives import MOMENTS, RowSums, features_used, inverse_frequency, scale_by_deviation
 from streamnb.training.reading import ReadTask
+from streamnb.training.sampled_curvature import TrainingSample
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,8 @@ class Learner:
         As for `LeastSquaresClassifier`.
     calibration : str, optional
         As for `MarginClassifier`.
+    sampled : bool
+        Whether a sample of the rows may save reads, at the cost of more computing between them.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Learner:
     class_weight: Any = None
     standardize: bool = False
     calibration: str | None = None
+    sampled: bool = True
 
     # ---- the scan ----------------------------------------------------------------------------------------------------
 
@@ -151,14 +155,34 @@ class Learner:
         trainer.judges, trainer.n_threads = judges, n_threads
         return trainer
 
+    def sample(
+        self, stats: ClassStats, rows: TrainingRows, points: Sequence[dict[str, Any]], options: RunOptions, scan: Report
+    ) -> tuple[TrainingSample | None, Report]:
+        """A sample of the rows, drawn in one read, where it saves reads at some of these points."""
+        smooth = any(point.get("l1", 0.0) == 0.0 < point.get("l2", 0.0) for point in points)
+        may_sample = self.sampled and self.method.samples and not isinstance(self.start, LinearModel)
+        if not may_sample or not smooth or self.max_passes < 2:
+            return None, Report()
+        return TrainingSample.of(stats, rows, options_of(options, "sample-to-train"), scan.bytes / max(scan.rows, 1))
+
     def fit(
-        self, stats: ClassStats, rows: TrainingRows, point: dict[str, Any], max_passes: int, options: RunOptions
+        self,
+        stats: ClassStats,
+        rows: TrainingRows,
+        point: dict[str, Any],
+        max_passes: int,
+        options: RunOptions,
+        scan: Report,
     ) -> FittedModel:
         """Train on the rows of these statistics; a checkpoint is a folder with one file per read."""
         data = self.data(stats, rows, options)
+        sample, before = self.sample(stats, rows, [point], options, scan)
+        data = replace(data, sample=sample)
         trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
         trained = train(trainer, rows.read, options, stats.n_rows)
-        fitted = FittedModel(self.model(stats, data, trained), trained.history, trained.converged, trained.report)
+        fitted = FittedModel(
+            self.model(stats, data, trained), trained.history, trained.converged, before + trained.report
+        )
         if not trained.converged:
             fitted = replace(fitted, warning=self.method.unconverged(trained, self.tol, max_passes, self.max_passes))
         return replace(fitted, attributes=trainer.attributes)

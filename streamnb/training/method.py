@@ -92,9 +92,11 @@ class Method:
         Reads at the end that only judge the last weights.
     starts_from : type
         The type of a start.
+    samples : bool
+        Whether a sample of the rows saves reads.
     """
 
-    products = labels = False
+    products = labels = samples = False
     multilabel = narrows = True
     n_arrays = 1
     scoring_reads = 0

@@ -163,15 +163,9 @@ class ReadTask(PassTask):
         descent.add_losses(losses, weight, self.top, partial.losses[0], partial.largest)
         descent.weigh(residual, weight)
         descent.add_intercepts(residual, 3.0 * self.grid[-1], partial.gradient[-1])
-        grid = 3.0 * self.grid[:-1]
         if rows.shared:  # sums of columns stay in registers, which is faster once the columns exist, whatever the cache
             columns = rows.columns(self.weights, cached=0)
-        if columns is not None:
-            add_products_columns(*columns, residual, grid, partial.gradient)
-        elif isinstance(chunk, CSRChunk):
-            descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, partial.gradient)
-        else:
-            descent.add_products_dense(chunk.values, residual, grid, partial.gradient)
+        add_products(chunk, columns, residual, 3.0 * self.grid[:-1], partial.gradient)
         return scores
 
 
@@ -225,6 +219,18 @@ def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = No
         score_columns(*columns, weights[:-1], scores)
     scores += weights[-1]
     return scores
+
+
+def add_products(
+    chunk: Chunk, columns: ColumnForm | None, residual: np.ndarray, grid: np.ndarray, gradient: np.ndarray
+) -> None:
+    """Add the products of features and the slopes of rows to a gradient, each rounded on a grid; not, where it is 0."""
+    if columns is not None:
+        add_products_columns(*columns, residual, grid, gradient)
+    elif isinstance(chunk, CSRChunk):
+        descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, gradient)
+    else:
+        descent.add_products_dense(chunk.values, residual, grid, gradient)
 
 
 def own_class(targets: np.ndarray) -> np.ndarray:

@@ -10,8 +10,9 @@ from streamnb.passes.run import run
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import PATIENCE, FoldModel, SampleTask, train_together
+from streamnb.selection.fold_models import PATIENCE, FoldModel, train_together
 from streamnb.selection.shared_reads import Judge
+from streamnb.stats.row_sample import SampleTask
 from streamnb.training import objectives
 from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.descent import Penalties

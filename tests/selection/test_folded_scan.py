@@ -7,6 +7,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import log_loss
 
 import streamnb as snb
+from streamnb.training.fitting import DescentMethod
 
 rng = np.random.default_rng(0)
 FOLDS = snb.fold_numbers(60, 3)
@@ -30,6 +31,13 @@ def scores(model):
     return [model.cv_results_[f"split{fold}_test_score"][-1] for fold in range(3)]
 
 
+@pytest.fixture
+def as_in_folds(monkeypatch):
+    """Models of all rows are trained by the steps of models without a fold, which do without a sample."""
+    monkeypatch.setattr(DescentMethod, "samples", False)
+
+
+@pytest.mark.usefixtures("as_in_folds")
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 def test_scores_are_those_of_models_that_never_saw_the_fold(class_weight):
     options = {**TF_IDF, "class_weight": class_weight}

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
 import streamnb as snb
-from streamnb.selection import row_sample
+from streamnb.stats import row_sample
 
 X, Y = load_digits(return_X_y=True)
 FEW = snb.L1([0.0, 5.0])

@@ -20,8 +20,8 @@ from streamnb.passes.report import Report
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.rows.chunk import DenseChunk
-from streamnb.selection.row_sample import RowSample
 from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_sample import RowSample
 from streamnb.stats.value_counts import ValueCells, cells_of
 from tests.support.examples_of_contracts import CODES, COUNTS, WEIGHT, K
 from tests.support.examples_of_problems import every

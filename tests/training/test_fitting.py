@@ -84,7 +84,7 @@ def test_columns_far_from_0_are_learned_as_those_about_it(kind):
     X[:, 2] = 0.1
     far = X + np.array([1e8, -1e6, 1e9])
     near, found = (kind(l2=0.5).fit(rows, y) for rows in (X, far))
-    assert found.converged_ and found.n_passes_ <= near.n_passes_ + 1
+    assert found.converged_ and found.n_passes_ <= near.n_passes_ + 2
     np.testing.assert_allclose(found.coef_, near.coef_, atol=1e-4)
     np.testing.assert_array_equal(found.coef_[:, 2], 0.0)  # a constant, wherever it is
     np.testing.assert_array_equal(found.predict(far), near.predict(X))

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.passes.report import Report
 from streamnb.rows.opening import opened
 from streamnb.training.data import TrainingRows
 from streamnb.training.fitting import DescentMethod
@@ -23,7 +24,7 @@ POINT = {"l2": 0.5, "l1": 0.0}
 def fitted(learner, x=X, y=Y):
     stats = snb.scan(x, y, moments=learner.moments)
     rows = TrainingRows.of(stats, opened(x, y), OPTIONS, None, learner.method.narrows)
-    return learner.fit(stats, rows, POINT, learner.max_passes, OPTIONS)
+    return learner.fit(stats, rows, POINT, learner.max_passes, OPTIONS, Report())
 
 
 @pytest.mark.parametrize("objective_of", [softmax_of, squared_hinge_of])

@@ -12,7 +12,7 @@ METHOD = DescentMethod(softmax_of)
 
 def test_what_models_would_take_is_refused_beforehand():
     METHOD.check_memory(10**6, 1000, 10, 1, 10_000_000)
-    with pytest.raises(MemoryError, match=r"20 x 1,000 weights would take 4\.0 MB, and memory_limit allows 1\.0 MB"):
+    with pytest.raises(MemoryError, match=r"20 x 1,000 weights would take 5\.0 MB, and memory_limit allows 1\.0 MB"):
         METHOD.check_memory(10**6, 1000, 10, 2, 1_000_000)
 
 

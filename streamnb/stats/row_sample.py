@@ -1,13 +1,20 @@
 """Keeps the same sample of rows in one pass, however the rows are cut into blocks."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, persistence
+from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
+from streamnb.passes.contract import PassTask
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.splits import Folding
+from streamnb.stats.grouping import LabelCodes
 
 ROWS = 10_000
 SCORES = 1 << 22  # of all rows, one per class
@@ -192,3 +199,40 @@ def _stored(part: Any) -> Any:
 
 def _restored(part: Any) -> Any:
     return sp.csr_array(tuple(part[:3]), shape=part[3]) if isinstance(part, list) else part
+
+
+@dataclass(frozen=True, eq=False)
+class SampleTask(PassTask):
+    """Samples `size` rows, and `each` rows of each class, with their classes and folds.
+
+    Rows are kept as they are or transformed by `options`, with all features or with `columns`, ascending. Rows have
+    `taken` features, if that is known.
+    """
+
+    classes: np.ndarray
+    folding: Folding | None
+    size: int
+    each: int | None = None
+    seed: int = 0
+    columns: np.ndarray | None = None
+    options: RowOptions = field(default_factory=RowOptions)
+    taken: int | None = None
+    missing: bool = False  # whether values may be missing
+    title: str = "sample"
+
+    def partial(self) -> RowSample:
+        return RowSample(len(self.classes), self.size, self.each, self.seed)
+
+    def add(self, partial: RowSample, block: Block) -> None:
+        """Add one block of rows."""
+        y, folds = label_checks.check_y(block.y), np.zeros(block.n_rows, np.int64)
+        if self.folding is not None:
+            folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
+        labels = y if sp.issparse(y) else LabelCodes(self.classes).entries(y, block.first_row)[1]
+        chunk, _ = transformed(*checked(block, self.missing), self.options)
+        if self.taken is not None:
+            row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
+        partial.add(chunk, labels, block.weight, folds, self.columns)
+
+    def total(self, arrays: Mapping[str, Any]) -> RowSample:
+        return arrays["sample"]

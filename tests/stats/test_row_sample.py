@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.rows.boundary import as_chunk
-from streamnb.selection.row_sample import RowSample, sample_size
+from streamnb.stats.row_sample import RowSample, sample_size
 
 N = 20_000
 rng = np.random.default_rng(0)

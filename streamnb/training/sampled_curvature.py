@@ -1,0 +1,209 @@
+"""Approximates a loss by a sample of its rows, so that L-BFGS needs fewer reads of all of them.
+
+The optimum of the sample is the start, and its curvature takes the place of the diagonal that L-BFGS begins from:
+R. Byrd, G. Chin, W. Neveitt, J. Nocedal, On the use of stochastic Hessian information in optimization methods for
+machine learning, SIAM J. Optim. 21 (2011). Gradients are of all rows, so that the weights converge to the same optimum.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.kernels.directions import scale_balanced
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.chunk import CSRChunk
+from streamnb.rows.preparing import RowOptions
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.row_sample import SampledRows, SampleTask
+from streamnb.training.coordinates import CentredFeatures
+from streamnb.training.data import TrainingRows
+from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot
+from streamnb.training.objectives import Objective
+from streamnb.training.reading import CACHED_SCORES, MIN_ROWS, RowBatch, add_products, power_above, scores_of
+
+SHARE = 0.25  # of all rows
+LEAST_ROWS = 1000
+MOST_BYTES = 32 << 20
+MOST_SCORES = 1 << 22
+OPTIMUM = 0.01  # the norm of the gradient at the optimum of the sample, as a share of that at the start
+STEPS_TO_OPTIMUM = 15
+PRODUCTS = 8  # with the sampled curvature, for a direction
+ACCURACY = 0.1  # of a direction: the residual as a share of the gradient
+DAMPING = 0.5, 4.0  # bounds of the factor from the sampled curvature to that of the last step
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSample:
+    """A sample of prepared rows, whatever their blocks were, and the seconds that it took."""
+
+    rows: SampledRows
+    seconds: float
+
+    @classmethod
+    def of(cls, stats: ClassStats, rows: TrainingRows, options: RunOptions, row_bytes: float) -> tuple[Self, Report]:
+        """A sample of the rows of these statistics, drawn in one read."""
+        most = min(MOST_BYTES / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
+        size = int(max(min(max(SHARE * stats.n_rows, LEAST_ROWS), most), 1.0))
+        prepared = rows.options if rows.features is None else RowOptions()
+        task = SampleTask(stats.classes, stats.folding, size, each=1, options=prepared, missing=rows.step is not None)
+        sample, report = run(task, rows.read, options)
+        return cls(sample.drawn(weighed=False), report.seconds), report
+
+    def outside(self, fold: int) -> Self:
+        """The same rows, with weight 0 for those of a fold; values are shared."""
+        weight = np.where(self.rows.fold == fold, 0.0, self.rows.weight)
+        sample = replace(self, rows=replace(self.rows, weight=weight))
+        vars(sample)["batches"] = self.batches
+        return sample
+
+    @cached_property
+    def batches(self) -> list[RowBatch]:
+        """The rows in batches whose scores stay in the cache."""
+        chunk, n_rows = as_chunk(self.rows.X)[0], len(self.rows.weight)
+        most = max(CACHED_SCORES[isinstance(chunk, CSRChunk)] // self.rows.labels.shape[1], MIN_ROWS)
+        slices = [slice(first, min(first + most, n_rows)) for first in range(0, n_rows, most)]
+        parts = [(some, chunk.of_rows(some.start, some.stop)) for some in slices]
+        return [RowBatch(some, part, None, self.rows.weight, self.rows.weight, True) for some, part in parts]
+
+
+class SampledCurvature:
+    """The curvature of a loss and its penalty, from sampled rows exactly and from all other rows by its diagonal.
+
+    Parameters
+    ----------
+    sample : TrainingSample
+    objective : Objective
+    class_weight : (K,), optional
+    at : CentredFeatures
+    penalties : Penalties
+        Without l1.
+    known : (n_features + 1, R) bool
+        The weights that are trained: of features that vary and classes that have rows.
+    """
+
+    def __init__(
+        self,
+        sample: TrainingSample,
+        objective: Objective,
+        class_weight: np.ndarray | None,
+        at: CentredFeatures,
+        penalties: Penalties,
+        known: np.ndarray,
+    ):
+        self._sample, self._objective, self._at, self._penalties = sample, objective, at, penalties
+        labels, self._weight, self._n_features = sample.rows.labels, sample.rows.weight, sample.rows.X.shape[1]
+        self._targets = objective.sampled_targets(labels, known.shape[1])
+        if class_weight is not None:
+            self._weight = self._weight * (labels @ class_weight)
+        self._known = known
+        self._magnitudes, sums, squares = weighted_sums(sample.rows.X, self._weight)
+        self._rest = np.maximum(at.spread - self._spread(sums, squares), 0.0)
+        self._bend, self._diagonal, self._inverse = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))
+        self.damping = 1.0
+
+    def _spread(self, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        """Sums of squares of the sampled features about the means of all rows, like `at.spread`."""
+        at, weight = self._at, self._weight
+        sums, squares = (part[at.kept[:-1], None] for part in (sums, squares))
+        factors = at.factors[:-1]
+        about = squares * factors**2 - 2.0 * at.means * sums * factors + weight.sum() * at.means**2
+        return np.append(np.maximum(about, 0.0), weight.sum())[:, None]
+
+    def optimum(self, start: np.ndarray, memory: Memory) -> np.ndarray:
+        """About the optimum of the sampled rows alone, with the whole penalty."""
+        visit = self._visit(start)
+        descent = Descent(memory, self._penalties, OPTIMUM * memory.length(visit.gradient), visit)
+        steps = iter(range(STEPS_TO_OPTIMUM))
+        for _ in descent.run(self._read, lambda: next(steps, None) is not None):
+            raise AssertionError("sampled rows are in memory")
+        return descent.visit.point
+
+    def move_to(self, point: np.ndarray) -> None:
+        """Take the curvature at this point."""
+        self._bend = self._objective.bend(self._scores(point), self._targets)
+        mean = self._weight @ self._objective.bend_of_each(self._bend) / max(self._weight.sum(), 1e-300)
+        self._diagonal = self._rest * mean
+        whole = self._at.spread * mean
+        for part in (self._diagonal, whole):
+            part[:-1] += self._penalties.l2
+        self._inverse = np.divide(1.0, whole, out=np.zeros_like(whole), where=self._known & (whole > 0.0))
+
+    def times(self, step: np.ndarray) -> np.ndarray:
+        """The product of the curvature and a step."""
+        along = self._objective.bent(self._bend, self._scores(step))
+        return self._back(along) + self._diagonal * step
+
+    def divided(self, gradient: np.ndarray) -> np.ndarray:
+        """About the inverse of the curvature times a gradient, by preconditioned conjugate gradients."""
+        step, left = np.zeros_like(gradient), gradient.copy()
+        scaled = self._scaled(left)
+        along, size = scaled, dot(left, scaled)
+        enough = ACCURACY**2 * size
+        for _ in range(PRODUCTS):
+            if size <= enough:
+                break
+            product = self.times(along)
+            length = size / dot(along, product)
+            step += length * along
+            left -= length * product
+            scaled = self._scaled(left)
+            before, size = size, dot(left, scaled)
+            along = scaled + (size / before) * along
+        return step / self.damping
+
+    def fit_damping(self, step: np.ndarray, curvature: float) -> None:
+        """Let the curvature along a step be that of all rows."""
+        self.damping = float(np.clip(curvature / dot(step, self.times(step)), *DAMPING))
+
+    def _scaled(self, gradient: np.ndarray) -> np.ndarray:
+        """The gradient divided by the diagonal of the curvature; for softmax, by what classes do not have in common."""
+        if self._objective.of_rows:
+            return self._inverse * gradient
+        step = np.empty_like(gradient)
+        scale_balanced(self._inverse, gradient, step)
+        return step
+
+    def _scores(self, point: np.ndarray) -> np.ndarray:
+        weights = self._at.for_rows(point)
+        scores = [scores_of(rows.chunk, weights, rows.columns(weights, cached=0)) for rows in self._sample.batches]
+        return np.concatenate(scores)
+
+    def _back(self, slopes: np.ndarray) -> np.ndarray:
+        """The gradient, given the slopes of the losses in the scores of rows."""
+        weighed = slopes * self._weight[:, None]
+        gradient = np.zeros((self._n_features + 1, weighed.shape[1]))
+        gradient[-1], grid = weighed.sum(axis=0), 3.0 * power_above(self._magnitudes * np.abs(weighed).max())
+        for rows in self._sample.batches:
+            some = np.ascontiguousarray(weighed[rows.where])
+            add_products(rows.chunk, rows.columns(gradient, cached=0), some, grid, gradient[:-1])
+        return self._at.gradient(gradient)
+
+    def _visit(self, point: np.ndarray) -> Visit:
+        residual, losses = self._objective.losses(self._scores(point), self._targets)
+        gradient = self._penalties.smooth_gradient(point, self._back(residual))
+        value = float((self._weight @ losses).sum() + self._penalties.value(point).sum())
+        return Visit(point, value, gradient, gradient)
+
+    def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
+        return self._visit(point)
+        yield
+
+
+def weighted_sums(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each feature the sum of absolute values, and the weighted sums of values and squares, each (n_features,)."""
+    if sp.issparse(X):
+        each = np.repeat(weight, np.diff(X.indptr)) * X.data
+        sizes, sums, squares = (
+            np.bincount(X.indices, part, X.shape[1]) for part in (np.abs(X.data), each, each * X.data)
+        )
+    else:
+        each = X * weight[:, None]
+        sizes, sums, squares = (np.add.reduce(part, axis=0) for part in (np.abs(X), each, each * X))
+    return sizes.astype(np.float64), sums, squares

@@ -1,0 +1,99 @@
+"""Curvature from a sample of rows: derivatives of the gradient, fewer reads, the same bits for any blocks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+
+import streamnb as snb
+from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
+from streamnb.training.coordinates import CentredFeatures
+from streamnb.training.data import TrainingRows
+from streamnb.training.descent import Penalties
+from streamnb.training.objectives import MOMENTS, Logistic, Softmax
+from streamnb.training.sampled_curvature import LEAST_ROWS, SampledCurvature, TrainingSample
+from tests.support import training
+
+RNG = np.random.default_rng(3)
+X = sp.random_array((400, 12), density=0.4, rng=RNG).toarray() + 0.1 * (np.arange(12) == 3)
+Y = (X @ RNG.normal(size=(12, 3)) + RNG.normal(size=(400, 3))).argmax(axis=1)
+PENALTIES = Penalties(0.7, 0.0)
+
+
+def curved(objective, y, rows=X, fold=None):
+    """The curvature of a sample of all rows, and its coordinates."""
+    data = training.scanned(rows, y, objective)
+    stats = snb.scan(rows, y, moments=MOMENTS)
+    sample, report = TrainingSample.of(stats, TrainingRows(opened(rows, y), 12, stats.options), RunOptions(), 100.0)
+    assert report.reads == 1 and len(sample.rows.weight) == len(y)
+    sample = sample if fold is None else replace(sample, rows=replace(sample.rows, fold=fold)).outside(1)
+    at = CentredFeatures(data.sums)
+    return SampledCurvature(sample, objective, None, at, PENALTIES, np.ones(data.task.weights.shape, bool)), at
+
+
+@pytest.mark.parametrize("objective", [Softmax(), Logistic()])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_it_is_the_derivative_of_the_gradient(objective, form):
+    y = Y if isinstance(objective, Softmax) else Y % 2
+    model, _ = curved(objective, y, form(X))
+    n_rows = 3 if isinstance(objective, Softmax) else 1
+    point, step = RNG.normal(size=(2, 13, n_rows))
+    model.move_to(point)
+    ahead, behind = (model._visit(point + sign * 1e-5 * step).gradient for sign in (1, -1))
+    np.testing.assert_allclose(model.times(step), (ahead - behind) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+def test_dividing_by_it_undoes_multiplying():
+    model, _ = curved(Logistic(), Y % 2)
+    point, step = RNG.normal(size=(2, 13, 1))
+    model.move_to(point)
+    product = model.times(step)
+    again = model.times(model.divided(product))
+    assert np.linalg.norm(again - product) < 0.2 * np.linalg.norm(product)
+    model.fit_damping(step, 2.0 * float((step * product).sum()))
+    assert model.damping == pytest.approx(2.0)
+    model.fit_damping(step, 1e9 * float((step * product).sum()))
+    assert model.damping == 4.0
+
+
+def test_rows_of_the_fold_have_no_curvature_but_the_diagonal():
+    none, _ = curved(Softmax(), Y, fold=np.ones(400, np.int64))
+    point, step = RNG.normal(size=(2, 13, 3))
+    none.move_to(point)
+    assert np.count_nonzero(none.times(step)[:-1] - PENALTIES.l2 * step[:-1]) == 0  # no row is left to take it from
+
+
+def test_digits_converge_in_a_third_of_the_reads():
+    rows, labels = load_digits(return_X_y=True)
+    model = snb.SoftmaxRegression(1.0, max_passes=20).fit(rows / 16.0, labels)
+    assert model.converged_ and model.n_passes_ <= 20  # 39 reads without a sample
+    with pytest.warns(snb.StreamnbWarning, match="6 reads were spent"):
+        early = snb.SoftmaxRegression(1.0, max_passes=6).fit(rows / 16.0, labels)
+    assert early.history_["objective"][-1] < 1.01 * model.history_["objective"][-1]
+
+
+def test_the_sample_does_not_depend_on_blocks_threads_or_form():
+    n = 3 * LEAST_ROWS
+    rows = np.where(RNG.random((n, 8)) < 0.5, RNG.normal(size=(n, 8)), 0.0)
+    y = (rows[:, :3] + RNG.normal(size=(n, 3))).argmax(axis=1)
+    weight = RNG.random(n)
+    pieces = [(rows[i : i + 701], y[i : i + 701], weight[i : i + 701]) for i in range(0, n, 701)]
+    for kind in (snb.SoftmaxRegression, snb.MarginClassifier):
+        whole = kind(1.0).fit(rows, y, weight)
+        streamed = kind(1.0).fit(lambda: iter(pieces), n_threads=2)
+        sparse = kind(1.0).fit(sp.csr_array(rows), y, weight, n_threads=1)
+        for other in (streamed, sparse):
+            np.testing.assert_array_equal(other.coef_, whole.coef_)
+            np.testing.assert_array_equal(other.intercept_, whole.intercept_)
+
+
+def test_a_class_without_weight_stays_out():
+    weight = np.where(Y == 2, 0.0, 1.0)
+    model = snb.SoftmaxRegression(1.0, tol=1e-8).fit(X, Y, weight)
+    two = snb.SoftmaxRegression(0.5, tol=1e-8).fit(X[Y < 2], Y[Y < 2])
+    found = model.predict_proba(X)
+    assert not found[:, 2].any()
+    assert np.isfinite(found).all() and found[:, 1] == pytest.approx(two.predict_proba(X)[:, 1], abs=1e-5)
