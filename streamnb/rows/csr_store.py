@@ -103,21 +103,11 @@ class CSRStore:
         rows = CSRCursor(self, start, values or not self.positive, readers)
         target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
         while rows.row < stop:
-            first, last = rows.row, rows.last_before(rows.aligned(target), min(rows.row + most_rows, stop))
+            first, last = rows.row, rows.row_near(target, min(rows.row + most_rows, stop))
             yield first, last, rows.ask(last)
         if stop == self.n_rows and rows.position != self.data.shape[0]:
             n_values = self.data.shape[0]
             raise DataError(f"X: {self.where}: indptr ends at {rows.position}, but data has {n_values} entries")
-
-    def check_indptr(self, ends: np.ndarray, row: int) -> None:
-        """Refuse impossible entries of indptr; the first of `ends` is that of `row`."""
-        falls = np.flatnonzero(np.diff(ends) < 0)
-        if ends[0] < 0 or (row == 0 and ends[0] > 0) or falls.size or ends[-1] > self.data.shape[0]:
-            at = row + int(falls[0]) if falls.size else row
-            raise DataError(
-                f"X: {self.where}: indptr is wrong near row {at}: it should start at 0, never fall, and end at "
-                f"{self.data.shape[0]}, the number of values"
-            )
 
 
 class CSRCursor:
@@ -130,24 +120,23 @@ class CSRCursor:
         self._indices = Cursor(store.indices, self.position, readers)
         self._data = Cursor(store.data, self.position, readers) if values else None
 
-    def aligned(self, n_values: int) -> int:
-        """The position about `n_values` ahead, moved to the end of a chunk if one is near."""
-        return (self._data or self._indices).aligned(self.position + n_values)
-
-    def last_before(self, position: int, most: int) -> int:
-        """The last row that ends by `position`, at least the current row and at most `most`."""
+    def row_near(self, n_values: int, most: int) -> int:
+        """The row, at most `most`, up to which there are about `n_values`, or those to the end of a chunk nearby."""
+        position = (self._data or self._indices).aligned(self.position + n_values)
         ends = self._indptr.peek(most + 1)
         return self.row + max(bisect_right(ends, position) - 1, 1)  # np.searchsorted would cast the whole array
 
     def _ends(self, stop: int) -> np.ndarray:
-        """Offsets of the rows up to `stop`, and the end of the last."""
-        ends = self._indptr.peek(stop + 1).astype(np.int64)
-        self._store.check_indptr(ends, self.row)
+        """Offsets of the rows up to `stop`, and the end of the last; impossible ones are refused."""
+        ends, n_values, row = self._indptr.peek(stop + 1).astype(np.int64), self._store.data.shape[0], self.row
+        falls = np.flatnonzero(np.diff(ends) < 0)
+        if ends[0] < 0 or (row == 0 and ends[0] > 0) or falls.size or ends[-1] > n_values:
+            at = row + int(falls[0]) if falls.size else row
+            raise DataError(
+                f"X: {self._store.where}: indptr is wrong near row {at}: it should start at 0, never fall, and end at "
+                f"{n_values}, the number of values"
+            )
         return ends
-
-    def take(self, stop: int) -> CSRArrays:
-        """Return data, indices and indptr of the rows up to `stop`, and move there."""
-        return self.ask(stop)()
 
     def ask(self, stop: int) -> Callable[[], CSRArrays]:
         """Move to row `stop`; return a function that waits for the rows passed and returns their arrays."""

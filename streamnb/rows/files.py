@@ -45,8 +45,17 @@ def unlike_zarr(path: Any) -> str | None:
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of file, with its article; None if it is not recognised."""
-    return _by_content(path) or _by_ending(path)
+    """The kind of file, with its article, by its first bytes or else its name; None if it is not recognised."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+    except OSError:  # a folder, or a URL
+        head = b""
+    magic = next((kind for begins, kind in _MAGIC.items() if head.lstrip().startswith(begins)), None)
+    if magic or _is_csv(head):
+        return magic or "a CSV"
+    name = unpacked_name(path, _PACKED)
+    return next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)
 
 
 def opener(path: Any) -> Any:
@@ -95,16 +104,6 @@ def is_hdf5(path: Any) -> bool:
         return False
 
 
-def _by_content(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            head = file.read(HEAD)
-    except OSError:  # a folder, or a URL
-        return None
-    magic = next((kind for begins, kind in _MAGIC.items() if head.lstrip().startswith(begins)), None)
-    return magic or ("a CSV" if _is_csv(head) else None)
-
-
 def _is_csv(head: bytes) -> bool:
     """Whether the first two lines have the same number of columns, and more than one."""
     try:
@@ -112,8 +111,3 @@ def _is_csv(head: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return len(lines) == 2 and any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in ",;\t")
-
-
-def _by_ending(path: str) -> str | None:
-    name = unpacked_name(path, _PACKED)
-    return next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)
