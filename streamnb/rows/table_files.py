@@ -1,10 +1,12 @@
-"""Tables read as record batches: Parquet and IPC files, Arrow datasets and Dask data frames."""
+"""Tables in parts: Parquet, IPC, CSV and JSON-lines files, Arrow datasets and Dask data frames."""
 
+import json
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, Self
@@ -13,10 +15,11 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
+from streamnb.rows.files import pyarrow_for, with_sizes
+from streamnb.rows.line_formats import table_format
 from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
 from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_frame, check_names, schema_of_frame
-from streamnb.rows.text_files import with_sizes
-from streamnb.rows.texts import pyarrow_for
+from streamnb.rows.text_files import LineFiles
 
 CONVERTED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
 
@@ -231,6 +234,27 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
                     "them of one type"
                 )
     return pa.schema(list(fields.values()), first.metadata)
+
+
+class LineTables(LineFiles, Tables):
+    """CSV or JSON-lines files, one after the other; columns in `strings` are read as strings."""
+
+    def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
+        LineFiles.__init__(self, paths, partial(table_format, frozenset(strings)), n_threads)
+        pa, unseen = arrow(), frozenset.intersection(*(file.form.unseen for file in self._files))
+        self.schema = common_schema([(file.path, pa.schema(list(file.form.types.items()))) for file in self._files])
+        for piece in (piece for file in self._files if unseen for _, _, piece in file.pieces(0)):
+            written = (json.dumps(name, ensure_ascii=plain).encode() for name in unseen for plain in (True, False))
+            if any(name in piece for name in written):
+                unseen = self._files[0].form.lacking(piece, unseen)
+            if not unseen:
+                break
+        self.unseen = unseen
+
+    def selected(self, fields: Fields) -> Self:
+        part = super().selected(fields)
+        part._files = [replace(file, form=file.form.selected(self.schema, fields)) for file in self._files]
+        return part
 
 
 def write_parquet(columns: dict[str, np.ndarray], file: Any) -> None:

@@ -16,15 +16,6 @@ PIECE_BYTES = 1 << 20  # of text in a block; its features take a few times as mu
 PIECE_ROWS = 1 << 14
 
 
-def pyarrow_for(what: str) -> Any:
-    """Import pyarrow, or say how to install it."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
-    return pyarrow
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
     """Text i is the bytes buffer[starts[i] : stops[i]]; `y` and `weight` come from the same file."""

@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import lzma
+from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -154,6 +156,7 @@ def test_files_that_are_something_else(tmp_path):
 
 TEXT = b"".join(b"%d " % n * (n % 5) + b"\n" for n in range(60)) + b"x" * 300 + b"\nlast"
 PACKED = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+PACKED["zstd"] = partial(pa.compress, codec="zstd", asbytes=True)
 
 
 @pytest.fixture(autouse=True)
