@@ -17,7 +17,7 @@ from streamnb.rows.splits import Folding
 
 SHARED = (
     *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
-    "read_once",
+    *("read_once", "own_groups", "label_names"),
 )
 
 
@@ -32,18 +32,6 @@ class WrappedSource(Source):
     @property
     def arrays(self) -> Any:
         return self._rows.arrays
-
-    @property
-    def own_groups(self) -> str | None:  # type: ignore[override]
-        return self._rows.own_groups
-
-    @property
-    def label_names(self) -> np.ndarray | None:  # type: ignore[override]
-        return self._rows.label_names
-
-    @property
-    def n_blocks(self) -> int | None:
-        return self._rows.n_blocks
 
     def _wrapping(self, rows: Source) -> Self:
         part = copy(self)

@@ -158,6 +158,12 @@ class SvmlightFile:
         shape = last - here, self.n_features
         return ParsedRows(EncodedRows(*cut_csr(data, indices, indptr, here, last), shape), y)
 
+    def column(self, column: str, name: str) -> np.ndarray:
+        """The query numbers of all rows."""
+        if column != "qid":
+            raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
+        return np.concatenate([_queries(self, place, text()) for place, text in self.lines.texts(self.ranges)])
+
     def _labels(self, labels: np.ndarray, ends: np.ndarray, row: int) -> Any:
         """The labels of rows from `row` on, or their indicator matrix."""
         here = labels[ends[0] : ends[-1]]
@@ -264,14 +270,6 @@ class SvmlightSource(RawSource):
 
     def layout(self) -> dict[str, str]:
         return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self.file.zero_based}"}
-
-    def named(self, column: Any, name: str) -> Any:
-        if not isinstance(column, str):
-            return column
-        if column != "qid":
-            raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
-        texts = self.file.lines.texts(self.file.ranges)
-        return np.concatenate([_queries(self.file, place, text()) for place, text in texts])
 
     def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         return super().row_columns(step) if self._raw.own_labels else Source.row_columns(self, step)

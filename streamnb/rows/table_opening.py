@@ -56,13 +56,9 @@ def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
     if not made_by(X, "pandas"):  # a Dask frame, of which only the dtypes are known
         return all(dtype.kind in "biufc" for dtype in X.dtypes)
     numeric = all(dtype.kind in "biufc" or _are_numbers(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes))
-    return numeric and (
-        numbers == ANY or not any(_has_missing(X[i : i + SOME_ROWS]) for i in range(0, len(X), SOME_ROWS))
-    )
-
-
-def _has_missing(frame: Any) -> bool:
-    return bool(frame.isna().to_numpy().any())
+    if not numeric or numbers == ANY:
+        return numeric
+    return not any(X[i : i + SOME_ROWS].isna().to_numpy().any() for i in range(0, len(X), SOME_ROWS))
 
 
 def _of_numbers(column: Any, gaps: bool) -> bool:

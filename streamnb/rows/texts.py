@@ -35,14 +35,12 @@ class Texts:
     def nbytes(self) -> int:
         return len(self.buffer)
 
-    def __getitem__(self, rows: slice) -> "Texts":
+    def picked(self, rows: Any) -> "Texts":
+        """The texts in a slice, or with these numbers, counted within this object."""
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
 
-    def picked(self, rows: np.ndarray) -> "Texts":
-        """The texts with these numbers, counted within this object."""
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
+    __getitem__ = picked
 
     def decoded(self, row: int, errors: str = "strict") -> str:
         return self.buffer[self.starts[row] : self.stops[row]].tobytes().decode("utf-8", errors)

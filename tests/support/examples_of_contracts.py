@@ -42,8 +42,8 @@ from streamnb.rows.derived_sources import (
     TiledSource,
     WrappedSource,
 )
+from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
 from streamnb.rows.in_dask import DaskSource
-from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
