@@ -24,6 +24,8 @@ SHARED = (
 class WrappedSource(Source):
     """Base of sources that wrap another source, except Dask; a subclass defines how its blocks are changed."""
 
+    needs_values = False  # True if blocks cannot be made of the positions of values alone
+
     def __init__(self, rows: Source):
         self._rows = rows
         for name in SHARED:
@@ -44,7 +46,7 @@ class WrappedSource(Source):
         return part
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = self._wrapping(self._rows.wanted(values, block_bytes))
+        part = self._wrapping(self._rows.wanted(values or self.needs_values, block_bytes))
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
@@ -89,7 +91,7 @@ class PreparedSource(WrappedSource):
         Maximum number of rows given to the step at once.
     """
 
-    costly_features = True
+    costly_features = needs_values = True
 
     def __init__(self, rows: Source, step: Callable, n_features: int, about: str, at_once: int | None = None):
         super().__init__(rows)
@@ -108,11 +110,6 @@ class PreparedSource(WrappedSource):
             step = self._at_once or max(block.n_rows, 1)
             for row in range(first, max(end, first + 1), step):
                 yield block.cut(row, min(row + step, end))
-
-    def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = super().wanted(True, block_bytes)  # the step needs the values in any case
-        part.values_matter = values
-        return part
 
     def layout(self) -> dict[str, str]:
         return {**super().layout(), "the step": self._about}
