@@ -111,6 +111,10 @@ class Column:
         """A function that requests rows in order, from `start` on."""
         raise NotImplementedError
 
+    def whole(self) -> Any:
+        """All rows of the column."""
+        return self.reader(0)(0, self.n_rows)()
+
 
 class InMemory(Column):
     """A column in memory, or its rows from `first_row` on."""
@@ -211,9 +215,8 @@ def in_zarr(column: Any, name: str) -> Any:
 
 def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, int]:
     """The number of classes, None if it takes a read to know, and the largest number of labels of an indicator row."""
-    if isinstance(y, str):
-        y = _member(group, y, "y")
-    y = y.values() if hasattr(y, "reader") else y
+    y = _beside(y, "y", group)
+    y = y.whole() if isinstance(y, Column) else y
     if isinstance(y, zarr.Group) and y.attrs.get("encoding-type") == "csr_matrix":
         indicator = open_csr(y)
         return indicator.shape[1], min(indicator.shape[1], indicator.data.shape[0])
@@ -244,24 +247,26 @@ def _opened(name: str, column: Any, n_rows: int | None, group: zarr.Group | None
         return None
     if name == "sample_weight" and isinstance(column, numbers.Real) and n_rows is not None:
         column = np.full(n_rows, column)
-    if isinstance(column, str):
-        column = _member(group, column, name)
+    column = _beside(column, name, group)
     if isinstance(column, zarr.Array | zarr.Group):
         part = in_zarr(column, name)
-    else:  # read along from a file, or held in memory
-        part = column if hasattr(column, "reader") else InMemory(_checked(name, computed(column)))
+    elif isinstance(column, Column):  # of a file, read along with the rows
+        part = column
+    else:
+        values = computed(column)
+        if name == "sample_weight":
+            part = InMemory(row_checks.check_weights(values))
+        else:
+            part = InMemory(label_checks.check_y(values) if name == "y" else label_checks.check_labels(values, name))
     if n_rows is not None:
         row_checks.check_lengths(n_rows, part.n_rows, name)
     return part
 
 
-def _checked(name: str, values: Any) -> Any:
-    if name == "sample_weight":
-        return row_checks.check_weights(values)
-    return label_checks.check_y(values) if name == "y" else label_checks.check_labels(values, name)
-
-
-def _member(group: Any, path: str, name: str) -> Any:
+def _beside(path: Any, name: str, group: Any) -> Any:
+    """The column that a string names in the group of X; anything else unchanged."""
+    if not isinstance(path, str):
+        return path
     if group is None:
         raise ValueError(
             f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array "
@@ -285,8 +290,7 @@ def _member(group: Any, path: str, name: str) -> Any:
 
 def whole_column(column: Any, name: str, group: Any = None) -> np.ndarray:
     """Read a whole column into memory: an array, a lazy array, or the name of an array in the group."""
-    if isinstance(column, str):
-        column = _member(group, column, name)
-    if hasattr(column, "reader"):
-        return column.values()
+    column = _beside(column, name, group)
+    if isinstance(column, Column):
+        return column.whole()
     return whole(column) if isinstance(column, zarr.Array) else np.asarray(computed(column))

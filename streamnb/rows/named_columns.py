@@ -68,8 +68,7 @@ class DaskColumns(Source):
         self.columns = {**columns}
         for name, values in columns.items():
             if isinstance(values, zarr.Group):
-                part = in_zarr(values, name)
-                self.columns[name] = part.reader(0)(0, part.n_rows)()
+                self.columns[name] = in_zarr(values, name).whole()
         self.lead = next(name for name, values in columns.items() if is_dask(values))
 
 
