@@ -99,17 +99,13 @@ class PreparedSource(WrappedSource):
         self.n_features, self.n_values, self.in_memory, self.dtype = n_features, None, False, Source.dtype
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        for block in self._small_blocks(start, stop):
-            X = self._step(checked(block, missing=True)[0])
-            yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
-
-    def _small_blocks(self, start: int, stop: int | None) -> Iterator[Block]:
-        """Blocks of the wrapped source, cut where the step's output would be large."""
-        for block in self._rows.blocks(start, stop):
-            first, end = block.first_row, block.first_row + block.n_rows
-            step = self._at_once or max(block.n_rows, 1)
-            for row in range(first, max(end, first + 1), step):
-                yield block.cut(row, min(row + step, end))
+        for whole in self._rows.blocks(start, stop):
+            first, end = whole.first_row, whole.first_row + whole.n_rows
+            at_once = self._at_once or max(whole.n_rows, 1)  # the step's output may be large
+            for row in range(first, max(end, first + 1), at_once):
+                block = whole.cut(row, min(row + at_once, end))
+                X = self._step(checked(block, missing=True)[0])
+                yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
 
     def layout(self) -> dict[str, str]:
         return {**super().layout(), "the step": self._about}

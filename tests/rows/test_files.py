@@ -9,6 +9,7 @@ from streamnb.rows.files import TEXT_PACKED, by_name, unlike_zarr
 CONTENTS = {
     "HDF5": b"\x89HDF\r\n\x1a\n" + b"\0" * 8,
     "Parquet": b"PAR1" + b"\0" * 8 + b"PAR1",
+    "Arrow IPC": b"ARROW1" + b"\0" * 8,
     "JSON": b'{"a": 1}\n',
     "CSV": b"a,b\n1,2\n3,4\n",
 }

@@ -175,12 +175,19 @@ def test_rows_that_are_wrong_are_named(tmp_path, name, text, message):
 def test_values_of_another_type_further_on_are_named(tmp_path, monkeypatch, name):
     monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
     rows = [{"n": i, "b": True, "d": "2020-01-02"} for i in range(20)]
-    for field, value in (("n", "many"), ("b", "maybe"), ("d", "soon")):
+    for field, value in (("n", "many"), ("n", "NULL and void"), ("b", "maybe"), ("d", "soon")):
         wrong = [*rows, {**rows[0], field: value}]
         files = LineTables([write_lines(tmp_path / name, wrong)], 1)
         cure = r"; categorical=\[" if name == "a.csv" else "$"
         with pytest.raises(DataError, match=f"row 20 has {field}='{value}', and rows before are of type .*{cure}"):
             column(files, field, 0, 21)
+
+
+def test_records_hold_numbers_as_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    files = LineTables([write_lines(tmp_path / "a.jsonl", [*({"n": i} for i in range(20)), {"n": "20"}])], 1)
+    with pytest.raises(DataError, match=r"row 20 has n='20', and rows before are of type double$"):
+        column(files, "n", 0, 21)
 
 
 def test_a_file_of_names_alone_has_no_rows(tmp_path):

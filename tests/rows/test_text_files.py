@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 
 import pyarrow as pa
 import pytest
@@ -68,6 +69,7 @@ def test_files_that_are_not_what_they_say_are_refused(tmp_path):
         ("a.txt.gz", b"plain text", "is not a gzip file, as its name says"),
         ("b.txt.zst", whole, "is not a zstd file"),
         ("c.jsonl", b"PAR1....", "is Parquet"),
+        ("c.txt", lzma.compress(b"plain text"), "is xz, not a text file"),
         ("d.jsonl", b"not a record\n", "not JSON lines"),
         ("e.txt.gz", whole[:-20], "cut off or damaged"),
         ("f.txt.gz", whole[:30] + b"\0" * 20 + whole[50:], "cut off or damaged"),
