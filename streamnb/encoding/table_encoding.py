@@ -13,8 +13,9 @@ from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams, named
-from streamnb.encoding.table_codes import NONE, Code, LevelCodes, PlainNumber, SharedHash
+from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_scan import UnknownValues
+from streamnb.encoding.telling import warn_of_telling
 from streamnb.rows.raw import EncodedRows, TableSource
 from streamnb.rows.table_columns import (
     CATEGORY,
@@ -37,6 +38,7 @@ from streamnb.rows.table_columns import (
 from streamnb.rows.table_opening import is_table, open_tables
 from streamnb.rows.tables import Tables, shown_names
 from streamnb.rows.texts import of_arrow
+from streamnb.stats.class_stats import ClassStats
 
 
 @persistence.register
@@ -154,6 +156,14 @@ class TableEncoding(persistence.Parameters, Encoding):
         if odd:
             return f"{odd[0]!r} is one of {'those fitted' if odd[0] in fitted else 'X'} alone"
         return "" if fitted == given else "they are in another order"
+
+    def warn_of_telling(self, stats: ClassStats) -> None:
+        told = []
+        for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
+            if isinstance(code, LevelCodes | BinCodes):
+                name = part.label if len(part.columns) == 1 else ", ".join(part.columns)
+                told.append((name, slice(first, first + code.n_columns), isinstance(code, BinCodes)))
+        warn_of_telling(stats, told)
 
     def check_width(self, X: Any) -> None:
         """Refuse a matrix whose width is not that of the encoded table."""
