@@ -2,11 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
+from sklearn.metrics import log_loss, roc_auc_score
 
 import streamnb as snb
+from tests.support.click_logs import click_logs
 
 
 def test_empirical_bayes_divides_pseudo_rows_of_each_value_as_the_classes():
@@ -56,3 +59,21 @@ def test_family_auto_takes_empirical_bayes_unless_another_smoothing_is_given(tmp
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
     np.testing.assert_array_equal(loaded.refit(smoothing=1.0).coef_, by_hand.coef_)
     assert snb.LinearNB("multinomial").fit([[1, 0], [0, 2]], [0, 1]).smoothing_ == 1.0
+
+
+@pytest.mark.filterwarnings("ignore:.*were not seen at fit")
+@pytest.mark.parametrize("hash_features", [1 << 18, 1 << 11])
+def test_rare_values_of_many_columns_do_not_outweigh_the_shares_of_the_classes(tmp_path, hash_features):
+    table = click_logs(14_000)
+    pq.write_table(table.slice(0, 12_000), tmp_path / "train.parquet", row_group_size=4_000)
+    test = table.slice(12_000)
+    y = test["click"].to_numpy()
+    found = {}
+    for smoothing in ("auto", 1.0):
+        rows = snb.table(tmp_path / "train.parquet", "click", hash_features=hash_features)
+        model = snb.LinearNB("auto", smoothing=smoothing).fit(rows)
+        p = model.predict_proba(test)[:, 1]
+        found[smoothing] = log_loss(y, p), roc_auc_score(y, p)
+    of_shares = log_loss(y, np.full(len(y), y.mean()))
+    assert found["auto"][0] < 0.97 * of_shares < of_shares < found[1.0][0]
+    assert found["auto"][1] > found[1.0][1]
