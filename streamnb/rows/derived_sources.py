@@ -35,6 +35,10 @@ class WrappedSource(Source):
     def arrays(self) -> Any:
         return self._rows.arrays
 
+    @property
+    def keepers(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self._rows.keepers
+
     def _wrapping(self, rows: Source) -> Self:
         part = copy(self)
         part._rows = rows
@@ -158,12 +162,13 @@ def in_tiles(rows: Any, n_rows: int) -> Any:
 class TiledSource(WrappedSource):
     """A source whose blocks begin and end at multiples of `tile` rows, except at both ends of the requested range.
 
-    Rows are copied only in tiles that the blocks of `rows` cut.
+    Rows are copied only in tiles that the blocks of `rows` cut. Segments for workers cut no tile either, unless `whole`
+    is False.
     """
 
-    def __init__(self, rows: Source, tile: int):
+    def __init__(self, rows: Source, tile: int, whole: bool = True):
         super().__init__(rows)
-        self._tile = tile
+        self._tile, self._whole = tile, whole
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         tile, held = self._tile, list[Block]()  # blocks of an unfinished tile
@@ -183,7 +188,7 @@ class TiledSource(WrappedSource):
         yield from joined(held)
 
     def rows_near(self, n_rows: int) -> int:
-        return multiple(self._tile, super().rows_near(n_rows))
+        return multiple(self._tile if self._whole else 1, super().rows_near(n_rows))
 
 
 class NarrowSource(WrappedSource):
@@ -203,18 +208,18 @@ class NarrowSource(WrappedSource):
 
     def __init__(self, rows: Source, options: RowOptions, columns: np.ndarray, n_features: int):
         super().__init__(rows)
-        self._options, self._columns = options, columns
-        self._places = np.full(n_features, -1, np.int32)
-        self._places[columns] = np.arange(len(columns), dtype=np.int32)
+        self._options, self._columns, self._n_wide = options, columns, n_features
         self.n_features = len(columns)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        place_of = np.full(self._n_wide, -1, np.int32)  # not sent to workers with each segment
+        place_of[self._columns] = np.arange(len(self._columns), dtype=np.int32)
         for block in self._rows.blocks(start, stop):
             chunk, survey = checked(block)
-            row_checks.check_n_features(chunk.shape[1], len(self._places), "the first read")
+            row_checks.check_n_features(chunk.shape[1], self._n_wide, "the first read")
             chunk, _ = transformed(chunk, survey, self._options)
             if isinstance(chunk, CSRChunk):
-                places = self._places[chunk.indices]
+                places = place_of[chunk.indices]
                 if (places < 0).any():  # values without effect: zeros, and those of rows of weight 0
                     chunk = chunk.of_columns(self._columns)
                     places = chunk.indices
@@ -226,5 +231,5 @@ class NarrowSource(WrappedSource):
                 yield replace(block, X=values, nbytes=values.nbytes)
 
     def layout(self) -> dict[str, str]:
-        columns = f"{len(self._columns)} of {len(self._places)}"
+        columns = f"{len(self._columns)} of {self._n_wide}"
         return {**super().layout(), "columns": columns, "options": repr(self._options)}
