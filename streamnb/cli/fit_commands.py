@@ -68,7 +68,8 @@ def _model(settings: dict[str, Any]) -> Any:
     if settings["model"] != "bayes":
         return READS[settings["model"]](**rows, **validation)
     penalty = penalty_of(settings["penalty"])
-    options = {"scheme": settings["scheme"], "smoothing": settings["smoothing"], **rows}
+    smoothing = "auto" if settings["smoothing"] is None else settings["smoothing"]
+    options = {"scheme": settings["scheme"], "smoothing": smoothing, **rows}
     if penalty is None or all(part.tau is not None and len(part.tau) == 1 for part in penalty.parts):
         return LinearNB(settings["family"], penalty, **options)
     return LinearNBCV(settings["family"], penalty, **options, **validation)

@@ -178,5 +178,5 @@ MODEL = options(
     click.option("--transform", help="Steps for each row, split at commas: log1p, or l1:10000,log1p."),
     click.option("--normalize", type=click.Choice(["l1", "l2"]), help="Divide each row by its length."),
     click.option("--idf", is_flag=True, help="Multiply features by their inverse frequency in rows."),
-    click.option("--smoothing", type=float, default=1.0, show_default=True, help="Strength of the prior."),
+    click.option("--smoothing", type=float, help="Strength of the prior; that of the family by default."),
 )

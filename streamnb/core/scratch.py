@@ -45,7 +45,8 @@ def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
     ----------
     path : path, optional
         A folder on a local disk, which is made if it is missing. None: the folder in the environment variable
-        ``STREAMNB_SCRATCH``, or else ``/var/tmp``. Workers of a Dask cluster keep nothing, and read the source again.
+        ``STREAMNB_SCRATCH``, or else ``/var/tmp``. On a worker of a Dask cluster, its `local_directory` in place of the
+        latter; ``client.run(snb.set_scratch, path)`` sets another.
     limit : int or str
         Bytes that all scratch files of this process may take, such as "100GB". A tenth of the free space is left in
         any case.

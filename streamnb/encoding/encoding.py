@@ -3,6 +3,7 @@
 from typing import Any
 
 from streamnb.rows.source import Source
+from streamnb.stats.class_stats import ClassStats
 
 
 class Encoding:
@@ -38,6 +39,9 @@ class Encoding:
             Whether labels are required; if y is None, the column named at fit is used.
         """
         raise NotImplementedError
+
+    def warn_of_telling(self, stats: ClassStats) -> None:
+        """Warn of columns of raw rows that alone nearly tell the label, by the statistics of the encoded rows."""
 
     def differs(self, other: "Encoding") -> str:
         """Describe how the columns of another encoding differ from those of this one; empty if they are the same."""

@@ -6,38 +6,22 @@ from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any
 
-import numpy as np
-
-from streamnb.core import arguments
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import warn
 from streamnb.core.threads import check_n_threads
-from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.ngrams import NGrams, check_n_features
-from streamnb.encoding.table_encoding import BinCodes, Code, HashedCodes, LevelCodes, PlainNumber, TableEncoding
+from streamnb.encoding.table_options import ColumnOptions, names_of
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.raw import TableSource
 from streamnb.rows.table_columns import (
-    CATEGORY,
-    DATES,
-    LEVEL,
-    NOTHING,
     NUMBER,
-    WEEKDAYS,
-    ColumnPart,
     arrow,
-    kind_of,
-    part_of,
-    parts_of_dates,
     zones_of,
 )
 from streamnb.rows.table_opening import open_tables
 from streamnb.rows.tables import Tables, check_has
-from streamnb.stats.value_counts import ValueCells
 
-MISSING = "level", "ignore"
 COLUMN_OPTIONS = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features", "hashed"
 
 
@@ -100,10 +84,11 @@ def table(
     missing : {"level", "ignore"}
         "level" gives missing values their own indicator in columns that have any; "ignore" gives them no effect.
     hash_features : int, a power of two
-        Categories with more values than this are hashed to this many columns.
+        Categories of the whole table have at most this many values with a column each. If there are more, those with
+        the most values are hashed, to this many columns that they share. Texts are hashed to as many columns each.
     hashed : list of str
-        Columns to treat as categories and to hash to `hash_features` columns each, however few values they have, so
-        that values never seen have columns, too.
+        Columns to treat as categories and to hash however few values they have, so that values never seen have columns,
+        too.
     n_threads : int, optional
         Threads that read and encode; as many as there are cores by default.
     memory_limit : int or str, optional
@@ -132,8 +117,8 @@ def table(
     Notes
     -----
     A row has one of the indicators of a column: ``family="auto"`` treats each column as one multinomial variable, which
-    is categorical naive Bayes. A hashed value shares its column with one of v others with probability
-    1 - (1 - 1 / hash_features)^v.
+    is categorical naive Bayes. Hashed categories are one multinomial variable together. The hash is of the value and
+    the name of its column; it is that of one of v other values with probability 1 - (1 - 1 / hash_features)^v.
 
     Examples
     --------
@@ -147,7 +132,7 @@ def table(
     [1, 0, 1, 0]
     """
     n_threads = check_n_threads(n_threads)
-    options = _ColumnOptions(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
+    options = ColumnOptions(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
     to_learn = TableToLearn(X, y, weight, groups, columns, options, (n_threads, memory_limit))
     counts, _ = run(to_learn.task, to_learn.rows, RunOptions(None, n_threads))
     return to_learn.encoded(counts)
@@ -159,7 +144,7 @@ class TableToLearn:
     _searched = False  # whether the arguments are those of an encoding in `search`, for warnings
 
     def __init__(
-        self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, options: _ColumnOptions, run: tuple[int, Any]
+        self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, options: ColumnOptions, run: tuple[int, Any]
     ):
         self._options, (self._n_threads, memory_limit) = options, run
         self._tables = open_tables(X, options.strings, self._n_threads)
@@ -176,7 +161,7 @@ class TableToLearn:
         bound = signature(table).bind(X, y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
-        checked = _ColumnOptions(*(every[name] for name in COLUMN_OPTIONS))
+        checked = ColumnOptions(*(every[name] for name in COLUMN_OPTIONS))
         run = check_n_threads(every["n_threads"]), every["memory_limit"]
         found = cls(X, y, weight, every["groups"], every["columns"], checked, run)
         found._searched = True
@@ -196,118 +181,6 @@ class TableToLearn:
         rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows
-
-
-class _ColumnOptions:
-    """The checked options of `table` about columns."""
-
-    def __init__(
-        self,
-        categorical: Any,
-        text: Any,
-        bins: Any,
-        dates: Any,
-        pairs: Any,
-        min_count: Any,
-        missing: Any,
-        n_hashed: int,
-        hashed: Any,
-    ):
-        self.hashed = _names("hashed", hashed)
-        self.categorical = (
-            () if isinstance(categorical, str) and categorical == "auto" else _names("categorical", categorical)
-        ) + self.hashed
-        self.text, self.pairs = _names("text", text), _pairs(pairs)
-        self.bins = _bins(bins)
-        self.dates = arguments.one_of("dates", dates, [True, False])
-        self.min_count = arguments.positive_integer("min_count", min_count)
-        self.missing = arguments.one_of("missing", missing, MISSING) == "level"
-        self.n_hashed = check_n_features(n_hashed, "hash_features")
-
-    @property
-    def strings(self) -> tuple[str, ...]:
-        """Columns that are read as strings from files without types."""
-        return self.categorical + self.text
-
-    def kinds(self, tables: Tables, features: list[str]) -> dict[str, str | None]:
-        """The kind of each column, None if all values are treated as categories; unsupported types are refused."""
-        kinds: dict[str, str | None] = {}
-        named = {"hashed": self.hashed, "categorical": self.categorical, "text": self.text, "bins": tuple(self.bins[1])}
-        for argument, names in {**named, "pairs": tuple(name for pair in self.pairs for name in pair)}.items():
-            check_has(tables.schema.empty_table().select(features).schema, names, argument)
-        for name in features:
-            dtype = tables.schema.field(name).type
-            kind = kind_of(dtype)
-            if kind is None:
-                raise TypeError(
-                    f"X: column {name!r} is nested, of type {dtype}; make columns of its parts, or leave it out with "
-                    "columns="
-                )
-            if name in self.text and kind not in (CATEGORY, NOTHING):
-                raise TypeError(f"text={name!r} is a column of type {dtype}; it should hold strings")
-            if kind not in DATES or self.dates:
-                kinds[name] = None if name in self.categorical and kind not in DATES else kind
-        return kinds
-
-    def parts(self, tables: Tables, kinds: dict[str, str | None]) -> tuple[ColumnPart, ...]:
-        """The parts to encode: columns and parts of dates first, then pairs."""
-        parts: list[ColumnPart] = []
-        for name, kind in kinds.items():
-            if kind in DATES:
-                parts += parts_of_dates(name, tables.schema.field(name).type)
-            elif name not in self.text:
-                parts.append(part_of(name, kind))
-        return (*parts, *(ColumnPart(pair, LEVEL) for pair in self.pairs))
-
-    def encoding(
-        self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any, zones: dict[str, str]
-    ) -> TableEncoding:
-        """The encoding of the columns, from the counts of one pass."""
-        found = [(part, self._code(part, one)) for part, one in zip(counts.parts, counts.of_parts, strict=True)]
-        coded = [(part, code) for part, code in found if code is not None]
-        used = {name for part, _ in coded for name in part.columns} | {*self.text}
-        if not used:
-            raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
-        y, weight = (given if isinstance(given, str) else None for given in (y, weight))
-        grams = [(name, NGrams(n_features=self.n_hashed)) for name in self.text]
-        kinds = {name: kind for name, kind in kinds.items() if name in used}
-        return TableEncoding(coded, grams, kinds, y, weight, {name: zones[name] for name in zones if name in used})
-
-    def _code(self, part: ColumnPart, learned: Any) -> Code | None:
-        """The code of a part; None if all its values are the same."""
-        if isinstance(learned, LevelCounts):
-            return self._level_code(part, learned)
-        gaps = self.missing and bool(learned.missing[0])
-        if not learned.features[0].keys.size or (learned.low[0] == learned.high[0] and not gaps):
-            return None
-        name = part.columns[0]
-        n_bins = self.bins[1].get(name, self.bins[0])
-        if n_bins is None:
-            return PlainNumber(_median(learned.features[0]), gaps)
-        return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
-
-    def _level_code(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
-        gaps = self.missing and learned.missing > 0
-        if learned.full or part.columns in [(name,) for name in self.hashed]:
-            return HashedCodes(self.n_hashed, gaps)
-        kept = [value for value, count in learned.counts.items() if count >= self.min_count]
-        order = WEEKDAYS.index if part.date_part == "weekday" else _order
-        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), gaps)
-        return code if code.n_columns > 1 else None
-
-
-def _median(cells: ValueCells) -> float:
-    """The largest number in the cell that contains the median."""
-    up_to = np.cumsum(cells.counts)
-    return float(cells.tops()[np.searchsorted(up_to, (up_to[-1] + 1) // 2)])
-
-
-def _order(value: str) -> tuple[float, str]:
-    """A sort key: numbers first, by size."""
-    try:
-        return float(value), value
-    except ValueError:
-        return np.inf, value
 
 
 def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
@@ -330,32 +203,6 @@ def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
         )
 
 
-# ---- arguments -------------------------------------------------------------------------------------------------------
-
-
-def _names(argument: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(one, str) for one in given):
-        raise TypeError(f"{argument}={given!r} should be a list of names of columns")
-    return tuple(dict.fromkeys(given))
-
-
-def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
-    pairs = [_names("pairs", pair) for pair in given] if isinstance(given, list | tuple) else [()]
-    if any(len(pair) != 2 for pair in pairs):
-        raise TypeError(f"pairs={given!r} should be a list of pairs of names of columns")
-    return tuple((first, second) for first, second in pairs)
-
-
-def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
-    """The default number of bins, and that of columns with another number; None for no bins."""
-    each = dict(given) if isinstance(given, Mapping) else {}
-    numbers = [*each.values()] if isinstance(given, Mapping) else [given]
-    for n in numbers:
-        if n is not None and arguments.positive_integer("bins", n) < 2:
-            raise ValueError(f"bins={given!r} should be 2 or more, or None for numbers as they are")
-    return (16 if isinstance(given, Mapping) else given), each
-
-
 def _index_of(schema: Any) -> list[str]:
     """The columns that hold the index of a written data frame, which are not features."""
     index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -375,7 +222,7 @@ def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) ->
     if columns is None:
         others = *named.values(), groups, *_index_of(schema)
         return [name for name in schema.names if name not in others]
-    found = _names("columns", columns)
+    found = names_of("columns", columns)
     check_has(schema, found, "columns")
     for argument, name in named.items():
         if name in found:

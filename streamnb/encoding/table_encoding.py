@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from streamnb.core import persistence
 from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
-from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.ngrams import NGrams, columns_of, hashes_of, named
+from streamnb.encoding.ngrams import NGrams, named
+from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_scan import UnknownValues
+from streamnb.encoding.telling import warn_of_telling
 from streamnb.rows.raw import EncodedRows, TableSource
 from streamnb.rows.table_columns import (
     CATEGORY,
@@ -37,135 +38,7 @@ from streamnb.rows.table_columns import (
 from streamnb.rows.table_opening import is_table, open_tables
 from streamnb.rows.tables import Tables, shown_names
 from streamnb.rows.texts import of_arrow
-
-NONE = -1  # no indicator
-
-
-class Code(persistence.Parameters):
-    """Encodes the values of a `ColumnPart` as columns of the model, of which each row has at most one."""
-
-    @property
-    def n_columns(self) -> int:
-        """Number of output columns."""
-        raise NotImplementedError
-
-    @property
-    def kinds(self) -> list[tuple[str, int]]:
-        """As in `Encoding`."""
-        return [("categorical", self.n_columns)]
-
-    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
-        """The column of each value and, last, of missing values, (n_values + 1,) int32; -1 for none."""
-        raise NotImplementedError
-
-    def names(self, part: ColumnPart) -> list[str]:
-        """Names of the columns."""
-        raise NotImplementedError
-
-    def _to_state(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
-
-
-@persistence.register
-@dataclass(frozen=True)
-class LevelCodes(Code):
-    """An indicator for each known value, optionally one for rare and new values and one for missing values."""
-
-    values: list[str]
-    rare: bool = False
-    missing: bool = False
-
-    @property
-    def n_columns(self) -> int:
-        return len(self.values) + self.rare + self.missing
-
-    @cached_property
-    def _known(self) -> dict[str, int]:
-        return {value: place for place, value in enumerate(self.values)}
-
-    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
-        other = len(self.values) if self.rare else NONE
-        get = self._known.get
-        found = [get(value, other) for value in values]
-        found.append(self.n_columns - 1 if self.missing else NONE)
-        return np.array(found, np.int32)
-
-    def names(self, part: ColumnPart) -> list[str]:
-        rare = [f"{part.label} is rare"] if self.rare else []
-        return [*map(part.named, self.values), *rare, *([part.missing()] if self.missing else [])]
-
-
-@persistence.register
-@dataclass(frozen=True)
-class HashedCodes(Code):
-    """An indicator for the hash of each value, for columns with too many values."""
-
-    n_features: int
-    missing: bool = False
-
-    @property
-    def n_columns(self) -> int:
-        return self.n_features + self.missing
-
-    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
-        columns, _ = columns_of(hashes_of([part.named(value) for value in values]), self.n_features)
-        return np.append(columns, self.n_features if self.missing else NONE).astype(np.int32)
-
-    def names(self, part: ColumnPart) -> list[str]:
-        hashed = [f"{part.label}: hash {column}" for column in range(self.n_features)]
-        return [*hashed, *([part.missing()] if self.missing else [])]
-
-
-@persistence.register
-@dataclass(frozen=True, eq=False)
-class BinCodes(Code):
-    """An indicator for the bin of each number."""
-
-    edges: BinEdges  # of one feature
-
-    @property
-    def n_columns(self) -> int:
-        return self.edges.n_columns
-
-    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
-        inner = self.edges.edges[0]
-        gap = len(inner) + 1 if self.edges.missing[0] else NONE
-        found = np.searchsorted(inner, values)
-        if values.dtype.kind == "f":
-            found = np.where(np.isnan(values), gap, found)
-        return np.append(found, gap).astype(np.int32)
-
-    def names(self, part: ColumnPart) -> list[str]:
-        return self.edges.names([part.label])
-
-
-@persistence.register
-@dataclass(frozen=True)
-class PlainNumber(Code):
-    """A number, the median if it is missing, and optionally an indicator of missing values."""
-
-    median: float
-    missing: bool = False
-
-    @property
-    def n_columns(self) -> int:
-        return 1 + self.missing
-
-    @property
-    def kinds(self) -> list[tuple[str, int]]:
-        return [("gaussian", 1), *([("bernoulli", 1)] if self.missing else [])]
-
-    def filled(self, values: np.ndarray) -> np.ndarray:
-        """The number for each value and, last, for missing values."""
-        return np.append(np.where(np.isnan(values), self.median, values), self.median)
-
-    def places(self, part: ColumnPart, values: Any) -> np.ndarray:
-        """The column of the indicator of missing values."""
-        gap = 1 if self.missing else NONE
-        return np.append(np.where(np.isnan(values), gap, NONE), gap).astype(np.int32)
-
-    def names(self, part: ColumnPart) -> list[str]:
-        return [part.label, *([part.missing()] if self.missing else [])]
+from streamnb.stats.class_stats import ClassStats
 
 
 @persistence.register
@@ -173,7 +46,8 @@ class PlainNumber(Code):
 class TableEncoding(persistence.Parameters, Encoding):
     """Encodes each column of a table.
 
-    `coded` has the parts of columns and their codes, `texts` the text columns and their n-grams;
+    `coded` has the parts of columns and their codes, last those that share columns, a `SharedHash` each; `texts` the
+    text columns and their n-grams;
     `columns` the kind of each column that is read, None if numbers and strings are both taken as
     categories. `y` and `weight` name the columns of labels and weights. `zones` has the time zone of each column of
     instants; None in models of 0.2.0, which do not convert columns.
@@ -192,6 +66,9 @@ class TableEncoding(persistence.Parameters, Encoding):
         read = {name for part, _ in self.coded for name in part.columns} | {name for name, _ in self.texts}
         if read - self.columns.keys():
             raise ValueError(f"columns of the model are made of {min(read - self.columns.keys())!r}, which is not read")
+        shared = [isinstance(code, SharedHash) for _, code in self.coded]
+        if shared != sorted(shared) or len({code.n_columns for _, code in self.coded[len(shared) - sum(shared) :]}) > 1:
+            raise ValueError("parts that share columns should come last and have one number of them")
         zoned = {name for name, kind in self.columns.items() if kind == INSTANT}
         if self.zones is not None and zoned != {*self.zones}:
             raise ValueError(f"zones of columns {[*self.zones]} should be of {sorted(zoned)}")
@@ -202,8 +79,20 @@ class TableEncoding(persistence.Parameters, Encoding):
     @cached_property
     def _firsts(self) -> np.ndarray:
         """The first output column of each part and each text, and the total number."""
-        widths = [code.n_columns for _, code in self.coded] + [grams.n_columns for _, grams in self.texts]
-        return np.concatenate([[0], np.cumsum(widths)])
+        widths = [code.n_columns for _, code in self._apart] + [grams.n_columns for _, grams in self.texts]
+        firsts = np.concatenate([[0], np.cumsum(widths)])
+        more = len(self.coded) - len(self._apart)
+        return firsts if not more else np.insert(firsts, len(self._apart), [firsts[len(self._apart) - 1]] * more)
+
+    @cached_property
+    def _n_shared(self) -> int:
+        """The number of parts that share columns."""
+        return sum(isinstance(code, SharedHash) for _, code in self.coded)
+
+    @property
+    def _apart(self) -> list[tuple[ColumnPart, Code]]:
+        """The parts with columns of their own, and one of those that share columns."""
+        return self.coded[: len(self.coded) - max(self._n_shared - 1, 0)]
 
     @cached_property
     def _places(self) -> list[Callable[[Any], np.ndarray]]:
@@ -224,7 +113,7 @@ class TableEncoding(persistence.Parameters, Encoding):
     @cached_property
     def column_names(self) -> np.ndarray:
         """Names of the output columns, (n_columns,) str."""
-        names = [name for part, code in self.coded for name in code.names(part)]
+        names = [name for part, code in self._apart for name in code.names(part)]
         for name, grams in self.texts:
             known = grams.vocabulary
             tokens = [named(name, token) for token in known or ()]
@@ -235,7 +124,7 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        coded = [kind for _, code in self.coded for kind in code.kinds]
+        coded = [kind for _, code in self._apart for kind in code.kinds]
         return coded + [("multinomial", grams.n_columns) for _, grams in self.texts]
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -267,6 +156,14 @@ class TableEncoding(persistence.Parameters, Encoding):
         if odd:
             return f"{odd[0]!r} is one of {'those fitted' if odd[0] in fitted else 'X'} alone"
         return "" if fitted == given else "they are in another order"
+
+    def warn_of_telling(self, stats: ClassStats) -> None:
+        told = []
+        for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
+            if isinstance(code, LevelCodes | BinCodes):
+                name = part.label if len(part.columns) == 1 else ", ".join(part.columns)
+                told.append((name, slice(first, first + code.n_columns), isinstance(code, BinCodes)))
+        warn_of_telling(stats, told)
 
     def check_width(self, X: Any) -> None:
         """Refuse a matrix whose width is not that of the encoded table."""
@@ -325,6 +222,8 @@ class TableEncoding(persistence.Parameters, Encoding):
                 values.append(None)
                 if unknown is not None and isinstance(code, LevelCodes) and not code.rare and len(part.columns) == 1:
                     unknown.add(part, code.values, coded, found)  # with `rare`, new values count as rare ones
+        if self._n_shared > 1:
+            places[-self._n_shared :] = _sorted_without_repeats(places[-self._n_shared :])
         return _joined(places, values, (n_rows, self.n_columns))
 
 
@@ -332,6 +231,13 @@ def _columns_of(part: ColumnPart, code: Code, first: int, values: Any) -> np.nda
     """The column of each value and, last, of missing values, counted from the first column of the part."""
     places = code.places(part, strings_of(part, values) if part.role == LEVEL else values)
     return np.where(places < 0, NONE, places + np.int32(first))
+
+
+def _sorted_without_repeats(places: list[np.ndarray]) -> list[np.ndarray]:
+    """Columns in the order that rows have them; -1 in place of one that a row has already."""
+    ordered = np.sort(np.stack(places), axis=0)
+    ordered[1:][ordered[1:] == ordered[:-1]] = NONE
+    return list(ordered)
 
 
 def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int]) -> EncodedRows:

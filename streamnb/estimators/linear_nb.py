@@ -61,10 +61,12 @@ class LinearNB(IncrementalClassifier):
         The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
     overlap : {"refuse", "keep"}
         Whether rows of a 2-D y with both a label and the reference are an error, or count on both sides.
-    smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
-        The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
-        none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the training rows are most
-        probable, `smoothing_`. Parameters of priors may have one row per class.
+    smoothing : "auto", float, "evidence", "empirical_bayes", or a prior
+        The prior of the features in each class, such as BetaPrior, DirichletPrior, GammaPrior, NormalInverseGamma. A
+        number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian none; else s pseudo-rows at the mean of all
+        rows. "evidence": the s under which the training rows are most probable, `smoothing_`. "empirical_bayes": a
+        pseudo-rows of each value, divided as the classes are, a of each multinomial or categorical column by type-II
+        maximum likelihood; else s = 1. "auto" is that for ``family="auto"``, else 1. Priors may have a row per class.
     binarize : float
         For Bernoulli, a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
@@ -106,8 +108,8 @@ class LinearNB(IncrementalClassifier):
         Only where X is a data frame with string column names, or rows whose columns have names.
     encoding_ : TextEncoding, SvmlightEncoding or None
         How columns were made from texts or numbered in a file; predictions apply it to paths and strings.
-    smoothing_ : float or a prior
-        The prior that the model uses: `smoothing`, or the number that "evidence" found.
+    smoothing_ : float, "empirical_bayes" or a prior
+        The prior that the model uses: `smoothing`, what "auto" stands for, or the number that "evidence" found.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
 
@@ -134,7 +136,7 @@ class LinearNB(IncrementalClassifier):
         scheme: str = "joint",
         reference: Any = None,
         overlap: str = "refuse",
-        smoothing: Any = 1.0,
+        smoothing: Any = "auto",
         binarize: float = 0.0,
         transform: Any = None,
         normalize: str | None = None,

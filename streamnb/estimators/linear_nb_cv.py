@@ -151,7 +151,7 @@ class LinearNBCV(LinearNB):
         scheme: str = "joint",
         reference: Any = None,
         overlap: str = "refuse",
-        smoothing: Any = 1.0,
+        smoothing: Any = "auto",
         binarize: float = 0.0,
         transform: Any = None,
         normalize: str | None = None,

@@ -12,17 +12,18 @@ from streamnb.estimators.learned import learned
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.smoothing import EVIDENCE
+from streamnb.problem.smoothing import EVIDENCE, chosen
 from streamnb.solving import posteriors
 
 
 @learned
 def smoothing_(self: Any) -> Any:
     """The prior that the model uses."""
-    params = self._used_params
-    if isinstance(params["smoothing"], str) and params["smoothing"] == EVIDENCE:
-        return posteriors.strength(self._weighted, used_family(self), params["estimate"])
-    return params["smoothing"]
+    params, family = self._used_params, used_family(self)
+    given = chosen(params["smoothing"], family, params["estimate"])
+    if isinstance(given, str) and given == EVIDENCE:
+        return posteriors.strength(self._weighted, family, params["estimate"])
+    return given
 
 
 def posterior(self: Any, interval: float = 0.95) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.encoding.table_encoding import BinCodes, Code, LevelCodes, TableEncoding
+from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes
+from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.export.as_portable import indicators_of_bins
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep

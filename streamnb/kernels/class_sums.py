@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.exact import add_low, spill, two_product, two_sum
 from streamnb.kernels.lanes import prefetch
 
@@ -21,7 +21,7 @@ LOOK_AHEAD = 256  # sums
 NEAR = 3 << 20  # bytes of a table that stays in the cache without prefetching, while rows pass through it
 
 
-@kernel
+@part
 def moment_of(x, moment, threshold):
     """The moment of one value, for values whose square is exact."""
     if moment == SUM:
@@ -49,7 +49,7 @@ def term(w, x, moment, threshold, number):
     return number(w * moment_of(np.float64(x), moment, threshold))
 
 
-@kernel
+@part
 def function_of(x, moment):
     """LOG, INVERSE or LOG1M of one value: never exact, so always summed in pairs; NaN where undefined."""
     if moment == LOG:
@@ -59,7 +59,7 @@ def function_of(x, moment):
     return math.log1p(-x) if x < 1.0 else math.nan
 
 
-@kernel
+@part
 def weighted_plain(w, x, moment, threshold):
     """Return w * moment(x) and its rounding error, for moments up to ABOVE."""
     if moment == SUM_SQ:
@@ -69,7 +69,7 @@ def weighted_plain(w, x, moment, threshold):
     return two_product(w, moment_of(x, moment, threshold))
 
 
-@kernel
+@part
 def weighted_moment(w, x, moment, threshold):
     """The same, for all moments."""
     if moment <= ABOVE:
@@ -84,7 +84,7 @@ def weighted_moment(w, x, moment, threshold):
     return two_product(w, function_of(x, moment))
 
 
-@kernel
+@part
 def plain_moment(x, moment, threshold, single):
     """Return the term of a row of weight 1, moments up to ABOVE; squares of float32 (`single`) are exact in float64."""
     if moment == SUM_SQ and not single:
@@ -92,7 +92,7 @@ def plain_moment(x, moment, threshold, single):
     return moment_of(x, moment, threshold), 0.0
 
 
-@kernel
+@part
 def distance(n_entries, n_sums):
     """How many entries to prefetch ahead, so that about LOOK_AHEAD sums are on their way to the cache."""
     return 1 + LOOK_AHEAD * n_entries // max(n_sums, 1)

@@ -2,7 +2,7 @@
 
 import math
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.dense_lanes import add_both_lanes, sum_both_lanes
 from streamnb.kernels.exact import spill, two_sum
 from streamnb.kernels.lanes import LANES, prefetch
@@ -44,7 +44,7 @@ def add_both(values, codes, tops, tile, top, least, depth, rows, ends, sums, hi,
     return spilled, spilled_sq
 
 
-@kernel
+@part
 def by_group(codes, first, ends, rows):
     # rows[ends[k - 1] : ends[k]] = the rows of group k, ascending; row numbers start at `first`
     ends[:] = 0
@@ -68,14 +68,14 @@ def each_once(rows, weight):
     return others == 0
 
 
-@kernel
+@part
 def round_up(top):
     # round each top up to a power of two above it
     for j in range(len(top)):
         top[j] = math.ldexp(1.0, math.frexp(top[j])[1])
 
 
-@kernel
+@part
 def power_from(n_rows):
     """Return the smallest power of two that is at least `n_rows`."""
     n = 1.0
@@ -84,7 +84,7 @@ def power_from(n_rows):
     return n
 
 
-@kernel
+@part
 def height(size, n_rows, squared):
     """The start of a sum of terms up to `size`, or up to its square; `size` and `n_rows` are powers of two.
 
@@ -95,13 +95,13 @@ def height(size, n_rows, squared):
     return 3.0 * n_rows * (size * size if squared else size)
 
 
-@kernel
+@part
 def rest_height(size, n_rows, squared):
     """The same for the sum of rounding errors, half a unit each."""
     return n_rows * 2.0**-52 * height(size, n_rows, squared)
 
 
-@kernel
+@part
 def begin(top, n_rows, squared, sums):
     for j in range(len(top)):
         sums[0, j] = height(top[j], n_rows, squared)
@@ -109,7 +109,7 @@ def begin(top, n_rows, squared, sums):
         sums[2, j] = sums[3, j] = 0.0
 
 
-@kernel
+@part
 def losing(top, n_rows, least):
     # least[d, j] = 24 digits of a unit: it is a multiple of this, and so are larger values
     # d = 0: the unit u of the sum of x. d = 1: 2^-27 n u, of which the sum of what x loses holds multiples, and whose
@@ -121,7 +121,7 @@ def losing(top, n_rows, least):
             unit *= 2.0**-27 * n_rows
 
 
-@kernel
+@part
 def add_rows(values, rows, start, end, least, depth, sums):
     # add rows[start:end] to the sums of their group, a few at a time; depth[s] is the number of rounding errors of x in
     # columns s * LANES to (s + 1) * LANES: 0 or 1 in this group, or unknown (2), when each row is added by itself
@@ -149,7 +149,7 @@ def add_rows(values, rows, start, end, least, depth, sums):
                         add_both_lanes(values, rows[p], column, s * LANES - column, sums)
 
 
-@kernel
+@part
 def end(top, n_rows, squared, sums, k, hi, lo):
     # (hi, lo)[k] += the growth of the sums, exact by Sterbenz's lemma, and their errors; True if more than the first
     # low part is in use. Overwrites `sums`

@@ -6,7 +6,7 @@ A number below 2^e is rounded to a grid by adding 3 * 2^e and subtracting it aga
 
 import math
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 
 
 @kernel
@@ -111,7 +111,7 @@ def add_intercepts(residual, grid, total):
             total[r] += (residual[i, r] + grid) - grid
 
 
-@kernel
+@part
 def has_any(row):
     found = 0
     for r in range(len(row)):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.lanes import product_error
 
 RESIDUE, DEEP_RESIDUE = 2.0**-85, 2.0**-190  # relative rounding residue of pairs, and of sums with more parts
@@ -12,7 +12,7 @@ TINY = 2.0**-960  # smaller numbers have no error-free products, and soon lose d
 SMALL = 2.0**-1000, 2.0**-960, 2.0**-850  # below, a part may underflow: without low parts, with one, with more
 
 
-@kernel
+@part
 def two_sum(a, b):
     """Return the rounded a + b and its rounding error, whose sum is exact."""
     s = a + b
@@ -20,14 +20,14 @@ def two_sum(a, b):
     return s, (a - (s - v)) + (b - v)
 
 
-@kernel
+@part
 def two_product(a, b):
     """Return the rounded a * b and its rounding error, whose sum is exact."""
     p = a * b
     return p, product_error(a, b, p)
 
 
-@kernel
+@part
 def add_low(lo, k, j, r, error):
     """Add r + error to the low parts of a cell, lo (n_parts, n_classes, n_columns); True if later parts are in use."""
     r, error = two_sum(r, error)
@@ -35,7 +35,7 @@ def add_low(lo, k, j, r, error):
     return spill(lo, k, j, lost, error) if abs(lost) > 0.0 or abs(error) > 0.0 else False  # neither is NaN
 
 
-@kernel
+@part
 def spill(lo, k, j, lost, error):
     """Add the digits beyond the first low part to the others, if there are any."""
     if lo.shape[0] == 1:
@@ -47,7 +47,7 @@ def spill(lo, k, j, lost, error):
     return True
 
 
-@kernel
+@part
 def add_shallow(a, a_lo, b, b_lo, sign):
     """Return a + sign * b as a pair, renormalised, and whether the pair is exact."""
     s, e = two_sum(a, sign * b)
@@ -57,7 +57,7 @@ def add_shallow(a, a_lo, b, b_lo, sign):
     return hi, lo, (f == 0.0) & (g == 0.0)
 
 
-@kernel
+@part
 def add_deep(a, b, sign, residue):
     """Return a + sign * b of four parts each, renormalised: the first is the rounded sum.
 
@@ -94,14 +94,14 @@ def renormalise(hi, lo):
             hi[k, j], lo[k, j] = s, error if math.isfinite(s) else 0.0
 
 
-@kernel
+@part
 def parts_of(hi, lo, at):
     """Return the four parts of a cell whose low parts are (0, 1 or 3, n)."""
     n = len(lo)
     return hi[at], lo[0, at] if n > 0 else 0.0, lo[1, at] if n > 1 else 0.0, lo[2, at] if n > 1 else 0.0
 
 
-@kernel
+@part
 def keep_parts(parts, hi, lo, c):
     """Store a cell in (hi, lo), with as many low parts as there are; return how many are in use."""
     s, t, u, v = parts
@@ -131,7 +131,7 @@ def add_rows(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
     return used
 
 
-@kernel
+@part
 def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
     # (hi, lo) = a + sign * b, renormalised; True if all pairs are exact
     lost = 0
@@ -141,7 +141,7 @@ def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
     return lost == 0
 
 
-@kernel
+@part
 def settled(a_hi, residue, hi, lo):
     # set rounding residues to 0; True if any low part is left
     left = 0
@@ -152,7 +152,7 @@ def settled(a_hi, residue, hi, lo):
     return left > 0
 
 
-@kernel
+@part
 def scale_pair(a_hi, a_lo, factor):
     """Return factor * a as a pair, renormalised.
 
@@ -164,7 +164,7 @@ def scale_pair(a_hi, a_lo, factor):
     return hi, e - (hi - p) if abs(e) >= TINY else 0.0
 
 
-@kernel
+@part
 def scale_cell(a_hi, a_lo, at, factor, exactly, hi, lo):
     """Store factor * a[at] in (hi, lo)[at]; return the number of low parts in use, and whether digits were lost.
 
@@ -195,7 +195,7 @@ def scale_rows(a_hi, a_lo, factor, hi, lo):
     return used, lost
 
 
-@kernel
+@part
 def is_power_of_two(factor):
     return math.frexp(factor)[0] == 0.5
 

@@ -9,7 +9,7 @@ units[t], for the scores from columns[t] on, with t from begins[j] to begins[j +
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.lanes import LANES, add_lanes, fill_lanes, prefetch
 from streamnb.kernels.ranks import count_scores
 from streamnb.kernels.scores import ROWS_AHEAD, add_table, ask_for
@@ -65,7 +65,7 @@ def add_listed(listed, factors, n_listed, columns, units, out, e):
         add_lanes(out, e, columns[at(t)], factors[at(q)], units, t)
 
 
-@kernel
+@part
 def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, listed, factors, out):
     # out[e - begin, columns[t] + l] += x[rows[e], j] * units[t, l] for the units t of each stored j, in the order of j,
     # and e from begin to end. Units are listed before they are added, since branch prediction cannot guess their

@@ -7,10 +7,10 @@ after the bins were laid out is counted in some valid bin.
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 
 
-@kernel
+@part
 def bins_of(x, scale, shift, n, places):
     # the bins of a row, out of n in total, vectorised
     for j in range(len(x)):

@@ -8,7 +8,7 @@ with runs of spaces merged. An n-gram is then a contiguous part of the line and 
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.digits import (
     COPIED,
     LOW32,
@@ -169,7 +169,7 @@ def rule_at(buffer, at, rules):
     return (int(rules[code]) if code < len(rules) else code), size
 
 
-@kernel
+@part
 def units_of(kind, buffer, start, stop, rules, line, units):
     # normalise a text to a line of units, from units[0, k] to units[1, k]; returns their number
     if kind == CHARACTERS:
@@ -196,7 +196,7 @@ def units_of(kind, buffer, start, stop, rules, line, units):
     return n
 
 
-@kernel
+@part
 def words_of(buffer, start, stop, lower, line, units):
     # units of an ASCII text, followed by readable bytes; -1 if it is not ASCII; `lower` is added to A to Z
     n_edges = edges_of(buffer, start, stop, units)
@@ -310,7 +310,7 @@ def same(line, begin, end, other, first, last):
     return True
 
 
-@kernel
+@part
 def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
     # the hashes of all n-grams, by first unit, then by length, since these share their first bytes
     k = 0
@@ -329,7 +329,7 @@ def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
 # ---- counts ----------------------------------------------------------------------------------------------------------
 
 
-@kernel
+@part
 def hashed_keys(hashes, n, n_columns, keys, at):
     # a key has a column and the sign of a hash; the column is the low bits of its magnitude, n_columns a power of two
     for k in range(n):
@@ -339,7 +339,7 @@ def hashed_keys(hashes, n, n_columns, keys, at):
     return at + n
 
 
-@kernel
+@part
 def known_keys(line, units, n_units, shortest, longest, hashes, known, keys, at):
     # k as the column of each n-gram that is token k of the vocabulary `known`: a hash table and the position of tokens
     slots, tokens, bounds = known
@@ -359,7 +359,7 @@ def known_keys(line, units, n_units, shortest, longest, hashes, known, keys, at)
     return at
 
 
-@kernel
+@part
 def count_keys(keys, sorted_keys, n, n_columns, places, signed, indices, data, at):
     # the sorted columns of keys, and the count or the sum of signs of each, from `at` on; returns their end
     n_bits = digit = 1

@@ -7,7 +7,7 @@ feature j and row r have `lengths[j, r]` of them, for the first taus unless `poi
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.steps import index_of, n_below
 
 at = np.uintp  # an unsigned index spares the check for negative ones
@@ -109,7 +109,7 @@ def moved_means(first, stop, t_star, pooled, sd, scored, taus, totals, lengths, 
             lengths[j, r] = p - start
 
 
-@kernel
+@part
 def find_places(lengths, p, points, coupled, begin, places):
     # places[g] = output position of the weights at tau g of one feature, whose lists begin at p, where it has any; the
     # first is at `begin`. Returns their end

@@ -7,20 +7,20 @@ import math
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.exact import two_sum
 
 FAR = 16.0  # from here on, five terms of Stirling's series give full precision
 
 
-@kernel
+@part
 def _stirling_rest(z):
     # ln Gamma(z) minus (z - 1/2) ln z - z + ln(2 pi) / 2, for z >= FAR
     s = 1.0 / (z * z)
     return (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / z
 
 
-@kernel
+@part
 def log_rising(a, x):
     # ln Gamma(a + x) - ln Gamma(a) for a > 0, x >= 0, without cancellation for large a
     if x <= 16.0 and x == math.floor(x):

@@ -7,7 +7,7 @@ the same on every machine, never swaps two scores, and takes a tenth of the time
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.lanes import prefetch
 
 KEY_OF_ONE = 0x3FF0000000000000  # the bits of 1.0
@@ -41,7 +41,7 @@ def extremes(scores, low, high):
     return not total < np.inf and finite_extremes(scores, low, high)
 
 
-@kernel
+@part
 def finite_extremes(scores, low, high):
     # the same where some scores are infinite or NaN
     low[:], high[:], missing = np.inf, -np.inf, False
@@ -64,7 +64,7 @@ def bin_of(x, shift, first, n_bins):
     return within if abs(x) < np.inf else np.int64(n_bins - 1 if x > 0.0 else 0)
 
 
-@kernel
+@part
 def fill(scores, groups, weight, shift, first, bins, table):
     # table[g, c, bin of scores[i, c, g], groups[i, c]] += weight[i] for model g; its column c has the grid of bins
     # shift[c, g], first[c, g]. As many neighbouring scores as `bins` can hold are counted at once, so that their part
@@ -106,7 +106,7 @@ def areas(tables, found):
         found[1, c] = 0.5 * tied / (n_own * n_rest) if some else np.nan
 
 
-@kernel
+@part
 def move_bins(source, first, wider, new_first, target):
     # add the bins (n_bins, n_groups) of one column to those of another grid, 2^wider times as wide, counted from
     # new_first

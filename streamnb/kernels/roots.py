@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.steps import index_of, n_below
 
 
@@ -25,7 +25,7 @@ def flat_root(low, high):
     return 0.0 if low <= 0.0 <= high else 0.5 * (low + high)
 
 
-@kernel
+@part
 def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, start):
     """The root T of sum_j share[j] T = sum_j (+-tau unit[j] - excess[j]) over the features that are clipped at T.
 
@@ -53,7 +53,7 @@ def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, sta
     return total
 
 
-@kernel
+@part
 def clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums):
     """For each feature the first taus at which it is clipped wherever T is in reach, and those at which it may be.
 
@@ -84,7 +84,7 @@ def clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums):
     return n
 
 
-@kernel
+@part
 def in_order(spans, n, n_taus):
     """The first `n` features in order of their first taus, and at each tau the end of those that begin there."""
     ends, order, begin = np.empty(n_taus + 1, np.intp), np.empty(n, np.intp), 0
@@ -99,7 +99,7 @@ def in_order(spans, n, n_taus):
     return order, ends
 
 
-@kernel
+@part
 def sums_of(a, b, c):
     """The sums of three arrays of equal length, in one loop."""
     sum_a, sum_b, sum_c = 0.0, 0.0, 0.0
@@ -108,7 +108,7 @@ def sums_of(a, b, c):
     return sum_a, sum_b, sum_c
 
 
-@kernel
+@part
 def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, flat, lows, highs):
     """Roots T for ascending tau, correct if low and high are within `reach` of the centre.
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import kernel, part
 
 BINARY, LOG1P, SQRT = 0, 1, 2
 NORM_L1, NORM_L2 = 1, 2
@@ -42,7 +42,7 @@ def survey(values, bits, magnitude, tile, wide, tops):
     return negatives, whole
 
 
-@kernel
+@part
 def look(values, bits, magnitude, top):
     """Raise top[p] to the absolute value of values[p]; return how many are negative.
 
@@ -56,7 +56,7 @@ def look(values, bits, magnitude, top):
     return np.int64(negatives)
 
 
-@kernel
+@part
 def look_at_four(values, bits, magnitude, top):
     """The same for four times as many values as tops, so that each top is loaded and stored once for four values."""
     integer, n = bits.dtype.type, len(top)
@@ -70,14 +70,14 @@ def look_at_four(values, bits, magnitude, top):
     return np.int64(negatives)
 
 
-@kernel
+@part
 def raise_tops(other, top):
     # top[j] = the larger of top[j] and other[j]
     for j in range(len(top)):
         top[j] = max(top[j], other[j])
 
 
-@kernel
+@part
 def are_whole(values, bits):
     """Return whether all values of a flat array are whole numbers; `bits` are integers of equal width, for counting."""
     integer = bits.dtype.type

@@ -81,8 +81,10 @@ def score_dense(values, weights, out):
     n_rows, n_features = values.shape
     tiled = n_rows - n_rows % TILE if can_be_tiled(n_rows, weights) else 0
     step = min(n_features, TILED)
-    numbers, sums = np.arange(step + 1, dtype=np.int32), np.empty((1, TILE))
+    numbers, sums = np.empty(step + 1, np.int32), np.empty((1, TILE))
     columns, turned = np.empty((out.shape[1], step + 1)), np.empty((step + 1, TILE))
+    for j in range(step + 1):  # np.arange takes longer to compile
+        numbers[j] = j
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
         for r in range(out.shape[1]):

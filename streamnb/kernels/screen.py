@@ -8,7 +8,7 @@ scores that differ by more have the same order as in float64.
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.grid_scores import LISTED, UNITS_AHEAD, at
 from streamnb.kernels.lanes import LANES, SINGLES, fill_lanes, prefetch, screen_lanes, screen_top, screen_unit
 from streamnb.kernels.scores import ROWS_AHEAD, ask_for
@@ -97,7 +97,7 @@ def wants_most(data, indptr, rows, n_features):
     return len(rows) * len(data) >= (len(indptr) - 1) * n_features
 
 
-@kernel
+@part
 def screen_block(data, indices, indptr, rows, table, top, start, point, places, out, open_rows):
     # as screen_csr, for SINGLES points from `point` on, with all weights in the table. One table at a time for all
     # rows, so that the table stays in the cache.

@@ -5,7 +5,7 @@ A weight is the root of w = ln(m_+ - t r_+) - ln(m_- + t r_-); r_- = 0 on a side
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.elementary import exp_less_one, logarithm
 
 MOST_STEPS = 400
@@ -94,7 +94,7 @@ def pulled_from(excess, share, threshold, total):
     return t_star, min(threshold, t_star) if t_star > 0.0 else max(-threshold, t_star)
 
 
-@kernel
+@part
 def weights_at(plus, r_plus, minus, r_minus, of_minus, excess, share, threshold, tau, total, w, n_steps):
     # w = the weights at T, starting from those at another T, or from 0
     for k in range(n_steps):
@@ -109,7 +109,7 @@ def weights_at(plus, r_plus, minus, r_minus, of_minus, excess, share, threshold,
             w[j] = log_root(plus[j] * r_plus, r_plus, minus[j] * of_minus, r_minus, start, tau, t_star)
 
 
-@kernel
+@part
 def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w, n_steps):
     """The sum of t* - t over all weights at T, and its derivative in T; w are the weights there.
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import part
 
 ENTRIES = 1 << 11  # size of the table, which stays in the cache
 at = np.uintp  # an unsigned index spares the check for negative ones
 
 
-@kernel
+@part
 def index_of(steps):
     """The index of `n_below` for ascending, nonnegative numbers: table[b] numbers are below leading bits b."""
     # loops, where NumPy has a word for each: these words take a second to compile
@@ -30,7 +30,7 @@ def index_of(steps):
     return shift, origin, table
 
 
-@kernel
+@part
 def n_below(number, steps, index):
     """The number of `steps` that are less than `number`."""
     shift, origin, table = index

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.digits import digits, find, letter, place
 from streamnb.kernels.exact import two_product
 
@@ -83,7 +83,7 @@ def rounded(m, e):
     return rounded_pairs(m, e)
 
 
-@kernel
+@part
 def rounded_pairs(m, e):
     """The same, where m and the power of ten are pairs of float64.
 

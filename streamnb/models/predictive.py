@@ -51,7 +51,7 @@ def predictive_model(
     """
     if family.covariant:
         raise ValueError(f"predictive=True is for features without covariances, not for family={family!r}")
-    prior = Smoothing.of(family, smoothing, estimate, stats.n_features, len(stats.classes))
+    prior = Smoothing.of(family, smoothing, estimate, stats.n_features, len(stats.classes)).learned(stats)
     if penalty is not None or model.scheme.name not in ("joint", "two classes") or model.scale is not None:
         wrong = f"penalty={penalty!r}" if penalty is not None else "idf=True"
         wrong = wrong if penalty is not None or model.scale is not None else f"scheme={model.scheme.name!r}"

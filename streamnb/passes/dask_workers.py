@@ -21,6 +21,7 @@ from streamnb.core.messages import DataError
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask
+from streamnb.passes.kept_segments import Note, make_room, notes_of, placed, remember
 from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
 from streamnb.rows.retries import ATTEMPTS, retried, with_retries
@@ -172,8 +173,8 @@ class Tasks:
         with suppress(Exception):
             retried(copy, "copies for all workers", ATTEMPTS, final=TimeoutError)
 
-    def ended(self, work: str, jobs: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Submit jobs (description, function, arguments ..), a bounded number at a time; yield futures as they end."""
+    def ended(self, jobs: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+        """Start jobs, which return futures, a bounded number at a time; yield futures as they end."""
         from distributed import as_completed
 
         futures, most = as_completed(loop=self._client.loop), 0
@@ -182,7 +183,7 @@ class Tasks:
                 most = max(IN_FLIGHT * sum(self._client.nthreads().values()), FEWEST)
             if futures.count() >= most:
                 yield self._checked(next(futures))
-            futures.add(self.submit(work, *job))
+            futures.add(job())
         yield from map(self._checked, futures)
 
     def totals(self, futures: Iterable[Any], enough: Callable[[], bool]) -> Iterator[Any]:
@@ -265,7 +266,7 @@ def of_segments(source: Source, client: Any, title: str, function: Callable, sha
     The function runs on workers, and its errors name the segment; `shared` is sent to each worker once.
     """
     with Tasks(client) as tasks:
-        for future in tasks.ended(title, _jobs(tasks, source, row_ranges(source), title, function, shared)):
+        for future in tasks.ended(_jobs(tasks, source, client, row_ranges(source), title, function, shared)):
             yield tasks.result(future)
 
 
@@ -273,22 +274,24 @@ def in_order(source: Source, client: Any, title: str, function: Callable, shared
     """As `of_segments`, in the order of rows, working a few segments ahead."""
     with Tasks(client) as tasks:
         ahead, most = deque[Any](), max(IN_FLIGHT * sum(client.nthreads().values()), 1)
-        for job in _jobs(tasks, source, row_ranges(source), title, function, shared):
-            ahead.append(tasks.submit(title, *job))
+        for job in _jobs(tasks, source, client, row_ranges(source), title, function, shared):
+            ahead.append(job())
             if len(ahead) > most:
                 yield tasks.result(ahead.popleft())
         yield from map(tasks.result, ahead)
 
 
 def _jobs(
-    tasks: Tasks, source: Source, ranges: Iterable[Range], title: str, function: Callable, shared: Any
-) -> Iterator[tuple[Any, ...]]:
+    tasks: Tasks, source: Source, client: Any, ranges: Iterable[Range], title: str, function: Callable, shared: Any
+) -> Iterator[Callable[[], Any]]:
+    """What submits a task for each range of rows, to the worker that has kept these if any has."""
     _check_sendable(source)
+    make_room(source, client)
     remote = tasks.submit(f"{title}-plan", title, _itself, shared)
     tasks.replicate(remote)
     for start, stop in ranges:
-        description = f"{title} of rows {start} to {stop}"
-        yield description, _on_segment, function, remote, source.cut(start, stop), start, stop
+        what, part, place = f"{title} of rows {start} to {stop}", source.cut(start, stop), placed(source, (start, stop))
+        yield partial(tasks.submit, title, what, _on_segment, function, remote, part, start, stop, **place)
 
 
 def check_task_sendable(task: PassTask) -> None:
@@ -338,9 +341,10 @@ def on_workers(
     remaining = ranges if checkpoint is None else checkpoint.remaining(ranges)
     total: Any = None
     with Tasks(client) as tasks:
-        ended = tasks.ended(task.title, _jobs(tasks, source, remaining, task.title, _add_segment, task))
+        ended = tasks.ended(_jobs(tasks, source, client, remaining, task.title, _add_segment, task))
         bar = bar_of(ended, title=task.title, progress=progress, total=len(remaining), unit=" segments")
-        for part in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
+        for *part, notes in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
+            remember(source, notes)
             if checkpoint is None:
                 total = part if total is None else merged([total, part])
             else:
@@ -352,20 +356,22 @@ def on_workers(
     return summed, report
 
 
-def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple[Any, Report, list[Range]]:
+def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple[Any, Report, list[Range], list[Note]]:
     """Add the rows of a segment, in this thread."""
     waiting, computing = Clock(), Clock()
-    part, rows, n_bytes, n_blocks = task.partial(), 0, 0, 0
+    part, rows, n_bytes, n_blocks, n_kept = task.partial(), 0, 0, 0, 0
     for block in timed(source.blocks(start, stop), waiting):
         with computing:
             task.add(part, block)
         rows, n_bytes, n_blocks = rows + block.n_rows, n_bytes + block.nbytes, n_blocks + 1
+        n_kept += block.nbytes if block.kept else 0
     if rows != stop - start:
         raise DataError(f"{rows} rows were read in place of {stop - start}")
     with computing:
         total = part.finish()
     seconds = source.reading.lap(), computing.seconds, waiting.seconds
-    return total, Report(rows, n_bytes, n_blocks, 0.0, *seconds), [(start, stop)]
+    report = Report(rows, n_bytes, n_blocks, 0.0, *seconds, bytes_kept=n_kept)
+    return total, report, [(start, stop)], notes_of(source, (start, stop))
 
 
 def check_found(source: Source) -> None:

@@ -11,6 +11,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import MOMENTS, TABLE
 
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
+EMPIRICAL_BAYES = "empirical_bayes"  # a smoothing: `ClassSharesPrior`, as strong as the counts themselves tell
 FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1; they do not vary within classes below it
 _LACKS = "family={!r} has no {}; a family of your own defines link(m), variance(m) and cumulant(m), see snb.Family"
 
@@ -39,6 +40,8 @@ class Family(persistence.Parameters):
         the shrinkages of covariances to try.
     map_names : tuple of str
         Maps of the columns to try; empty: the columns as they are.
+    smoothing : float or "empirical_bayes"
+        What smoothing="auto" stands for.
     cure : str
         Advice in messages about values outside the moment's domain.
 
@@ -72,6 +75,7 @@ class Family(persistence.Parameters):
     pooled: bool = False
     points: tuple[tuple[float, float], ...] = ()
     map_names: tuple[str, ...] = ()
+    smoothing: Any = 1.0
     cure: ClassVar[str] = "drop such rows, or leave the feature out"
 
     def __init_subclass__(cls) -> None:

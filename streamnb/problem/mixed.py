@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import label_checks, persistence
 from streamnb.problem.families import FAMILIES, as_family
-from streamnb.problem.family import Family
+from streamnb.problem.family import EMPIRICAL_BAYES, Family
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.together import Dirichlet
 from streamnb.rows.boundary import Domain, Survey
@@ -67,8 +67,8 @@ class Mixed(Family):
         if len(centres) > 1:
             raise ValueError(f"columns has Laplace families of the centres {sorted(centres)}; one scan has one centre")
 
-    def _with_groups(self, given: Iterable[tuple[Family, Any]]) -> Self:
-        self._given = tuple(given)
+    def _with_groups(self, given: Iterable[tuple[Family, Any]], smoothing: Any = 1.0) -> Self:
+        self._given, self.smoothing = tuple(given), smoothing
         self._parts: dict[int, list[tuple[Family, ColumnNames]]] = {}
         return self
 
@@ -108,7 +108,7 @@ class Mixed(Family):
             return self
         numbers = {} if names is None else {name: j for j, name in enumerate(names)}
         given = ((family, _numbers(family, which, numbers)) for family, which in self._given)
-        return Mixed.__new__(Mixed)._with_groups(given)
+        return Mixed.__new__(Mixed)._with_groups(given, self.smoothing)
 
     def parts(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         if n_features not in self._parts:
@@ -127,7 +127,7 @@ class Mixed(Family):
             ends = np.cumsum([0, *np.diff(firsts)[own]])
             wide = np.concatenate([np.arange(firsts[j], firsts[j + 1]) for j in own])
             given.append((family.widened(ends), wide))
-        return Mixed.__new__(Mixed)._with_groups(given)
+        return Mixed.__new__(Mixed)._with_groups(given, self.smoothing)
 
     def _divided(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         owner = np.full(n_features, -1)
@@ -189,10 +189,11 @@ class Auto(Family):
 
     Each column of categories or of binned numbers is a multinomial variable over its indicators, as in `Categorical`.
     Numbers without bins, ``snb.table(bins=None)``, are Gaussian, words multinomial, and indicators of missing values
-    Bernoulli.
+    Bernoulli. Unless another smoothing is given, it is "empirical_bayes".
     """
 
     name = "auto"
+    smoothing = EMPIRICAL_BAYES
 
     def named(self, names: Any, kinds: Any = None) -> Family:
         if kinds is None:
@@ -207,7 +208,7 @@ class Auto(Family):
         for kind, several in of_kind.items():
             family = Categorical([len(one) for one in several]) if kind == "categorical" else kind
             pairs.append((family, np.concatenate(several)))
-        return Mixed(pairs)
+        return Mixed.__new__(Mixed)._with_groups(Mixed(pairs)._given, self.smoothing)
 
 
 FAMILIES.update({Auto.name: Auto})

@@ -23,23 +23,24 @@ class Pseudo:
 
     At a mode, `highest` is the highest possible mean: sums are clipped to means from 0 to it. Where the prior has a row
     for each class, `sum` is (K, n_columns), `count` that or (K, 1), and `of`, `of_others` and `of_all` return those of
-    a side.
+    a side. `divided` is True where these are parts of one prior, those of several classes add up.
     """
 
     sum: Any
     count: Any
     highest: float | None = None
     by_class: bool = False
+    divided: bool = False
 
     def of(self, classes: Any) -> Pseudo:
         """Pseudo-sums and -counts of some classes, a row for each."""
         return Pseudo(self.sum[classes], self.count[classes], self.highest) if self.by_class else self
 
     def of_others(self, classes: Any) -> Pseudo:
-        """Pseudo-sums and -counts of the rows outside each class: the mean of those of the other classes."""
+        """Pseudo-sums and -counts of the rows outside each class: the mean, or sum, of those of the other classes."""
         if not self.by_class:
             return self
-        n_others = max(len(self.sum) - 1, 1)
+        n_others = 1 if self.divided else max(len(self.sum) - 1, 1)
         more_sum, more_count = ((table.sum(axis=0) - table[classes]) / n_others for table in (self.sum, self.count))
         return Pseudo(more_sum, more_count, self.highest)
 

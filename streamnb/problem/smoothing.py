@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.problem.family import Family
+from streamnb.problem.class_shares import ClassSharesPrior
+from streamnb.problem.family import EMPIRICAL_BAYES, Family
 from streamnb.problem.priors import PRIORS, BetaPrior, DirichletPrior, Prior, Pseudo, conjugate
 from streamnb.stats.class_stats import ClassStats
 
 ESTIMATES = ("posterior_mean", "map", "mle")
 EVIDENCE = "evidence"  # in place of a number: the smoothing under which the rows are most probable
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +22,7 @@ class Smoothing:
     """A prior, given as an object or by a number, and an estimate."""
 
     family: Family
-    given: Any  # a float or a Prior; EVIDENCE where it is only checked
+    given: Any  # a float or a Prior; EVIDENCE where it is only checked, EMPIRICAL_BAYES until `learned`
     estimate: str
 
     @classmethod
@@ -43,8 +45,19 @@ class Smoothing:
                     f"smoothing={EVIDENCE!r} needs a family with a conjugate prior ({_have()}), not {family.name!r}; "
                     "give a number"
                 )
+        elif isinstance(smoothing, str) and smoothing == EMPIRICAL_BAYES:
+            if estimate == "map":
+                raise ValueError(
+                    f"smoothing={EMPIRICAL_BAYES!r} has pseudo-counts below 1, under which there is no mode; leave "
+                    "estimate='posterior_mean'"
+                )
+        elif isinstance(smoothing, str) and smoothing != AUTO:
+            raise TypeError(
+                f"smoothing={smoothing!r} should be {AUTO!r}, a number, a prior such as GammaPrior, {EVIDENCE!r} or "
+                f"{EMPIRICAL_BAYES!r}"
+            )
         elif isinstance(smoothing, str):
-            raise TypeError(f"smoothing={smoothing!r} should be a number, a prior such as GammaPrior, or {EVIDENCE!r}")
+            smoothing = 1.0
         elif not isinstance(smoothing, Prior):
             smoothing = arguments.finite_number("smoothing", smoothing, minimum=0.0)
         elif type(smoothing) is not fitting:
@@ -60,6 +73,13 @@ class Smoothing:
                 "leave estimate='posterior_mean'"
             )
         return cls(family, smoothing, estimate)
+
+    def learned(self, stats: ClassStats) -> "Smoothing":
+        """The same with the prior that "empirical_bayes" finds in the statistics of the family's features."""
+        if not isinstance(self.given, str):
+            return self
+        found = ClassSharesPrior.of_counts(stats, self.family.moment) if _has_values(self.family, stats) else 1.0
+        return replace(self, given=found)
 
     @property
     def none(self) -> bool:
@@ -101,7 +121,8 @@ class Smoothing:
             pseudo = [np.repeat(table, n_classes // len(table), axis=0) for table in tables]
         fitting = conjugate(self.family)
         if self.estimate != "map" or fitting is None:
-            return Pseudo(pseudo[0], pseudo[1], by_class=self.by_class)
+            divided = isinstance(self.given, ClassSharesPrior)
+            return Pseudo(pseudo[0], pseudo[1], by_class=self.by_class, divided=divided)
         more_sum, more_count, highest = fitting.mode(self.family, n_features)
         return Pseudo(pseudo[0] + more_sum, pseudo[1] + more_count, highest, self.by_class)
 
@@ -121,6 +142,18 @@ class Smoothing:
                 f"estimate='map': the posterior of a class has no mode under smoothing={self.given!r}, its density "
                 "grows without bound; give a prior with parameters of at least 1, or estimate='posterior_mean'"
             )
+
+
+def chosen(smoothing: Any, family: Family, estimate: str) -> Any:
+    """The smoothing that "auto" stands for: that of the family; 1 where the estimate has no such prior."""
+    if not isinstance(smoothing, str) or smoothing != AUTO:
+        return smoothing
+    return family.smoothing if estimate == "posterior_mean" else 1.0
+
+
+def _has_values(family: Family, stats: ClassStats) -> bool:
+    """Whether the features are the values of a variable, and each row has one label."""
+    return family.coupled and not stats.multilabel
 
 
 def _have() -> str:

@@ -37,17 +37,22 @@ class Block:
         n_rows, first, last = self.n_rows, start - self.first_row, stop - self.first_row
         if last - first == n_rows:
             return self
-        X: Any = _of_arrays(self.X, first, last) if isinstance(self.X, tuple) else self.X[first:last]
+        if isinstance(self.X, tuple):
+            data, indices, indptr, n_features = self.X
+            X: Any = *cut_csr(data, indices, indptr, first, last), n_features
+        else:
+            X = self.X[first:last]
         parts = {name: getattr(self, name) for name in ("y", "weight", "split")}
         parts = {name: part if part is None else part[first:last] for name, part in parts.items()}
         nbytes = self.nbytes * last // n_rows - self.nbytes * first // n_rows
         return replace(self, X=X, **parts, first_row=start, nbytes=nbytes)
 
 
-def _of_arrays(X: Any, first: int, last: int) -> Any:
-    data, indices, indptr, n_features = X
-    stored = slice(int(indptr[first] - indptr[0]), int(indptr[last] - indptr[0]))
-    return None if data is None else data[stored], indices[stored], indptr[first : last + 1], n_features
+def cut_csr(data: Any, indices: Any, indptr: Any, first: int, last: int) -> tuple[Any, Any, Any]:
+    """The rows in [first, last) of CSR arrays, whose `data` and `indices` start at indptr[0]."""
+    ends = indptr[first : last + 1]
+    stored = slice(int(ends[0] - indptr[0]), int(ends[-1] - indptr[0]))
+    return None if data is None else data[stored], indices[stored], ends
 
 
 def joined(blocks: list[Block]) -> Iterator[Block]:

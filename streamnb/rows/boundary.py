@@ -6,7 +6,7 @@ much, and every kernel would have to remember it. Values may change: no kernel u
 """
 
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -82,21 +82,16 @@ class Domain:
         # as float64, because the smallest numbers are 0 in float32
         lowest, highest = np.float64(self.lowest), np.float64(self.highest)
         outside = np.flatnonzero((chunk.stored < lowest) | (chunk.stored > highest))
-        mask = self._column_mask(chunk.shape[1])
+        mask = np.zeros(chunk.shape[1], bool)
+        mask[slice(None) if self.columns is None else self.columns] = True
         outside = outside[mask[chunk.columns_at(outside)]]
         if outside.size:
-            row, column = chunk.locate(int(outside[0]))
-            self._refuse(float(chunk.stored[outside[0]]), row, column)
-        absent = None if self.lowest <= 0.0 <= self.highest else chunk.first_absent(mask)
-        if absent is not None:
-            self._refuse(0.0, *absent)
-
-    def _column_mask(self, n_features: int) -> np.ndarray:
-        mask = np.zeros(n_features, bool)
-        mask[slice(None) if self.columns is None else self.columns] = True
-        return mask
-
-    def _refuse(self, value: float, row: int, column: int) -> NoReturn:
+            value, at = float(chunk.stored[outside[0]]), chunk.locate(int(outside[0]))
+        elif self.lowest <= 0.0 <= self.highest or (absent := chunk.first_absent(mask)) is None:
+            return
+        else:
+            value, at = 0.0, absent
+        row, column = at
         if value > self.highest:
             row_checks.raise_too_large(value, row, column, self.who, self.highest, self.what)
         if value < min(self.lowest, 0.0):
@@ -150,7 +145,12 @@ def csr_chunk(
             f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "
             f"and X.indices {len(indices)}; the three should agree"
         )
-    indices = _index_values(indices)
+    indices = np.array(indices, order="C")
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
+    if indices.dtype not in (np.uint16, np.int32, np.int64):
+        # beyond int64 an unsigned index turns negative, and is refused as out of range
+        indices = indices.astype(np.int32 if indices.dtype.itemsize <= 2 else np.int64)
     bad_row, canonical = row_values.check_indices(frozen(indices), frozen(indptr), n_features)
     if bad_row >= 0:
         start, stop = indptr[bad_row : bad_row + 2] - indptr[0]
@@ -165,7 +165,10 @@ def csr_chunk(
         return CSRChunk(data, frozen(indices), frozen(indptr), n_features, first_row, True), Survey(True, 0, 0.0, 1.0)
     values = np.ascontiguousarray(_kernel_values(np.asarray(data)))
     if not canonical:
-        values, indices, indptr = _canonical(values, indices, indptr, n_features)
+        arrays = values.astype(np.float64), indices, indptr - indptr[0]
+        matrix = sp.csr_array(arrays, shape=(len(indptr) - 1, n_features))
+        matrix.sum_duplicates()
+        values, indices, indptr = matrix.data, matrix.indices, matrix.indptr.astype(np.int64)
     return surveyed(CSRChunk(frozen(values), frozen(indices), frozen(indptr), n_features, first_row))
 
 
@@ -183,23 +186,6 @@ def _kernel_values(values: np.ndarray) -> np.ndarray:
             raise ValueError(f"X holds the whole number {top}, beyond the 2**53 that float64 keeps exact; scale it")
     with np.errstate(over="ignore"):
         return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
-
-
-def _index_values(indices: np.ndarray) -> np.ndarray:
-    """A copy of indices, in a dtype that kernels accept or in int64."""
-    indices = np.array(indices, order="C")
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
-    if indices.dtype in (np.uint16, np.int32, np.int64):
-        return indices
-    # beyond int64 an unsigned index turns negative, and is refused as out of range
-    return indices.astype(np.int32 if indices.dtype.itemsize <= 2 else np.int64)
-
-
-def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    matrix = sp.csr_array((values.astype(np.float64), indices, indptr - indptr[0]), shape=(len(indptr) - 1, n_features))
-    matrix.sum_duplicates()
-    return matrix.data, matrix.indices, matrix.indptr.astype(np.int64)
 
 
 def surveyed(chunk: Any) -> tuple[Any, Survey]:

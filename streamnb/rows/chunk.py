@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.kernels import class_sums, columns, grid_scores, lanes, scores
+from streamnb.rows.block import cut_csr
 
 COMPRESSED = 1 << 18  # values of dense rows that are compressed to CSR at once
 
@@ -218,17 +219,14 @@ class CSRChunk:
             (class_sums.add_csr_ahead if far else class_sums.add_csr)(*arrays)
         else:
             spilled = bool(class_sums.add_csr_pairs(*arrays, lo))
-        if moment in (class_sums.LOG, class_sums.INVERSE):
-            self._mark_absent(entries, hi)
-        return spilled
-
-    def _mark_absent(self, entries: Entries, hi: np.ndarray) -> None:
-        """Set hi to NaN where a row of the group has no stored value, hence no logarithm."""
-        if (np.bincount(self.indices, minlength=self.n_features) < self.shape[0]).any():
+        undefined = moment in (class_sums.LOG, class_sums.INVERSE)
+        if undefined and (np.bincount(self.indices, minlength=self.n_features) < self.shape[0]).any():
+            # the sum of a group is NaN where one of its rows has no stored value, hence no logarithm
             each_once = entries._replace(weight=np.ones(len(entries.rows)))
             present = np.zeros(hi.shape)
             self.add_moment(each_once, class_sums.NONZERO, 0.0, present, None)
             hi[present < np.bincount(entries.codes, minlength=len(hi))[:, None]] = np.nan
+        return spilled
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
@@ -259,9 +257,8 @@ class CSRChunk:
         """The rows in [start, stop), numbered within the block."""
         if stop - start >= self.shape[0]:
             return self
-        indptr = self.indptr[start : stop + 1]
-        stored = slice(indptr[0] - self.indptr[0], indptr[-1] - self.indptr[0])
-        return CSRChunk(self.data[stored], self.indices[stored], indptr, self.n_features, self.first_row + start)
+        arrays = cut_csr(self.data, self.indices, self.indptr, start, stop)
+        return CSRChunk(*arrays, self.n_features, self.first_row + start)
 
     def picked(self, rows: np.ndarray) -> "CSRChunk":
         """The rows with these numbers."""

@@ -1,24 +1,36 @@
 """Opens and reads CSR matrices in Zarr, in AnnData's layout."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
 from streamnb.rows.retries import with_retries
-from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_layout
+from streamnb.rows.zarr_reading import Cursor, Readers, check_layout
 
 FEATURE_NAMES = "feature_names"  # an array of strings in a group written by `write_csr`, if names were given
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
 
 
-# ---- reading ---------------------------------------------------------------------------------------------------------
+class CSRStore(NamedTuple):
+    """An open CSR group whose shapes agree; `positive` if every stored value is known to be above zero."""
+
+    where: str
+    shape: tuple[int, int]
+    data: zarr.Array
+    indices: zarr.Array
+    indptr: zarr.Array
+    positive: bool
+
+    @property
+    def arrays(self) -> tuple[zarr.Array, zarr.Array, zarr.Array]:
+        return self.data, self.indices, self.indptr
 
 
-def open_csr(group: zarr.Group) -> "CSRStore":
+def open_csr(group: zarr.Group) -> CSRStore:
     """Check the layout of a group and open its three arrays."""
     attrs = dict(group.attrs)
     kind = attrs.get("encoding-type")
@@ -46,9 +58,14 @@ def open_csr(group: zarr.Group) -> "CSRStore":
         if name != "data" and member.dtype.kind not in "iu":
             raise ValueError(f"X: array {name!r} of {where} has dtype {member.dtype}; it should hold integers")
         arrays[name] = member
+    n_ends, data, indices = arrays["indptr"].shape[0], arrays["data"], arrays["indices"]
+    if n_ends != shape[0] + 1:
+        raise DataError(f"X: {where}: indptr has {n_ends} entries; {shape[0]} rows need {shape[0] + 1}")
+    if data.shape != indices.shape:
+        raise DataError(f"X: {where}: data has {data.shape[0]} entries and indices {indices.shape[0]}")
     known: Any = attrs.get("streamnb")
     positive = isinstance(known, dict) and known.get("non_negative") is True and known.get("explicit_zeros") is False
-    return CSRStore(where, int(shape[0]), int(shape[1]), **arrays, positive=positive)
+    return CSRStore(where, (int(shape[0]), int(shape[1])), **arrays, positive=positive)
 
 
 def member_of(group: zarr.Group, path: str) -> Any:
@@ -62,64 +79,6 @@ def member_of(group: zarr.Group, path: str) -> Any:
     return check_layout(member) if isinstance(member, zarr.Array) else member
 
 
-class CSRStore:
-    """An open CSR group whose shapes agree; `positive` if every stored value is known to be above zero."""
-
-    def __init__(
-        self,
-        where: str,
-        n_rows: int,
-        n_features: int,
-        data: zarr.Array,
-        indices: zarr.Array,
-        indptr: zarr.Array,
-        positive: bool = False,
-    ):
-        if indptr.shape[0] != n_rows + 1:
-            raise DataError(f"X: {where}: indptr has {indptr.shape[0]} entries; {n_rows} rows need {n_rows + 1}")
-        if data.shape != indices.shape:
-            raise DataError(f"X: {where}: data has {data.shape[0]} entries and indices {indices.shape[0]}")
-        self.where, self.n_rows, self.n_features = where, n_rows, n_features
-        self.data, self.indices, self.indptr, self.positive = data, indices, indptr, positive
-
-    @property
-    def nbytes(self) -> int:
-        """Decoded size."""
-        return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
-
-    def check_complete(self) -> None:
-        """Refuse the store if chunks are missing."""
-        check_complete(self.data, self.indices, self.indptr)
-
-    def blocks(
-        self, readers: Readers, target_bytes: int, most_rows: int, values: bool, start: int, stop: int
-    ) -> Iterator[tuple[int, int, Callable[[], CSRArrays]]]:
-        """Yield (first row, end row, a function that waits for the arrays) of the rows in [start, stop), in order.
-
-        A block ends with the last row that lies entirely within the chunks read for it; a row cut by a chunk boundary
-        goes to the next block. Each chunk of each array is read once; `data` is None, and not read, if the caller
-        does not need `values` and all are positive.
-        """
-        rows = CSRCursor(self, start, values or not self.positive, readers)
-        target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
-        while rows.row < stop:
-            first, last = rows.row, rows.last_before(rows.aligned(target), min(rows.row + most_rows, stop))
-            yield first, last, rows.ask(last)
-        if stop == self.n_rows and rows.position != self.data.shape[0]:
-            n_values = self.data.shape[0]
-            raise DataError(f"X: {self.where}: indptr ends at {rows.position}, but data has {n_values} entries")
-
-    def check_indptr(self, ends: np.ndarray, row: int) -> None:
-        """Refuse impossible entries of indptr; the first of `ends` is that of `row`."""
-        falls = np.flatnonzero(np.diff(ends) < 0)
-        if ends[0] < 0 or (row == 0 and ends[0] > 0) or falls.size or ends[-1] > self.data.shape[0]:
-            at = row + int(falls[0]) if falls.size else row
-            raise DataError(
-                f"X: {self.where}: indptr is wrong near row {at}: it should start at 0, never fall, and end at "
-                f"{self.data.shape[0]}, the number of values"
-            )
-
-
 class CSRCursor:
     """Reads rows of a store in order, from row `start` on; without `values`, `data` is not read."""
 
@@ -130,24 +89,23 @@ class CSRCursor:
         self._indices = Cursor(store.indices, self.position, readers)
         self._data = Cursor(store.data, self.position, readers) if values else None
 
-    def aligned(self, n_values: int) -> int:
-        """The position about `n_values` ahead, moved to the end of a chunk if one is near."""
-        return (self._data or self._indices).aligned(self.position + n_values)
-
-    def last_before(self, position: int, most: int) -> int:
-        """The last row that ends by `position`, at least the current row and at most `most`."""
+    def row_near(self, n_values: int, most: int) -> int:
+        """The row, at most `most`, up to which there are about `n_values`, or those to the end of a chunk nearby."""
+        position = (self._data or self._indices).aligned(self.position + n_values)
         ends = self._indptr.peek(most + 1)
         return self.row + max(bisect_right(ends, position) - 1, 1)  # np.searchsorted would cast the whole array
 
     def _ends(self, stop: int) -> np.ndarray:
-        """Offsets of the rows up to `stop`, and the end of the last."""
-        ends = self._indptr.peek(stop + 1).astype(np.int64)
-        self._store.check_indptr(ends, self.row)
+        """Offsets of the rows up to `stop`, and the end of the last; impossible ones are refused."""
+        ends, n_values, row = self._indptr.peek(stop + 1).astype(np.int64), self._store.data.shape[0], self.row
+        falls = np.flatnonzero(np.diff(ends) < 0)
+        if ends[0] < 0 or (row == 0 and ends[0] > 0) or falls.size or ends[-1] > n_values:
+            at = row + int(falls[0]) if falls.size else row
+            raise DataError(
+                f"X: {self._store.where}: indptr is wrong near row {at}: it should start at 0, never fall, and end at "
+                f"{n_values}, the number of values"
+            )
         return ends
-
-    def take(self, stop: int) -> CSRArrays:
-        """Return data, indices and indptr of the rows up to `stop`, and move there."""
-        return self.ask(stop)()
 
     def ask(self, stop: int) -> Callable[[], CSRArrays]:
         """Move to row `stop`; return a function that waits for the rows passed and returns their arrays."""

@@ -17,12 +17,14 @@ from streamnb.rows.splits import Folding
 
 SHARED = (
     *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
-    "read_once",
+    *("read_once", "own_groups", "label_names"),
 )
 
 
 class WrappedSource(Source):
     """Base of sources that wrap another source, except Dask; a subclass defines how its blocks are changed."""
+
+    needs_values = False  # True if blocks cannot be made of the positions of values alone
 
     def __init__(self, rows: Source):
         self._rows = rows
@@ -34,16 +36,8 @@ class WrappedSource(Source):
         return self._rows.arrays
 
     @property
-    def own_groups(self) -> str | None:  # type: ignore[override]
-        return self._rows.own_groups
-
-    @property
-    def label_names(self) -> np.ndarray | None:  # type: ignore[override]
-        return self._rows.label_names
-
-    @property
-    def n_blocks(self) -> int | None:
-        return self._rows.n_blocks
+    def keepers(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self._rows.keepers
 
     def _wrapping(self, rows: Source) -> Self:
         part = copy(self)
@@ -56,7 +50,7 @@ class WrappedSource(Source):
         return part
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = self._wrapping(self._rows.wanted(values, block_bytes))
+        part = self._wrapping(self._rows.wanted(values or self.needs_values, block_bytes))
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
@@ -101,7 +95,7 @@ class PreparedSource(WrappedSource):
         Maximum number of rows given to the step at once.
     """
 
-    costly_features = True
+    costly_features = needs_values = True
 
     def __init__(self, rows: Source, step: Callable, n_features: int, about: str, at_once: int | None = None):
         super().__init__(rows)
@@ -109,22 +103,13 @@ class PreparedSource(WrappedSource):
         self.n_features, self.n_values, self.in_memory, self.dtype = n_features, None, False, Source.dtype
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        for block in self._small_blocks(start, stop):
-            X = self._step(checked(block, missing=True)[0])
-            yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
-
-    def _small_blocks(self, start: int, stop: int | None) -> Iterator[Block]:
-        """Blocks of the wrapped source, cut where the step's output would be large."""
-        for block in self._rows.blocks(start, stop):
-            first, end = block.first_row, block.first_row + block.n_rows
-            step = self._at_once or max(block.n_rows, 1)
-            for row in range(first, max(end, first + 1), step):
-                yield block.cut(row, min(row + step, end))
-
-    def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = super().wanted(True, block_bytes)  # the step needs the values in any case
-        part.values_matter = values
-        return part
+        for whole in self._rows.blocks(start, stop):
+            first, end = whole.first_row, whole.first_row + whole.n_rows
+            at_once = self._at_once or max(whole.n_rows, 1)  # the step's output may be large
+            for row in range(first, max(end, first + 1), at_once):
+                block = whole.cut(row, min(row + at_once, end))
+                X = self._step(checked(block, missing=True)[0])
+                yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
 
     def layout(self) -> dict[str, str]:
         return {**super().layout(), "the step": self._about}
@@ -177,12 +162,13 @@ def in_tiles(rows: Any, n_rows: int) -> Any:
 class TiledSource(WrappedSource):
     """A source whose blocks begin and end at multiples of `tile` rows, except at both ends of the requested range.
 
-    Rows are copied only in tiles that the blocks of `rows` cut.
+    Rows are copied only in tiles that the blocks of `rows` cut. Segments for workers cut no tile either, unless `whole`
+    is False.
     """
 
-    def __init__(self, rows: Source, tile: int):
+    def __init__(self, rows: Source, tile: int, whole: bool = True):
         super().__init__(rows)
-        self._tile = tile
+        self._tile, self._whole = tile, whole
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         tile, held = self._tile, list[Block]()  # blocks of an unfinished tile
@@ -202,7 +188,7 @@ class TiledSource(WrappedSource):
         yield from joined(held)
 
     def rows_near(self, n_rows: int) -> int:
-        return multiple(self._tile, super().rows_near(n_rows))
+        return multiple(self._tile if self._whole else 1, super().rows_near(n_rows))
 
 
 class NarrowSource(WrappedSource):
@@ -222,18 +208,18 @@ class NarrowSource(WrappedSource):
 
     def __init__(self, rows: Source, options: RowOptions, columns: np.ndarray, n_features: int):
         super().__init__(rows)
-        self._options, self._columns = options, columns
-        self._places = np.full(n_features, -1, np.int32)
-        self._places[columns] = np.arange(len(columns), dtype=np.int32)
+        self._options, self._columns, self._n_wide = options, columns, n_features
         self.n_features = len(columns)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        place_of = np.full(self._n_wide, -1, np.int32)  # not sent to workers with each segment
+        place_of[self._columns] = np.arange(len(self._columns), dtype=np.int32)
         for block in self._rows.blocks(start, stop):
             chunk, survey = checked(block)
-            row_checks.check_n_features(chunk.shape[1], len(self._places), "the first read")
+            row_checks.check_n_features(chunk.shape[1], self._n_wide, "the first read")
             chunk, _ = transformed(chunk, survey, self._options)
             if isinstance(chunk, CSRChunk):
-                places = self._places[chunk.indices]
+                places = place_of[chunk.indices]
                 if (places < 0).any():  # values without effect: zeros, and those of rows of weight 0
                     chunk = chunk.of_columns(self._columns)
                     places = chunk.indices
@@ -245,5 +231,5 @@ class NarrowSource(WrappedSource):
                 yield replace(block, X=values, nbytes=values.nbytes)
 
     def layout(self) -> dict[str, str]:
-        columns = f"{len(self._columns)} of {len(self._places)}"
+        columns = f"{len(self._columns)} of {self._n_wide}"
         return {**super().layout(), "columns": columns, "options": repr(self._options)}

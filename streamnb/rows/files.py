@@ -1,4 +1,4 @@
-"""Identifies a file by its first bytes or its name, and says how to open what is not a Zarr store."""
+"""Tells what a file holds by its first bytes or its name, and opens it, compressed or not."""
 
 import bz2
 import gzip
@@ -11,27 +11,80 @@ from collections.abc import Iterable
 from typing import Any
 
 HEAD = 1 << 12  # bytes that are inspected
-_HDF5 = "an HDF5"
-_TABLE = "open it with snb.table(path, y=..)"
-_TEXTS = f'{_TABLE}, texts with snb.text(path, text="field", y=..); its name should end with what it is, such as'
-CURES = {
-    _HDF5: "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
-    "h5py.File(path)['..'][:]",
-    "a Parquet": _TABLE,
-    "a CSV": f"{_TEXTS} .csv",
-    "a JSON": f"{_TEXTS} .jsonl, a record a line",
+HDF5, PARQUET, IPC, CSV, JSON, LINES = "HDF5", "Parquet", "Arrow IPC", "CSV", "JSON lines", "lines"
+MAGIC = {b"\x89HDF": HDF5, b"PAR1": PARQUET, b"ARROW1": IPC}
+COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+ENDINGS = {
+    **dict.fromkeys((".h5", ".hdf5", ".h5ad", ".loom"), HDF5),
+    **dict.fromkeys((".parquet", ".pq"), PARQUET),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), IPC),
+    **dict.fromkeys((".csv", ".tsv"), CSV),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), JSON),
 }
+DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError  # what reading a damaged file raises
+TEXT_PACKED = {".gz": "gzip", ".zst": "zstd"}  # endings of compressed text files
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"
 _LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one
-_MAGIC = {b"\x89HDF": _HDF5, b"PAR1": "a Parquet", b"{": "a JSON", b"[": "a JSON"}
-_ENDINGS = {
-    _HDF5: (".h5", ".hdf5", ".h5ad", ".loom"),
-    "a Parquet": (".parquet", ".pq"),
-    "a CSV": (".csv", ".tsv"),
-    "a JSON": (".json", ".jsonl", ".ndjson"),
+_TABLE = "open it with snb.table(path, y=..)"
+_TEXTS = f'{_TABLE}, texts with snb.text(path, text="field", y=..); its name should end with what it is, such as'
+CALLED = {
+    HDF5: "an HDF5 file",
+    PARQUET: "a Parquet file",
+    IPC: "an Arrow IPC file",
+    CSV: "a CSV file",
+    JSON: "a JSON file",
 }
-_OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+CURES = {
+    HDF5: "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
+    "h5py.File(path)['..'][:]",
+    PARQUET: _TABLE,
+    IPC: _TABLE,
+    CSV: f"{_TEXTS} .csv",
+    JSON: f"{_TEXTS} .jsonl, a record a line",
+}
+
+
+def pyarrow_for(what: str) -> Any:
+    """Import pyarrow, or say how to install it."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
+    return pyarrow
+
+
+def head_of(path: Any) -> bytes:
+    """The first bytes of a file; none of a folder, a URL, or where there is no file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(HEAD)
+    except OSError:
+        return b""
+
+
+def by_magic(head: bytes, kinds: dict[bytes, str]) -> str | None:
+    """What a file is by its first bytes."""
+    return next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
+
+
+def by_name(path: str, packed: Iterable[str] = _PACKED) -> str | None:
+    """What a file is by its name, before an extension that says how it is compressed."""
+    name = _unpacked_name(path, packed)
+    return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
+
+
+def _unpacked_name(path: str, packed: Iterable[str]) -> str:
+    name = path.lower().rstrip("/")
+    return next((name.removesuffix(end) for end in packed if name.endswith(end)), name)
+
+
+def kind_of(path: str) -> str | None:
+    """What a file is, by its first bytes or else its name; None if it is not recognised."""
+    head = head_of(path)
+    if head.lstrip().startswith((b"{", b"[")):
+        return JSON
+    return by_magic(head, MAGIC) or (CSV if _is_csv(head) else by_name(path))
 
 
 def unlike_zarr(path: Any) -> str | None:
@@ -39,39 +92,42 @@ def unlike_zarr(path: Any) -> str | None:
     if not isinstance(path, str) or not (os.path.exists(path) or "://" in path):
         return None
     kind = kind_of(path)
-    if kind == _HDF5 and os.path.isfile(path) and not is_hdf5(path):
+    if kind == HDF5 and os.path.isfile(path) and not is_hdf5(path):
         return "is not an HDF5 file, as its name says; write it again, or rename it"
-    return None if kind is None else f"is {kind} file, not a Zarr store; {CURES[kind]}"
+    return None if kind is None else f"is {CALLED[kind]}, not a Zarr store; {CURES[kind]}"
 
 
-def kind_of(path: str) -> str | None:
-    """The kind of file, with its article; None if it is not recognised."""
-    return _by_content(path) or _by_ending(path)
+def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    return tuple((path, os.path.getsize(path)) for path in paths)
 
 
-def opener(path: Any) -> Any:
-    """A function like `open` that decompresses the file, chosen by its first bytes; None if it is not compressed."""
+def compression_of(path: Any) -> str | None:
+    """How a file is compressed, by its first bytes; None if it is not."""
     with open(path, "rb") as file:
-        head = file.read(8)
-    return next((unpacking for magic, unpacking in _OPENERS.items() if head.startswith(magic)), None)
+        return by_magic(file.read(8), COMPRESSED)
 
 
-def unpacked_name(path: str, packed: Iterable[str]) -> str:
-    """The name of a file in lower case, without the extension of its compression."""
-    name = path.lower().rstrip("/")
-    return next((name.removesuffix(end) for end in packed if name.endswith(end)), name)
+def opened_file(path: Any) -> Any:
+    """Open a file for reading, decompressed on the fly; a context manager."""
+    packed = compression_of(path)
+    if packed == "zstd":
+        return pyarrow_for(".zst files").input_stream(os.fspath(path), compression="zstd")
+    if packed is None:
+        return open(path, "rb", buffering=0)
+    unpacked: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
+    return unpacked(path)
 
 
 def is_svmlight(path: Any) -> bool:
     """Whether a path is a svmlight file, compressed or not, by its name or its first line."""
     if not isinstance(path, (str, os.PathLike)) or not os.path.isfile(path):
         return False
-    if unpacked_name(os.fspath(path), _PACKED).endswith(_SVMLIGHT):
+    if _unpacked_name(os.fspath(path), _PACKED).endswith(_SVMLIGHT):
         return True
     try:
-        with (opener(path) or open)(path, "rb") as file:
+        with opened_file(path) as file:
             head = file.read(HEAD)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+    except (*DAMAGED, ImportError):
         return False
     lines = (line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#"))
     return any(_LINE.match(line) for _, line in zip(range(1), lines, strict=False))
@@ -86,23 +142,7 @@ def holds_numbers(path: Any) -> bool:
 
 def is_hdf5(path: Any) -> bool:
     """Whether a path is an HDF5 file, by its first bytes."""
-    if not isinstance(path, (str, os.PathLike)):
-        return False
-    try:
-        with open(path, "rb") as file:
-            return file.read(4) == b"\x89HDF"
-    except OSError:
-        return False
-
-
-def _by_content(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            head = file.read(HEAD)
-    except OSError:  # a folder, or a URL
-        return None
-    magic = next((kind for begins, kind in _MAGIC.items() if head.lstrip().startswith(begins)), None)
-    return magic or ("a CSV" if _is_csv(head) else None)
+    return isinstance(path, (str, os.PathLike)) and head_of(path).startswith(b"\x89HDF")
 
 
 def _is_csv(head: bytes) -> bool:
@@ -112,8 +152,3 @@ def _is_csv(head: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return len(lines) == 2 and any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in ",;\t")
-
-
-def _by_ending(path: str) -> str | None:
-    name = unpacked_name(path, _PACKED)
-    return next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)

@@ -1,16 +1,21 @@
-"""Rows of AnnData objects and files: the layer to read, columns of `obs`, and feature names."""
+"""Rows of AnnData: the layer to read, columns of `obs` and feature names; the rows of .h5ad files, block by block."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
+from streamnb.rows import sizes
+from streamnb.rows.block import Block
 from streamnb.rows.csr_store import member_of
 from streamnb.rows.files import is_hdf5
-from streamnb.rows.in_hdf5 import HDF5Matrix, opened_hdf5
-from streamnb.rows.labels import of_codes, whole
+from streamnb.rows.labels import Column, RowColumns, of_codes, whole
 from streamnb.rows.matrices import made_by
+from streamnb.rows.source import Source
+from streamnb.rows.zarr_reading import timed
 
 
 def is_anndata(X: Any) -> bool:
@@ -28,7 +33,11 @@ def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
         rows = member_of(X, "X" if layer is None else f"layers/{layer}")
         if rows is None:
             raise ValueError(f"X: the AnnData root in {X.store} has no member X; its rows may be in a layer: layer=..")
-        return rows, X, named_frame(_zarr_names(X))
+        frame: Any = member_of(X, "var")
+        index = None if frame is None else member_of(frame, str(frame.attrs.get("_index", "_index")))
+        index = member_of(index, "values") if isinstance(index, zarr.Group) else index  # as pandas 3 has names
+        known = whole(index) if isinstance(index, zarr.Array) and index.ndim == 1 else None
+        return rows, X, named_frame(known)
     return _of_file(X, layer) if is_hdf5(X) else _of_object(X, layer)
 
 
@@ -61,8 +70,8 @@ def _of_file(path: Any, layer: str | None) -> tuple[Any, Any, Any]:
             raise ValueError(
                 f"X={str(path)!r} has no X, but the layers {[*file.get('layers', ())]}; name one: layer=.."
             )
-        names = named_frame(_index(file["var"]))
-    return HDF5Matrix(path, "X" if layer is None else f"layers/{layer}"), FileColumns(path), names
+        names = named_frame(_plain(file["var"][file["var"].attrs.get("_index", "_index")]))
+    return HDF5Matrix(path, "X" if layer is None else f"layers/{layer}"), ObsColumns(path), names
 
 
 def _check_layer(layer: str | None, names: list[str]) -> None:
@@ -71,38 +80,29 @@ def _check_layer(layer: str | None, names: list[str]) -> None:
 
 
 class ObsColumns:
-    """Columns of `obs` of an AnnData object by name, with or without "obs/" before it."""
+    """Columns of `obs`, a data frame or that of an .h5ad file, by name, with or without "obs/" before it."""
 
     def __init__(self, obs: Any):
-        self._obs = obs
+        self._obs = obs  # the frame, or the path
 
     def column(self, path: str, name: str) -> Any:
         key = path.removeprefix("obs/")
-        if key not in self._obs.columns:
-            raise_missing(path, name, self._obs.columns.tolist())
-        return self._obs[key]
+        if hasattr(self._obs, "columns"):
+            names = self._obs.columns.tolist()
+            if key in names:
+                return self._obs[key]
+        else:
+            with opened_hdf5(self._obs) as file:
+                obs = file["obs"]
+                names = [each for each in obs if each not in ("_index", "__categories", obs.attrs.get("_index"))]
+                if key in names:
+                    return FileColumn(self._obs, f"obs/{key}", file, name)
+        known = ", ".join(sorted(names)) or "none"
+        raise ValueError(f"{name}={path!r} is not in obs of X, which has the columns: {known}")
 
 
-class FileColumns:
-    """Columns of `obs` of an .h5ad file by name, with or without "obs/" before it."""
-
-    def __init__(self, path: Any):
-        self._path = path
-
-    def column(self, path: str, name: str) -> "FileColumn":
-        key = path.removeprefix("obs/")
-        with opened_hdf5(self._path) as file:
-            obs = file["obs"]
-            names = [each for each in obs if each not in ("_index", "__categories", obs.attrs.get("_index"))]
-            if key not in names:
-                raise_missing(path, name, names)
-            return FileColumn(self._path, f"obs/{key}", file, name)
-
-
-class FileColumn:
+class FileColumn(Column):
     """A column in an HDF5 file, read along with the rows."""
-
-    arrays: tuple[zarr.Array, ...] = ()
 
     def __init__(self, path: Any, key: str, file: Any, name: str):
         self._path, self._key, member = path, key, file[key]
@@ -112,9 +112,6 @@ class FileColumn:
         self._categories = _plain(member["categories"]) if self._kind == "categorical" else None
         held = member if not self._kind else member["values" if self._categories is None else "codes"]
         self.n_rows = held.shape[0]
-
-    def cut(self, start: int, stop: int) -> "FileColumn":
-        return self
 
     def reader(self, start: int, readers: Any = None) -> Any:
         return lambda start, stop: lambda: self.values(start, stop)
@@ -136,26 +133,10 @@ class FileColumn:
         return found
 
 
-def raise_missing(path: str, name: str, names: list[str]) -> None:
-    """Raise an error that lists the existing columns."""
-    raise ValueError(f"{name}={path!r} is not in obs of X, which has the columns: {', '.join(sorted(names)) or 'none'}")
-
-
 def _plain(dataset: Any, some: slice = slice(None)) -> np.ndarray:
     """Values of a dataset, or of a group with a mask that hides none of them; strings become an array of strings."""
     dataset = dataset["values"] if hasattr(dataset, "keys") else dataset  # as pandas 3 has names
     return dataset.asstr()[some].astype(str) if dataset.dtype.kind == "O" else dataset[some]
-
-
-def _index(frame: Any) -> np.ndarray:
-    return _plain(frame[frame.attrs.get("_index", "_index")])
-
-
-def _zarr_names(root: zarr.Group) -> np.ndarray | None:
-    frame: Any = member_of(root, "var")
-    index = None if frame is None else member_of(frame, str(frame.attrs.get("_index", "_index")))
-    index = member_of(index, "values") if isinstance(index, zarr.Group) else index  # as pandas 3 has names
-    return whole(index).astype(object) if isinstance(index, zarr.Array) and index.ndim == 1 else None
 
 
 def named_frame(names: np.ndarray | None) -> Any:
@@ -165,3 +146,111 @@ def named_frame(names: np.ndarray | None) -> Any:
     except ImportError:
         return None
     return None if names is None else DataFrame(columns=np.asarray(names, object))
+
+
+# ---- rows in HDF5 ----------------------------------------------------------------------------------------------------
+
+
+def opened_hdf5(path: Any) -> Any:
+    """Open an HDF5 file for reading; a context manager."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError(
+            f"X={str(path)!r} is an HDF5 file, which h5py reads: pip install streamnb[cells], or pip install h5py"
+        ) from error
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise DataError(f"X={str(path)!r} cannot be opened as HDF5: {error}") from error
+
+
+class HDF5Matrix:
+    """A matrix in an HDF5 file, a dataset or a CSR group of AnnData; opening it reads only the shape."""
+
+    ndim = 2
+
+    def __init__(self, path: Any, key: str):
+        self.path, self.key = Path(path), key
+        with opened_hdf5(path) as file:
+            member = file[key]
+            self.sparse = hasattr(member, "keys")
+            where = f"X: {key!r} in {str(path)!r}"
+            if self.sparse:
+                kind = member.attrs.get("encoding-type")
+                if kind != "csr_matrix":
+                    raise ValueError(
+                        f"{where} is of encoding-type {kind!r}; rows are read from 'csr_matrix' or from a dense array: "
+                        "adata.X = adata.X.tocsr(), and write the file again"
+                    )
+                lacking = [name for name in ("data", "indices", "indptr") if name not in member]
+                if lacking:
+                    raise DataError(f"{where} lacks {lacking} of the CSR layout of AnnData; write the file again")
+                self.shape = tuple(int(n) for n in member.attrs["shape"])
+                self.dtype, self.n_values = member["data"].dtype, member["data"].shape[0]
+                self.nbytes = self.n_values * (self.dtype.itemsize + member["indices"].dtype.itemsize)
+                if member["indptr"].shape[0] != self.shape[0] + 1 or member["indices"].shape[0] != self.n_values:
+                    raise DataError(f"{where} has data, indices and indptr of lengths that do not go together")
+            else:
+                self.shape, self.dtype = member.shape, member.dtype
+                self.n_values, self.nbytes = int(member.size), int(member.nbytes)
+        if len(self.shape) != 2 or self.dtype.kind not in "buif":
+            raise ValueError(f"{where} has shape {self.shape} and dtype {self.dtype}; it should be 2-D numbers")
+
+
+class HDF5Source(Source):
+    """Rows of a matrix in an HDF5 file."""
+
+    def __init__(self, matrix: HDF5Matrix, columns: RowColumns):
+        super().__init__(columns)
+        self._matrix = matrix
+        self.n_rows, self.n_features = matrix.shape
+        self.files = ((str(matrix.path), matrix.path.stat().st_size),)
+        self.n_values, self.nbytes = matrix.n_values, matrix.nbytes
+
+    def layout(self) -> dict[str, str]:
+        return {"X": f"{self._matrix.key} in HDF5, {self._matrix.dtype} with {self.n_values} values"}
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        end = self._matrix.shape[0] if stop is None else stop
+        ask = self._columns.reader(start)
+        with opened_hdf5(self._matrix.path) as file:
+            ranges = (_csr_rows if self._matrix.sparse else _dense_rows)(file[self._matrix.key], start, end)
+            for row, until, X, nbytes in timed(ranges, self.reading):
+                y, weight, split = ask(row, until)()
+                yield Block((*X, self.n_features) if self._matrix.sparse else X, y, weight, split, row, nbytes)
+
+
+def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
+    """Yield dense rows in batches: the first row, the end row, the values and their bytes."""
+    step = min(max(sizes.BLOCK_BYTES // max(values.dtype.itemsize * values.shape[1], 1), 1), sizes.BLOCK_ROWS)
+    for row in range(start, stop, step):
+        until = min(row + step, stop)
+        X = _read(values, row, until)
+        yield row, until, X, X.nbytes
+
+
+def _csr_rows(group: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
+    """Yield sparse rows like `_dense_rows`; the values are data, indices and indptr."""
+    data, indices, indptr = (group[name] for name in ("data", "indices", "indptr"))
+    most = max(sizes.BLOCK_BYTES // (data.dtype.itemsize + indices.dtype.itemsize), 1)
+    row, ends = start, np.empty(0, np.int64)
+    while row < stop:
+        if len(ends) < 2:
+            ends = _read(indptr, row, min(row + sizes.BLOCK_ROWS, stop) + 1).astype(np.int64)
+            if ends[0] < 0 or (np.diff(ends) < 0).any() or ends[-1] > data.shape[0]:
+                raise DataError(f"X: indptr in {group.name!r} of {group.file.filename!r} falls, near row {row}")
+        n_rows = max(int(np.searchsorted(ends, ends[0] + most, side="right")) - 1, 1)
+        arrays = [_read(part, int(ends[0]), int(ends[n_rows])) for part in (data, indices)]
+        yield row, row + n_rows, (*arrays, ends[: n_rows + 1]), sum(array.nbytes for array in arrays)
+        row, ends = row + n_rows, ends[n_rows:]
+
+
+def _read(dataset: Any, start: int, stop: int) -> np.ndarray:
+    try:
+        return dataset[start:stop]
+    except OSError as error:
+        raise DataError(
+            f"X: {dataset.name!r} in {dataset.file.filename!r} cannot be read from {start} to {stop} ({error}); copy "
+            "or write the file again"
+        ) from error

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from streamnb.core import label_checks, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.rows import sizes
-from streamnb.rows.block import Block
+from streamnb.rows.block import Block, cut_csr
 from streamnb.rows.labels import RequestColumns, RowColumns
 from streamnb.rows.matrices import as_matrix
 from streamnb.rows.source import Source
@@ -36,9 +36,8 @@ class ArraySource(Source):
         for row in range(start, end, step):
             until = min(row + step, end)
             if sp.issparse(self._X):
-                first, last = self._X.indptr[[row, until]]
-                data, indices = self._X.data[first:last], self._X.indices[first:last]
-                X: Any = (data, indices, self._X.indptr[row : until + 1], self.n_features)
+                data, indices, indptr = cut_csr(self._X.data, self._X.indices, self._X.indptr, row, until)
+                X: Any = (data, indices, indptr, self.n_features)
                 nbytes = data.nbytes + indices.nbytes
             else:
                 X = self._X[row:until]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import lzma
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +18,12 @@ from streamnb.core.persistence import check_path
 from streamnb.core.threads import n_cores
 from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, survey_lines
 from streamnb.rows import sizes
-from streamnb.rows.block import Block
-from streamnb.rows.files import kind_of, opener
+from streamnb.rows.block import cut_csr
+from streamnb.rows.files import CALLED, DAMAGED, compression_of, kind_of, opened_file
 from streamnb.rows.labels import RowColumns
-from streamnb.rows.source import Source, multiple
-from streamnb.rows.zarr_reading import BufferPool, Readers, ahead
+from streamnb.rows.raw import EncodedRows, RawSource
+from streamnb.rows.source import Source
+from streamnb.rows.zarr_reading import BufferPool
 
 WIDEST = 2**31 - 1  # features; indices are int32
 LONGEST = 1 << 10  # characters of a number that are read
@@ -40,7 +40,7 @@ def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "aut
     Parameters
     ----------
     path : path
-        The file may be compressed by gzip, bzip2 or xz, recognised by its first bytes.
+        The file may be compressed by gzip, bzip2, xz or (with pyarrow) zstd, recognised by its first bytes.
     n_features : int, optional
         One more than the highest index by default. Set it if other files have to have the same number.
     zero_based : {"auto", True, False}
@@ -90,6 +90,7 @@ class SvmlightFile:
     """An indexed svmlight file: its `shape`, its ranges of lines, and the labels that occur if rows have several."""
 
     ndim = 2
+    own_labels = True  # whether rows that are read bring their labels
 
     def __init__(self, path: Any, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False):
         self.path, self.multilabel = check_path("path", path), multilabel
@@ -109,6 +110,10 @@ class SvmlightFile:
             raise DataError(f"X={str(self.path)!r} holds no rows; a row is a line 'label index:value index:value ..'")
         self.n_features = self._width(n_features, highest)
         self.shape = self.n_rows, self.n_features
+        self.files = ((str(self.path), self.path.stat().st_size),)
+        self.nbytes = sum(place.size for place in self.ranges)  # about the size of the parsed values and indices
+        # in a packed file, everything before a range would be decompressed again
+        self.step = self.n_rows if self.lines.packed else -(-self.n_rows // len(self.ranges))
 
     def __repr__(self) -> str:
         return f"svmlight({str(self.path)!r}: {self.n_rows:,} rows, {self.n_features:,} features)"
@@ -133,6 +138,59 @@ class SvmlightFile:
                 return n_rows, low, high, np.empty(0)
         X, labels, _ = parsed(self, text, self.n_rows, 0, WIDEST)
         return len(X[2]) - 1, int(X[1].min(initial=WIDEST)), int(X[1].max(initial=-1)), np.unique(labels)
+
+    def jobs(self, start: int, stop: int) -> Iterator[tuple[int, Any]]:
+        """Yield the number of a first row and a function that reads rows from there, for the rows in [start, stop)."""
+        memory = [BufferPool() for _ in _DTYPES]
+        ends = [*(place.first_row for place in self.ranges[1:]), self.n_rows]
+        wanted = [place for place, end in zip(self.ranges, ends, strict=True) if place.first_row < stop and start < end]
+        for place, text in self.lines.texts(wanted):
+            first = max(start, place.first_row)
+            yield first, partial(self._read, place, text, first, stop, memory)
+
+    def _read(self, place: LineRange, text: Callable[[], np.ndarray], first: int, stop: int, memory: Any) -> ParsedRows:
+        """The rows in [first, stop) of a range."""
+        base = 1 - int(self.zero_based)
+        arrays, labels, ends = parsed(self, text(), place.first_row, base, self.n_features, memory)
+        data, indices, indptr = arrays
+        here, last = first - place.first_row, min(stop - place.first_row, len(ends) - 1)
+        y = self._labels(labels, ends[here : last + 1], first) if self.own_labels else None
+        shape = last - here, self.n_features
+        return ParsedRows(EncodedRows(*cut_csr(data, indices, indptr, here, last), shape), y)
+
+    def column(self, column: str, name: str) -> np.ndarray:
+        """The query numbers of all rows."""
+        if column != "qid":
+            raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
+        return np.concatenate([_queries(self, place, text()) for place, text in self.lines.texts(self.ranges)])
+
+    def _labels(self, labels: np.ndarray, ends: np.ndarray, row: int) -> Any:
+        """The labels of rows from `row` on, or their indicator matrix."""
+        here = labels[ends[0] : ends[-1]]
+        if self.labels is None:
+            return label_checks.check_labels(here, first_row=row)
+        columns = np.searchsorted(self.labels, here)
+        shape = len(ends) - 1, len(self.labels)
+        indicator = sp.csr_array((np.ones(len(columns), np.uint8), columns, ends - ends[0]), shape=shape)
+        indicator.sum_duplicates()
+        indicator.data[:] = 1  # a row may repeat a label
+        return indicator
+
+
+class ParsedRows(NamedTuple):
+    """Rows of a range of lines, with their labels."""
+
+    X: EncodedRows
+    y: Any
+    weight: None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.X.indices.nbytes
 
 
 def parsed(
@@ -185,7 +243,7 @@ def _why(wrong: int, token: str, base: int, n_features: int) -> str:
 
 def _wrong(file: SvmlightFile, row: int, what: str) -> str:
     kind = kind_of(str(file.path))
-    instead = f" (it looks like {kind} file)" if kind else ""
+    instead = f" (it looks like {CALLED[kind]})" if kind else ""
     return f"X={str(file.path)!r}: row {row} has {what}{instead}"
 
 
@@ -199,85 +257,30 @@ def _queries(file: SvmlightFile, place: LineRange, text: np.ndarray) -> np.ndarr
     return np.array([int(match[1]) for match in found if match], np.int64)
 
 
-class SvmlightSource(Source):
-    """Rows of a svmlight file."""
+class SvmlightSource(RawSource):
+    """Rows of a svmlight file; see `RawSource`."""
+
+    opened_by_user = costly_features = False
 
     def __init__(self, file: SvmlightFile, columns: RowColumns, own_labels: bool):
-        super().__init__(columns)
-        self.file, self._own_labels = file, own_labels
-        self.n_rows, self.n_features = file.shape
-        self.files = ((str(file.path), file.path.stat().st_size),)
-        self.nbytes = sum(place.size for place in file.ranges)  # about the size of the parsed values and indices
+        raw = copy(file)
+        raw.own_labels = own_labels
+        super().__init__(raw, columns, _features, file.n_features, n_threads=n_cores())
+        self.file = file
 
     def layout(self) -> dict[str, str]:
         return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self.file.zero_based}"}
 
-    def rows_near(self, n_rows: int) -> int:
-        if self.file.lines.packed:  # everything before would be decompressed again
-            return self.file.n_rows
-        return multiple(-(-self.file.n_rows // len(self.file.ranges)), n_rows)
-
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        end, n_threads = self.file.n_rows if stop is None else stop, n_cores()
-        ask = self._columns.reader(start)
-        with Readers(self.reading, n_threads) as readers:
-            for place, rows, labels, label_ends in ahead(self._pending_ranges(readers, start, end), n_threads):
-                first, last = max(start, place.first_row), min(end, place.first_row + len(label_ends) - 1)
-                for row in range(first, last, sizes.BLOCK_ROWS):
-                    until = min(row + sizes.BLOCK_ROWS, last)
-                    some = slice(row - place.first_row, until - place.first_row)
-                    y = self._labels(labels, label_ends[some.start : some.stop + 1], row) if self._own_labels else None
-                    X, (y, weight, split) = _rows(rows, some, self.file.n_features), ask(row, until, y)()
-                    yield Block(X, y, weight, split, row, X[0].nbytes + X[1].nbytes)
-
-    def _pending_ranges(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Any]]:
-        ranges, memory = self.file.ranges, [BufferPool() for _ in _DTYPES]
-        ends = [*(place.first_row for place in ranges[1:]), self.file.n_rows]
-        wanted = [place for place, end in zip(ranges, ends, strict=True) if place.first_row < stop and start < end]
-        for place, text in self.file.lines.texts(wanted):
-            yield readers.submit(self._parsed, place, text, memory).result
-
-    def _parsed(self, place: LineRange, text: Callable[[], np.ndarray], memory: Any) -> Any:
-        file = self.file
-        return place, *parsed(file, text(), place.first_row, 1 - int(file.zero_based), file.n_features, memory)
-
-    def _labels(self, labels: np.ndarray, ends: np.ndarray, row: int) -> Any:
-        """The labels of a block of rows, or their indicator matrix."""
-        here = labels[ends[0] : ends[-1]]
-        if self.file.labels is None:
-            return label_checks.check_labels(here, first_row=row)
-        columns = np.searchsorted(self.file.labels, here)
-        shape = len(ends) - 1, len(self.file.labels)
-        indicator = sp.csr_array((np.ones(len(columns), np.uint8), columns, ends - ends[0]), shape=shape)
-        indicator.sum_duplicates()
-        indicator.data[:] = 1  # a row may repeat a label
-        return indicator
-
-    def named(self, column: Any, name: str) -> Any:
-        if not isinstance(column, str):
-            return column
-        if column != "qid":
-            raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
-        texts = self.file.lines.texts(self.file.ranges)
-        return np.concatenate([_queries(self.file, place, text()) for place, text in texts])
-
     def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        if not self._own_labels:
-            yield from super().row_columns(step)
-            return
-        for block in self.blocks():
-            yield dict(zip(self._columns.names, (block.y, block.weight, block.split), strict=True))
+        return super().row_columns(step) if self._raw.own_labels else Source.row_columns(self, step)
 
 
-def _rows(arrays: tuple[np.ndarray, ...], some: slice, n_features: int) -> Any:
-    data, indices, indptr = arrays
-    first, last = indptr[some.start], indptr[some.stop]
-    return data[first:last], indices[first:last], indptr[some.start : some.stop + 1], n_features
+def _features(rows: ParsedRows, first_row: int) -> EncodedRows:
+    return rows.X
 
 
 PAD = 16  # newlines after the text, for loops that read ahead
 _NEWLINE = ord("\n")
-_DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError
 
 
 class LineRange(NamedTuple):
@@ -289,23 +292,19 @@ class LineRange(NamedTuple):
 
 
 class Lines:
-    """A file of lines, plain or compressed by gzip, bzip2 or xz.
+    """A file of lines, plain or compressed by gzip, bzip2, xz or zstd.
 
     A range of compressed text is reached by decompressing everything before it.
     """
 
     def __init__(self, path: Path):
-        self.path, self._opener = path, opener(path)
-        self.packed = self._opener is not None
-
-    def _open(self) -> Any:
-        return open(self.path, "rb", buffering=0) if self._opener is None else self._opener(self.path, "rb")
+        self.path, self.packed = path, compression_of(path) is not None
 
     def ranges(self) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield the offset, size and text of each range, ended by a newline; the next range overwrites the text."""
         offset, kept, length = 0, 0, sizes.TEXT_BYTES
         buffer = np.empty(length + PAD, np.uint8)
-        with self._open() as file:
+        with opened_file(self.path) as file:
             while True:
                 n_bytes = kept + self._fill(file, buffer[kept:length])
                 if not n_bytes:
@@ -327,14 +326,15 @@ class Lines:
             for place in ranges:
                 yield place, partial(self._read, place, memory)
             return
-        with self._open() as file:
+        at = 0
+        with opened_file(self.path) as file:
             for place in ranges:
-                self._skip(file, place.offset - file.tell())
-                text = self._text(file, place, memory)
-                yield place, partial(_identity, text)
+                self._skip(file, place.offset - at)
+                text, at = self._text(file, place, memory), place.offset + place.size
+                yield place, partial(np.asarray, text)
 
     def _read(self, place: LineRange, memory: BufferPool) -> np.ndarray:
-        with self._open() as file:
+        with opened_file(self.path) as file:
             file.seek(place.offset)
             return self._text(file, place, memory)
 
@@ -355,7 +355,7 @@ class Lines:
         try:
             while n_bytes < len(buffer) and (n := file.readinto(buffer[n_bytes:].data)):
                 n_bytes += n
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise DataError(f"X={str(self.path)!r} is damaged or cut off ({error}); copy or pack it again") from error
         return n_bytes
 
@@ -368,10 +368,6 @@ def _last_end(text: np.ndarray) -> int:
         if ends.size:
             return max(stop - step, 0) + int(ends[-1]) + 1
     return 0
-
-
-def _identity(text: np.ndarray) -> np.ndarray:
-    return text
 
 
 def _ended(buffer: np.ndarray, size: int) -> np.ndarray:

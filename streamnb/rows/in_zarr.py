@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
-import numpy as np
 import zarr
 
+from streamnb.core.messages import DataError
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.csr_store import CSRArrays, CSRStore
+from streamnb.rows.csr_store import CSRCursor, CSRStore
 from streamnb.rows.labels import Pending, RowColumns
 from streamnb.rows.source import Source, multiple
-from streamnb.rows.zarr_reading import Cursor, Readers, ahead
+from streamnb.rows.zarr_reading import Cursor, Readers, ahead, check_complete
 
 
 class ZarrSource(Source):
@@ -31,31 +32,40 @@ class ZarrSource(Source):
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         with Readers(self.reading) as readers:
-            yield from ahead(self._pending_blocks(readers, start, self._X.shape[0] if stop is None else stop))
+            yield from ahead(self._pending_blocks(readers, start, (self.n_rows or 0) if stop is None else stop))
 
-    def _pending_blocks(self, readers: Readers, start: int, end: int) -> Iterator[Callable[[], Block]]:
-        rows, ask = Cursor(self._X, start, readers), self._columns.reader(start, readers)
+    def _pending_blocks(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Block]]:
+        ask = self._columns.reader(start, readers)
+        for row, until, rows in self._pending_rows(readers, start, stop):
+            yield partial(self._block, rows, ask(row, until), row)
+
+    def _pending_rows(self, readers: Readers, start: int, stop: int) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+        """Yield the first row, the end row and a function that waits for the rows, for all in [start, stop)."""
+        rows = Cursor(self._X, start, readers)
         step = max(sizes.BLOCK_BYTES // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
-        while start < end:
-            stop = min(rows.aligned(start + min(step, sizes.BLOCK_ROWS)), end)
-            yield partial(self._block, rows.ask(stop), ask(start, stop), start)
-            start = stop
+        while start < stop:
+            until = min(rows.aligned(start + min(step, sizes.BLOCK_ROWS)), stop)
+            yield start, until, rows.ask(until)
+            start = until
 
-    def _block(self, rows: Callable[[], np.ndarray], columns: Pending, first_row: int) -> Block:
+    def _block(self, rows: Callable[[], Any], columns: Pending, first_row: int) -> Block:
         X = rows()
-        return Block(X, *columns(), first_row, X.nbytes)
+        if not isinstance(X, tuple):
+            return Block(X, *columns(), first_row, X.nbytes)
+        nbytes = sum(array.nbytes for array in X if array is not None)
+        return Block((*X, self.n_features), *columns(), first_row, nbytes)
 
 
-class ZarrCSRSource(Source):
+class ZarrCSRSource(ZarrSource):
     """Rows of a CSR matrix in a Zarr group, in AnnData's layout."""
 
     def __init__(self, store: CSRStore, columns: RowColumns):
-        super().__init__(columns)
-        store.check_complete()
+        Source.__init__(self, columns)
+        check_complete(*store.arrays)
         self._store = store
-        self.n_rows, self.n_features, self.nbytes = store.n_rows, store.n_features, store.nbytes
-        self.n_values = store.data.shape[0]
-        self.stored = store.data, store.indices, store.indptr
+        self.n_rows, self.n_features = store.shape
+        self.n_values, self.stored = store.data.shape[0], store.arrays
+        self.nbytes = sum(array.nbytes for array in store.arrays)
 
     def layout(self) -> dict[str, str]:
         return {"data of X": _layout(self._store.data), "indices of X": _layout(self._store.indices)}
@@ -65,20 +75,21 @@ class ZarrCSRSource(Source):
         unit = (self._store.indptr.shards or self._store.indptr.chunks)[0]
         return multiple(unit, n_rows) if n_rows >= unit else n_rows
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        with Readers(self.reading) as readers:
-            yield from ahead(self._pending_blocks(readers, start, self._store.n_rows if stop is None else stop))
+    def _pending_rows(self, readers: Readers, start: int, stop: int) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+        """As of a dense array: a block ends with the last row that lies entirely within the chunks read for it.
 
-    def _pending_blocks(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Block]]:
-        ask = self._columns.reader(start, readers)
-        blocks = self._store.blocks(readers, sizes.BLOCK_BYTES, sizes.BLOCK_ROWS, self.values_matter, start, stop)
-        for row, until, arrays in blocks:
-            yield partial(self._block, arrays, ask(row, until), row)
-
-    def _block(self, rows: Callable[[], CSRArrays], columns: Pending, first_row: int) -> Block:
-        arrays = rows()
-        nbytes = sum(a.nbytes for a in arrays if a is not None)
-        return Block((*arrays, self.n_features), *columns(), first_row, nbytes)
+        A row cut by a chunk boundary goes to the next block. Each chunk of each array is read once; values are None,
+        and not read, if the caller does not need them and all are positive.
+        """
+        store = self._store
+        rows = CSRCursor(store, start, self.values_matter or not store.positive, readers)
+        target = max(sizes.BLOCK_BYTES // (store.data.dtype.itemsize + store.indices.dtype.itemsize), 1)
+        while rows.row < stop:
+            first, last = rows.row, rows.row_near(target, min(rows.row + sizes.BLOCK_ROWS, stop))
+            yield first, last, rows.ask(last)
+        if stop == store.shape[0] and rows.position != store.data.shape[0]:
+            n_values = store.data.shape[0]
+            raise DataError(f"X: {store.where}: indptr ends at {rows.position}, but data has {n_values} entries")
 
 
 def _layout(array: zarr.Array) -> str:

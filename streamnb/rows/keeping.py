@@ -1,11 +1,13 @@
 """Keeps rows that are read several times, in memory or in a scratch file, as the first read prepared them."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
-from weakref import finalize
+from typing import Any, ClassVar, Self
+from uuid import uuid4
+from weakref import WeakValueDictionary, finalize
 
 from streamnb.core import arguments, memory, messages, scratch
 from streamnb.rows.block import Block
@@ -18,32 +20,107 @@ KEEP = "auto", "memory", "disk", "no"
 SHARE = 4  # one part in so many of the memory allowed is for rows that are read again
 
 
-class Keeping:
-    """What a fit keeps of its rows in this process; a context manager, at whose end all of it is freed.
+class Space:
+    """The memory and the disk that kept rows may take.
 
     Parameters
     ----------
     keep : {"auto", "memory", "disk", "no"}
     memory_limit : int or str, optional
-        Bytes, of which one in `SHARE` may be kept in memory.
+        Bytes, of which one in `SHARE` may be taken.
+    worker : (path, int or None), optional
+        On a worker of a cluster: its folder, for scratch files where no other was set, and its memory limit, of which
+        all fits together may take one part in `SHARE`.
     """
 
-    def __init__(self, keep: Any = "auto", memory_limit: Any = None):
+    taken_by_all = 0  # bytes of memory, in this process
+    lock = threading.Lock()
+
+    def __init__(self, keep: Any = "auto", memory_limit: Any = None, worker: tuple[Path, int | None] | None = None):
         self.keep = arguments.one_of("keep", keep, KEEP)
-        self._memory_limit, self._numbers, self._warned = memory.check_memory_limit(memory_limit), count(), False
-        self._left: int | None = None  # bytes in memory
-        self._kept: dict[int, KeptRows | None] = {}  # None of rows that are not to be kept
-        self._closed = False
+        self.memory_limit, self._worker = memory.check_memory_limit(memory_limit), worker
+        self._most: int | None = None  # bytes of memory
+        self._taken = 0
+        self.problem = ""  # why rows could not be kept
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of scratch files; None where there is to be none, or a default that does not suit."""
+        if self.keep in ("memory", "no"):
+            return None
+        chosen = scratch.chosen_by_user()
+        where = scratch.folder() if chosen or self._worker is None else self._worker[0]
+        unasked = self.keep == "auto" and not chosen
+        return None if unasked and (scratch.drawback(where) or not scratch.space(where)) else where
+
+    @property
+    def memory_left(self) -> int:
+        """Bytes that may still be kept in memory."""
+        if self._most is None:
+            self._most = memory.allowed(self.memory_limit) // SHARE if self.keep in ("auto", "memory") else 0
+        left = self._most - self._taken
+        of_worker = None if self._worker is None else self._worker[1]
+        return left if of_worker is None else min(left, of_worker // SHARE - Space.taken_by_all)
+
+    def takes(self, n_bytes: int) -> bool:
+        """Take memory, if there is so much; several threads may ask."""
+        with Space.lock:
+            if n_bytes > self.memory_left:
+                return False
+            self._taken += n_bytes
+            Space.taken_by_all += n_bytes
+            return True
+
+    def give_back(self, n_bytes: int) -> None:
+        """Give memory back."""
+        with Space.lock:
+            self._taken -= n_bytes
+            Space.taken_by_all -= n_bytes
+
+    def warn(self, why: object) -> None:
+        """Say once that rows are not kept; a worker leaves that to the process of the fit."""
+        if not self.problem:
+            self.problem = str(why)
+            if self._worker is None:
+                messages.warn(f"{why}; where rows are not kept, each read takes them from their source again")
+
+
+class Keeping:
+    """The rows that a fit keeps; a context manager, at whose end all of them are freed.
+
+    Each worker of a cluster has one, too, for each source: it finds it in `on_workers` by its name, and it is freed
+    when the cluster forgets it.
+
+    Parameters
+    ----------
+    keep, memory_limit, worker
+        As for `Space`.
+
+    Attributes
+    ----------
+    elsewhere : dict
+        By the key of a source, what holds its rows on the workers of a cluster, until it is closed.
+    """
+
+    on_workers: ClassVar["WeakValueDictionary[str, Keeping]"] = WeakValueDictionary()
+
+    def __init__(self, keep: Any = "auto", memory_limit: Any = None, worker: tuple[Path, int | None] | None = None):
+        self.space, self.keep = Space(keep, memory_limit, worker), keep
+        self._numbers, self._closed = count(), False
+        self._kept: dict[Any, KeptRows | None] = {}  # None of rows that are not to be kept
+        self.elsewhere: dict[Any, Any] = {}
+        self._free_all = finalize(self, _close, self._kept, self.elsewhere)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed = True
-        kept, self._kept = self._kept, {}
-        for rows in kept.values():
-            if rows is not None:
-                rows.close()
+        self._free_all()
+
+    def __reduce__(self) -> Any:
+        """Nothing is sent with it: where a cluster moves it, or puts it aside for want of memory, rows are freed."""
+        return Keeping, ("no",)
 
     def kept(self, rows: Source, costly: bool | None = None) -> Source:
         """Rows that are to be read again: as they are, or kept by their first read.
@@ -59,65 +136,47 @@ class Keeping:
         """The key of a source that is to be kept."""
         return next(self._numbers)
 
-    def find(self, key: int) -> "KeptRows | None":
+    def find(self, key: Any) -> "KeptRows | None":
         """The rows that were kept."""
         return self._kept.get(key)
 
-    def starts(self, key: int, in_memory: bool) -> "KeptRows | None":
+    def starts(self, key: Any, in_memory: bool) -> "KeptRows | None":
         """Room for rows that are about to be read; None if they are not to be kept."""
-        return None if key in self._kept else KeptRows(self, self.keep == "disk" or not in_memory)
+        return None if key in self._kept else KeptRows(self.space, self.keep == "disk" or not in_memory)
 
-    def ends(self, key: int, rows: "KeptRows") -> None:
+    def ends(self, key: Any, rows: "KeptRows") -> None:
         """Keep rows that have been read to their end, unless another thread was faster."""
         if key in self._kept or self._closed:
             rows.close()
         else:
             self._kept[key] = rows if rows.complete else None
 
-    def drop(self, key: int, why: object) -> None:
+    def drop(self, key: Any, why: object) -> None:
         """Free rows, which are read from their source from now on."""
         self.free(key)
         self._kept[key] = None
-        self.warn(why)
+        self.space.warn(why)
 
-    def free(self, key: int) -> None:
-        """Free rows."""
-        rows = self._kept.pop(key, None)
-        if rows is not None:
-            rows.close()
+    def free(self, key: Any) -> None:
+        """Free rows, here and on workers."""
+        for held in (self._kept.pop(key, None), self.elsewhere.pop(key, None)):
+            if held is not None:
+                held.close()
 
-    def warn(self, why: object) -> None:
-        """Say once that rows are not kept."""
-        if not self._warned:
-            self._warned = True
-            messages.warn(f"{why}; where rows are not kept, each read takes them from their source again")
 
-    @property
-    def on_disk(self) -> Path | None:
-        """The folder of scratch files; None where there is to be none, or a default that does not suit."""
-        if self.keep in ("memory", "no"):
-            return None
-        where = scratch.folder()
-        unasked = self.keep == "auto" and not scratch.chosen_by_user()
-        return None if unasked and (scratch.drawback(where) or not scratch.space(where)) else where
-
-    @property
-    def memory_left(self) -> int:
-        """Bytes that may still be kept in memory."""
-        if self._left is None:
-            self._left = memory.allowed(self._memory_limit) // SHARE if self.keep in ("auto", "memory") else 0
-        return self._left
-
-    def take(self, n_bytes: int) -> None:
-        """Count bytes of memory."""
-        self._left = self.memory_left - n_bytes
+def _close(*held: dict[Any, Any]) -> None:
+    for by_key in held:
+        while by_key:
+            rows = by_key.popitem()[1]
+            if rows is not None:
+                rows.close()
 
 
 class KeptRows:
     """Blocks of consecutive rows, in memory as long as they fit, else in a scratch file."""
 
-    def __init__(self, keeping: Keeping, may_use_disk: bool):
-        self._keeping, self._may_use_disk, self.complete, self.why = keeping, may_use_disk, True, ""
+    def __init__(self, space: Space, may_use_disk: bool):
+        self._space, self._may_use_disk, self.complete, self.why = space, may_use_disk, True, ""
         self._ranges: list[tuple[int, int]] = []  # of rows, of each block
         self._blocks: list[Block] = []
         self._file: scratch.ScratchFile | None = None
@@ -128,9 +187,9 @@ class KeptRows:
         if not self.complete:
             return
         self._ranges.append((block.first_row, block.first_row + block.n_rows))
-        if self._file is None and block.nbytes <= self._keeping.memory_left:
+        if self._file is None and self._space.takes(block.nbytes):
             self._blocks.append(replace(block, kept=True))
-            self._take(block.nbytes)
+            self._taken += block.nbytes
             return
         try:
             self._write(block)
@@ -139,27 +198,27 @@ class KeptRows:
 
     def _write(self, block: Block) -> None:
         if self._file is None:
-            where = self._keeping.on_disk
+            where = self._space.folder
             if where is None or not self._may_use_disk:
                 self.give_up(None)
                 return
             self._file = scratch.ScratchFile(where)
             earlier, self._blocks = self._blocks, []
-            self._take(-self._taken)
+            self._give_back()
             for one in earlier:
                 self._write(one)
         self._file.append(packed(block))
 
-    def _take(self, n_bytes: int) -> None:
-        self._taken += n_bytes
-        self._keeping.take(n_bytes)
+    def _give_back(self) -> None:
+        self._space.give_back(self._taken)
+        self._taken = 0
 
     def give_up(self, error: OSError | None) -> None:
         """Free everything, because the rest cannot be kept."""
         self.close()
         self.complete, self.why = False, f"no scratch: {error}" if error else "no folder for scratch files"
         if error is not None:
-            self._keeping.warn(f"rows cannot be kept on disk ({error})")
+            self._space.warn(f"rows cannot be kept on disk ({error})")
 
     def finish(self) -> None:
         """Say that no block follows."""
@@ -179,7 +238,7 @@ class KeptRows:
     def close(self) -> None:
         """Free memory and disk."""
         self._ranges, self._blocks = [], []
-        self._take(-self._taken)
+        self._give_back()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -190,27 +249,42 @@ class Owner:
 
 
 class KeptSource(WrappedSource):
-    """A source whose rows are kept by the first read of all of them, and come from there in later reads."""
+    """A source whose rows are kept by the first read of all of them, and come from there in later reads.
 
-    def __init__(self, rows: Source, keeping: Keeping):
+    Of `only`, a range of rows, that is the first read of these.
+    """
+
+    def __init__(self, rows: Source, keeping: Keeping, only: tuple[int, int] | None = None):
         super().__init__(rows)
         self.given, self.feature_names, self.names_last = rows.given, rows.feature_names, rows.names_last
         self.encoding, self.keeping, self.read_once = rows.encoding, keeping, False
         self._owner: Owner | None = None
-        self._own(keeping.new_key())
+        self.key: Any = only
+        self.name, self._all = "", (0, rows.n_rows) if only is None else only
+        if only is None:
+            self._own(keeping.new_key())
 
     def _own(self, key: int) -> None:
         """Have what is kept freed with this source and its copies, if not at the end of the fit."""
         owner = Owner()
         finalize(owner, self.keeping.free, key)
-        self._key, self._owner = key, owner
+        self.key, self._owner, self.name = key, owner, f"streamnb-keep-{uuid4().hex}"
+
+    @property
+    def keepers(self) -> "tuple[KeptSource, ...]":  # type: ignore[override]
+        return self, *self._rows.keepers
+
+    @property
+    def segments(self) -> Any:
+        """What workers keep of these rows, and where; None where no worker has read them."""
+        return self.keeping.elsewhere.get(self.key)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         stop = self.n_rows if stop is None else stop  # None for a stream
-        rows = self.keeping.find(self._key)
+        rows = self.keeping.find(self.key)
         if rows is not None:
             yield from self._again(rows, start, stop)
-        elif (start, stop) == (0, self.n_rows) and (room := self.keeping.starts(self._key, self.in_memory)) is not None:
+        elif (start, stop) == self._all and (room := self.keeping.starts(self.key, self.in_memory)) is not None:
             yield from self._first(room)
         else:
             yield from self._from_source(start, stop)
@@ -218,7 +292,7 @@ class KeptSource(WrappedSource):
     def _first(self, room: KeptRows) -> Iterator[Block]:
         """All rows, kept as they are read."""
         try:
-            for block in self._rows.blocks(0, self.n_rows):
+            for block in self._rows.blocks(*self._all):
                 room.add(block)
                 if self._rows.read_once and not room.complete:
                     raise self._lost(f"its rows fit neither into memory nor into scratch ({room.why})")
@@ -227,7 +301,7 @@ class KeptSource(WrappedSource):
         except BaseException:  # also where the reader stops early
             room.close()
             raise
-        self.keeping.ends(self._key, room)
+        self.keeping.ends(self.key, room)
 
     def _again(self, rows: KeptRows, start: int, stop: int | None) -> Iterator[Block]:
         done = start
@@ -239,7 +313,7 @@ class KeptSource(WrappedSource):
         except OSError as error:
             if self._rows.read_once:
                 raise self._lost(f"what was kept of it is lost ({error})") from error
-            self.keeping.drop(self._key, error)
+            self.keeping.drop(self.key, error)
         yield from self._from_source(done, stop)
 
     def _from_source(self, start: int, stop: int | None) -> Iterator[Block]:
@@ -271,6 +345,32 @@ class KeptSource(WrappedSource):
         part._own(self.keeping.new_key())  # what is kept lacks the new split
         return part
 
+    def rows_near(self, n_rows: int) -> int:
+        """The step of what workers have kept, if any."""
+        return super().rows_near(n_rows) if self.segments is None else self.segments.step
+
     def cut(self, start: int, stop: int) -> Any:
-        """Rows of the source, for a worker of a cluster, which keeps nothing."""
-        return self._rows.cut(start, stop)
+        """A part for a worker of a cluster, which keeps it there."""
+        return KeptPart(self._rows.cut(start, stop), self.name, (start, stop))
+
+
+class KeptPart(WrappedSource):
+    """A part of a source, as it is sent to a worker: rows are kept where there is a `Keeping` of this name."""
+
+    def __init__(self, rows: Source, name: str, only: tuple[int, int]):
+        super().__init__(rows)
+        self._name, self._only = name, only
+
+    @property
+    def keepers(self) -> "tuple[KeptPart, ...]":  # type: ignore[override]
+        return self, *self._rows.keepers
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        keeping = Keeping.on_workers.get(self._name)
+        rows = self._rows if keeping is None else KeptSource(self._rows, keeping, self._only)
+        yield from rows.blocks(start, stop)
+
+    def where(self) -> tuple[bool, str]:
+        """Whether this process has kept the rows, and what was the matter if it has not."""
+        keeping = Keeping.on_workers.get(self._name)
+        return (False, "") if keeping is None else (keeping.find(self._only) is not None, keeping.space.problem)

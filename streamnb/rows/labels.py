@@ -26,41 +26,37 @@ class RowColumns:
     """The labels, weights, and groups or fold numbers of a source, read along with its rows."""
 
     def __init__(self, y: Any, weight: Any, labelled: bool, split: Any = None, split_name: str = "split"):
-        self._y, self._weight, self._split, self._labelled = y, weight, split, labelled
+        self._parts, self._labelled = (y, weight, split), labelled
         self.names = "y", "sample_weight", split_name
 
     def with_columns(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
         """A copy with labels and weights added where there are none."""
-        more = open_columns(y, weight, n_rows, self._labelled)
-        for name, here, there in (("y", self._y, more._y), ("sample_weight", self._weight, more._weight)):
-            if here is not None and there is not None:
+        *here, split = self._parts
+        more = _opened("y", y, n_rows), _opened("sample_weight", weight, n_rows)
+        for name, one, other in zip(self.names, here, more, strict=False):
+            if one is not None and other is not None:
                 raise _given_twice(name)
-        y, weight = (
-            here if there is None else there for here, there in ((self._y, more._y), (self._weight, more._weight))
-        )
-        return RowColumns(y, weight, self._labelled, self._split, self.names[2])
+        y, weight = (other if one is None else one for one, other in zip(here, more, strict=True))
+        return RowColumns(y, weight, self._labelled, split, self.names[2])
 
     def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
         """A copy with groups or fold numbers."""
-        split = _opened(name, values, partial(label_checks.check_labels, name=name), n_rows, group)
-        return RowColumns(self._y, self._weight, self._labelled, split, name)
+        y, weight, _ = self._parts
+        return RowColumns(y, weight, self._labelled, _opened(name, values, n_rows, group), name)
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
         """The Zarr arrays that are read."""
-        return tuple(
-            array for part in (self._y, self._weight, self._split) if part is not None for array in part.arrays
-        )
+        return tuple(array for part in self._parts if part is not None for array in part.arrays)
 
     def cut(self, start: int, stop: int) -> "RowColumns":
         """A copy for the rows in [start, stop), which holds no others in memory."""
-        y, weight, split = (part and part.cut(start, stop) for part in (self._y, self._weight, self._split))
+        y, weight, split = (part and part.cut(start, stop) for part in self._parts)
         return RowColumns(y, weight, self._labelled, split, self.names[2])
 
     def reader(self, start: int = 0, readers: Readers | None = None) -> RequestColumns:
         """A function that requests rows in order, from `start` on; see `_ask`. `readers` read from stores meanwhile."""
-        parts = self._y, self._weight, self._split
-        return partial(self._ask, tuple(None if part is None else part.reader(start, readers) for part in parts))
+        return partial(self._ask, [part and part.reader(start, readers) for part in self._parts])
 
     def _ask(self, asks: Sequence[Ask | None], start: int, stop: int, y: Any = None, weight: Any = None) -> Pending:
         """Request the rows in [start, stop); return a function that waits for their labels, weights and splits.
@@ -88,7 +84,7 @@ class RowColumns:
 
     def check_exhausted(self, n_rows: int) -> None:
         """Refuse labels, weights or splits left over after the last row."""
-        for name, column in zip(self.names, (self._y, self._weight, self._split), strict=True):
+        for name, column in zip(self.names, self._parts, strict=True):
             if column is not None:
                 row_checks.check_lengths(n_rows, column.n_rows, name)
 
@@ -101,15 +97,32 @@ def _given_twice(name: str) -> ValueError:
     )
 
 
-class InMemory:
-    """A column in memory, or its rows from `first_row` on."""
+class Column:
+    """A column of `n_rows` rows beside X; one in a store is read there whether or not rows are cut."""
 
-    arrays: tuple[zarr.Array, ...] = ()
+    n_rows: int
+    arrays: tuple[zarr.Array, ...] = ()  # Zarr arrays that are read
+
+    def cut(self, start: int, stop: int) -> Self:
+        """The column for the rows in [start, stop)."""
+        return self
+
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        """A function that requests rows in order, from `start` on."""
+        raise NotImplementedError
+
+    def whole(self) -> Any:
+        """All rows of the column."""
+        return self.reader(0)(0, self.n_rows)()
+
+
+class InMemory(Column):
+    """A column in memory, or its rows from `first_row` on."""
 
     def __init__(self, values: Any, first_row: int = 0):
         self.values, self.first_row, self.n_rows = values, first_row, first_row + values.shape[0]
 
-    def cut(self, start: int, stop: int) -> "InMemory":
+    def cut(self, start: int, stop: int) -> Any:
         return InMemory(self.values[start - self.first_row : stop - self.first_row], start)
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
@@ -117,16 +130,7 @@ class InMemory:
         return lambda start, stop: lambda: self.values[start - self.first_row : stop - self.first_row].copy()
 
 
-class _InStore:
-    """A column in a store, which is read there whether or not rows are cut."""
-
-    arrays: tuple[zarr.Array, ...]
-
-    def cut(self, start: int, stop: int) -> Self:
-        return self
-
-
-class Stored(_InStore):
+class Stored(Column):
     """A column in a Zarr array."""
 
     def __init__(self, array: zarr.Array):
@@ -137,26 +141,25 @@ class Stored(_InStore):
         return lambda _, stop: cursor.ask(stop)
 
 
-class _IndicatorInZarr(_InStore):
+class _IndicatorInZarr(Column):
     """An indicator matrix of labels in a CSR group."""
 
     ndim = 2
 
     def __init__(self, store: CSRStore):
-        store.check_complete()
-        self.shape = store.n_rows, store.n_features
-        self._store, self.n_rows, self.arrays = store, store.n_rows, (store.data, store.indices, store.indptr)
+        check_complete(*store.arrays)
+        self._store, self.shape, self.arrays, self.n_rows = store, store.shape, store.arrays, store.shape[0]
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
         cursor = CSRCursor(self._store, start, readers=readers)
         return lambda start, stop: partial(self._rows, cursor.ask(stop), start)
 
     def _rows(self, arrays: Callable[[], CSRArrays], start: int) -> sp.csr_array:
-        chunk, _ = csr_chunk(*arrays(), self._store.n_features, start)
+        chunk, _ = csr_chunk(*arrays(), self.shape[1], start)
         return sp.csr_array(chunk.to_matrix())
 
 
-class _Masked(_InStore):
+class _Masked(Column):
     """A column in AnnData's layout: codes of categories, -1 where missing, or values and a mask."""
 
     def __init__(self, group: zarr.Group, categorical: bool):
@@ -212,12 +215,11 @@ def in_zarr(column: Any, name: str) -> Any:
 
 def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, int]:
     """The number of classes, None if it takes a read to know, and the largest number of labels of an indicator row."""
-    if isinstance(y, str):
-        y = _member(group, y, "y")
-    y = y.values() if hasattr(y, "reader") else y
+    y = _beside(y, "y", group)
+    y = y.whole() if isinstance(y, Column) else y
     if isinstance(y, zarr.Group) and y.attrs.get("encoding-type") == "csr_matrix":
         indicator = open_csr(y)
-        return indicator.n_features, min(indicator.n_features, indicator.data.shape[0])
+        return indicator.shape[1], min(indicator.shape[1], indicator.data.shape[0])
     if y is None or isinstance(y, zarr.Array | zarr.Group) or is_dask(y):
         return None, 0
     labels: Any = label_checks.check_y(y)
@@ -237,27 +239,34 @@ def open_columns(
     y: Any, weight: Any, n_rows: int | None, labelled: bool, group: zarr.Group | None = None
 ) -> RowColumns:
     """Open labels and weights of `n_rows` rows (None if unknown); a string names an array beside X."""
-    if isinstance(weight, numbers.Real) and n_rows is not None:
-        weight = np.full(n_rows, weight)
-    labels = _opened("y", y, label_checks.check_y, n_rows, group)
-    return RowColumns(labels, _opened("sample_weight", weight, row_checks.check_weights, n_rows, group), labelled)
+    return RowColumns(_opened("y", y, n_rows, group), _opened("sample_weight", weight, n_rows, group), labelled)
 
 
-def _opened(name: str, column: Any, check: Any, n_rows: int | None, group: zarr.Group | None) -> Any:
+def _opened(name: str, column: Any, n_rows: int | None, group: zarr.Group | None = None) -> Any:
     if column is None:
         return None
-    if isinstance(column, str):
-        column = _member(group, column, name)
+    if name == "sample_weight" and isinstance(column, numbers.Real) and n_rows is not None:
+        column = np.full(n_rows, column)
+    column = _beside(column, name, group)
     if isinstance(column, zarr.Array | zarr.Group):
         part = in_zarr(column, name)
-    else:  # read along from a file, or held in memory
-        part = column if hasattr(column, "reader") else InMemory(check(computed(column)))
+    elif isinstance(column, Column):  # of a file, read along with the rows
+        part = column
+    else:
+        values = computed(column)
+        if name == "sample_weight":
+            part = InMemory(row_checks.check_weights(values))
+        else:
+            part = InMemory(label_checks.check_y(values) if name == "y" else label_checks.check_labels(values, name))
     if n_rows is not None:
         row_checks.check_lengths(n_rows, part.n_rows, name)
     return part
 
 
-def _member(group: Any, path: str, name: str) -> Any:
+def _beside(path: Any, name: str, group: Any) -> Any:
+    """The column that a string names in the group of X; anything else unchanged."""
+    if not isinstance(path, str):
+        return path
     if group is None:
         raise ValueError(
             f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array "
@@ -281,8 +290,7 @@ def _member(group: Any, path: str, name: str) -> Any:
 
 def whole_column(column: Any, name: str, group: Any = None) -> np.ndarray:
     """Read a whole column into memory: an array, a lazy array, or the name of an array in the group."""
-    if isinstance(column, str):
-        column = _member(group, column, name)
-    if hasattr(column, "reader"):
-        return column.values()
+    column = _beside(column, name, group)
+    if isinstance(column, Column):
+        return column.whole()
     return whole(column) if isinstance(column, zarr.Array) else np.asarray(computed(column))

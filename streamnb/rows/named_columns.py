@@ -21,9 +21,12 @@ class NamedColumns(Source):
     """Columns in memory or in Zarr; X of their blocks is a dict of arrays."""
 
     def __init__(self, columns: Mapping[str, Any]):
-        self._parts = {name: _part(name, values) for name, values in columns.items()}
-        stored = {name: part for name, part in self._parts.items() if isinstance(columns[name], zarr.Group)}
-        self.columns = {**columns, **stored}
+        self.columns, self._parts = {**columns}, dict[str, Any]()
+        for name, values in columns.items():
+            if isinstance(values, zarr.Group):
+                self._parts[name] = self.columns[name] = in_zarr(values, name)
+            else:
+                self._parts[name] = (Stored if isinstance(values, zarr.Array) else InMemory)(values)
         self.reading = Clock()
         first, *others = self._parts
         self.n_rows = self._parts[first].n_rows
@@ -62,7 +65,10 @@ class DaskColumns(Source):
     X = None
 
     def __init__(self, columns: Mapping[str, Any]):
-        self.columns = {name: _in_memory(name, values) for name, values in columns.items()}
+        self.columns = {**columns}
+        for name, values in columns.items():
+            if isinstance(values, zarr.Group):
+                self.columns[name] = in_zarr(values, name).whole()
         self.lead = next(name for name, values in columns.items() if is_dask(values))
 
 
@@ -91,18 +97,3 @@ def _as_column(name: str, values: Any, is_label: bool) -> Any:
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} has shape {values.shape}; it should have one dimension or two")
     return values
-
-
-def _in_memory(name: str, values: Any) -> Any:
-    """The values of a column in a Zarr group; any other column unchanged."""
-    if not isinstance(values, zarr.Group):
-        return values
-    part = in_zarr(values, name)
-    return part.reader(0)(0, part.n_rows)()
-
-
-def _part(name: str, values: Any) -> Any:
-    """A column with `cut` and `reader`."""
-    if isinstance(values, zarr.Group):
-        return in_zarr(values, name)
-    return Stored(values) if isinstance(values, zarr.Array) else InMemory(values)

@@ -14,9 +14,8 @@ from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
 from streamnb.rows.csr_store import FEATURE_NAMES, member_of, open_csr
 from streamnb.rows.files import is_svmlight, unlike_zarr
-from streamnb.rows.in_anndata import is_anndata, named_frame, rows_of
+from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source, is_anndata, named_frame, rows_of
 from streamnb.rows.in_dask import DaskSource
-from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
@@ -81,33 +80,24 @@ def _stream(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
     return StreamSource(X, open_columns(y, weight, None, labelled))
 
 
-def _csr_group(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
-    store = open_csr(X)
-    row_checks.check_min_size(store.n_rows, store.n_features)
-    return ZarrCSRSource(store, open_columns(y, weight, store.n_rows, labelled, group))
-
-
-def _hdf5(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
-    row_checks.check_min_size(*X.shape)
-    return HDF5Source(X, open_columns(y, weight, X.shape[0], labelled))
-
-
 def _svmlight(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
     own_labels = y is None
     return SvmlightSource(X, open_columns(y, weight, X.n_rows, labelled and not own_labels), own_labels)
 
 
-def _zarr_array(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
-    if X.ndim != 2 or X.dtype.kind not in "buif":
-        raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
-    row_checks.check_min_size(*check_layout(X).shape)
-    return ZarrSource(X, open_columns(y, weight, X.shape[0], labelled, group))
-
-
-def _in_memory(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
-    rows = as_csr(X, "X") if sp.issparse(X) else as_matrix(X)
-    row_checks.check_min_size(*rows.shape)
-    return ArraySource(rows, open_columns(y, weight, rows.shape[0], labelled))
+def _shaped(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    """Rows whose number is known and that bring nothing of their own."""
+    kind: Any = HDF5Source
+    if isinstance(X, zarr.Group):
+        X, kind = open_csr(X), ZarrCSRSource
+    elif isinstance(X, zarr.Array):
+        if X.ndim != 2 or X.dtype.kind not in "buif":
+            raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
+        X, kind = check_layout(X), ZarrSource
+    elif not isinstance(X, HDF5Matrix):
+        X, kind = as_csr(X, "X") if sp.issparse(X) else as_matrix(X), ArraySource
+    row_checks.check_min_size(*X.shape)
+    return kind(X, open_columns(y, weight, X.shape[0], labelled, group))
 
 
 class Kind(NamedTuple):
@@ -122,11 +112,8 @@ class Kind(NamedTuple):
 KINDS = [  # the first that recognises X is used
     Kind("Dask", is_dask, _in_dask),
     Kind("stream", is_stream, _stream, own_labels=True),
-    Kind("HDF5", lambda X: isinstance(X, HDF5Matrix), _hdf5),
     Kind("svmlight", lambda X: isinstance(X, SvmlightFile), _svmlight, own_labels=True),
-    Kind("Zarr group", lambda X: isinstance(X, zarr.Group), _csr_group),
-    Kind("Zarr array", lambda X: isinstance(X, zarr.Array), _zarr_array),
-    Kind("memory", lambda X: True, _in_memory),
+    Kind("HDF5, Zarr or memory", lambda X: True, _shaped),
 ]
 
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -34,8 +33,8 @@ class RawSource(Source):
     ----------
     raw : any
         Holds the rows: `n_rows`, `nbytes`, `files`; `step`, rows at whose multiples reading can start without reading
-        those before; and `jobs(start, stop)`, which yields the number of a first row and a function that reads rows
-        from there on, with their `shape`, `nbytes`, `y` and `weight`.
+        those before; `jobs(start, stop)`, which yields the number of a first row and a function that reads rows
+        from there on, with their `shape`, `nbytes`, `y` and `weight`; and `column(name, argument)`, all values beside.
     columns : RowColumns
         Labels, weights and splits that do not come with the raw rows.
     step : callable, optional
@@ -97,6 +96,9 @@ class RawSource(Source):
         jobs = self._raw.jobs(start, self.n_rows if stop is None else stop)
         return in_order(partial(_decoded, step), jobs, self._n_threads)
 
+    def named(self, column: Any, name: str) -> Any:
+        return self._raw.column(column, name) if isinstance(column, str) else column
+
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
         part.reading, part.making = Clock(), Clock()
@@ -147,14 +149,12 @@ class TableSource(RawSource):
 
         Labels and weights are names of columns, or arrays.
         """
-        check_has(tables.schema, [y] if isinstance(y, str) else [], "y")
-        check_has(tables.schema, [weight] if isinstance(weight, str) else [], "weight")
+        labels, weights = (name if isinstance(name, str) else None for name in (y, weight))
+        for argument, name in (("y", labels), ("weight", weights)):
+            check_has(tables.schema, [] if name is None else [name], argument)
         here = tuple(name for name in kinds if name in tables.schema.names)
-        fields = Fields(here, kinds=None if zones is None else kinds, zones=zones)
-        if isinstance(y, str):
-            fields, y = replace(fields, y=y), None
-        if isinstance(weight, str):
-            fields, weight = replace(fields, weight=weight), None
+        fields = Fields(here, labels, weights, kinds=None if zones is None else kinds, zones=zones)
+        y, weight = (None if isinstance(one, str) else one for one in (y, weight))
         columns = open_columns(y, weight, tables.n_rows, False)
         return cls(tables.selected(fields), columns, n_threads=n_threads)
 
@@ -168,24 +168,9 @@ class TableSource(RawSource):
         """The table that holds the rows."""
         return self._raw
 
-    def named(self, column: Any, name: str) -> Any:
-        if not isinstance(column, str):
-            return column
-        check_has(self.tables.schema, [column], name)
-        if column in self.tables.fields.features and name in ("y", "sample_weight"):
-            raise ValueError(
-                f"{name}={column!r} is a feature of X; name it where the table is opened, such as "
-                f"snb.table(.., {name.removeprefix('sample_')}={column!r})"
-            )
-        jobs = self.tables.selected(Fields((), y=column, labels=name)).jobs(0, self.tables.n_rows)
-        return np.concatenate([read().y for _, read in jobs])
-
 
 class TextSource(RawSource):
     """Texts, in `TextsInMemory`, `TextFiles` or `TextFolders`; see `RawSource`."""
-
-    def named(self, column: Any, name: str) -> Any:
-        return self._raw.column(column, name) if isinstance(column, str) else column
 
     @property
     def vocabulary(self) -> tuple[str, ...] | None:

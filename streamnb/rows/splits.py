@@ -50,33 +50,25 @@ class Folding:
 
     def numbers(self, first_row: int, n_rows: int, column: np.ndarray | None, repeat: int) -> np.ndarray:
         """Fold numbers of a block of rows in one repeat, (n_rows,)."""
-        if self.by == "rows":
-            return self._of_rows(first_row, n_rows, repeat)
+        if self.by == "rows":  # each run of n_folds rows is spread over all folds, so that folds have equal sizes
+            start = first_row // self.n_folds
+            stop = -(-(first_row + n_rows) // self.n_folds)
+            rows = np.arange(start * self.n_folds, stop * self.n_folds, dtype=np.int64)
+            keys = self._random_keys(rows.view(np.uint64), repeat).reshape(-1, self.n_folds)
+            ranks = _ranks(keys).reshape(-1)
+            offset = first_row - start * self.n_folds
+            return ranks[offset : offset + n_rows]
         assert column is not None
         row_checks.check_lengths(n_rows, len(column), "groups" if self.by == "groups" else "folds")
-        return self._of_groups(column, repeat) if self.by == "groups" else self._given(column, first_row)
-
-    def _of_rows(self, first_row: int, n_rows: int, repeat: int) -> np.ndarray:
-        """Each run of n_folds rows is spread over all folds in a random order, so that folds have equal sizes."""
-        start = first_row // self.n_folds
-        stop = -(-(first_row + n_rows) // self.n_folds)
-        rows = np.arange(start * self.n_folds, stop * self.n_folds, dtype=np.int64)
-        keys = self._random_keys(rows.view(np.uint64), repeat).reshape(-1, self.n_folds)
-        ranks = _ranks(keys).reshape(-1)
-        offset = first_row - start * self.n_folds
-        return ranks[offset : offset + n_rows]
-
-    def _of_groups(self, groups: np.ndarray, repeat: int) -> np.ndarray:
-        labels, inverse = np.unique(groups, return_inverse=True)
-        folds = self._random_keys(_keys(labels), repeat) % np.uint64(self.n_folds)
-        return folds.astype(np.int64)[inverse]
-
-    def _given(self, numbers: np.ndarray, first_row: int) -> np.ndarray:
-        outside = np.flatnonzero((numbers < 0) | (numbers >= self.n_folds))
+        if self.by == "groups":
+            labels, inverse = np.unique(column, return_inverse=True)
+            folds = self._random_keys(_keys(labels), repeat) % np.uint64(self.n_folds)
+            return folds.astype(np.int64)[inverse]
+        outside = np.flatnonzero((column < 0) | (column >= self.n_folds))
         if outside.size:
             at = int(outside[0])
-            raise ValueError(f"folds has {numbers[at]} at row {first_row + at}; folds should be numbered from 0")
-        return numbers.astype(np.int64)
+            raise ValueError(f"folds has {column[at]} at row {first_row + at}; folds should be numbered from 0")
+        return column.astype(np.int64)
 
     def _random_keys(self, keys: np.ndarray, repeat: int) -> np.ndarray:
         """Keys mixed to 64 random-looking bits (splitmix64), differently for each seed and repeat."""
@@ -140,7 +132,16 @@ def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 
     if groups is not None or repeats > 1:
         what = "groups" if groups is not None else f"repeats={repeats}"
         raise ValueError(f"folds are given for each row, so {what} has no meaning; leave it out, or give a number")
-    return Folding(_n_given(np.asarray(folds)), 1, seed, "given")
+    given = np.asarray(folds)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise TypeError(
+            f"folds has shape {given.shape} and dtype {given.dtype}; it should be a number of folds, or one whole "
+            "number a row"
+        )
+    present = np.unique(given)
+    if len(present) < 2 or present[0] != 0 or present[-1] != len(present) - 1:
+        raise ValueError(f"folds holds the numbers {present[:10].tolist()}; it should hold 0, 1, .. without gaps")
+    return Folding(len(present), 1, seed, "given")
 
 
 def check_no_splits(folds: Any) -> None:
@@ -181,18 +182,6 @@ def check_learns(weight: float, split: int, n_folds: int) -> None:
             f"sample_weight is 0 in all rows outside fold {split % n_folds}, which leaves its models nothing to learn "
             "from; give weight to rows of two folds at least"
         )
-
-
-def _n_given(folds: np.ndarray) -> int:
-    if folds.ndim != 1 or folds.dtype.kind not in "iu":
-        raise TypeError(
-            f"folds has shape {folds.shape} and dtype {folds.dtype}; it should be a number of folds, or one whole "
-            "number a row"
-        )
-    present = np.unique(folds)
-    if len(present) < 2 or present[0] != 0 or present[-1] != len(present) - 1:
-        raise ValueError(f"folds holds the numbers {present[:10].tolist()}; it should hold 0, 1, .. without gaps")
-    return len(present)
 
 
 def _keys(labels: np.ndarray) -> np.ndarray:

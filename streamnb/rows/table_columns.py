@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
-from streamnb.rows.texts import pyarrow_for
+from streamnb.rows.files import pyarrow_for
 
 NUMBER, CATEGORY, BOOLEAN, NOTHING = "number", "category", "boolean", "nothing"
 DATE, INSTANT = "date", "date in a time zone"

@@ -1,22 +1,25 @@
-"""Tables read as record batches: Parquet and IPC files, Arrow datasets and Dask data frames."""
+"""Tables in parts: Parquet, IPC, CSV and JSON-lines files, Arrow datasets and Dask data frames."""
 
+import json
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
+from streamnb.rows.files import pyarrow_for, with_sizes
+from streamnb.rows.line_formats import table_format
 from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
 from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_frame, check_names, schema_of_frame
-from streamnb.rows.text_files import with_sizes
-from streamnb.rows.texts import pyarrow_for
+from streamnb.rows.text_files import LineFiles
 
 CONVERTED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
 
@@ -24,37 +27,32 @@ CONVERTED = *DATES, *MEASURED  # kinds whose types differ in units, zones and pr
 class BatchTables(Tables):
     """Tables in parts of known lengths, such as files, which are read from a row group or batch on."""
 
-    def _set_lengths(self, lengths: list[list[int]]) -> None:
-        """Store the number of rows of each row group or batch of each part."""
-        self._lengths = lengths
+    def __init__(self, schema: Any, lengths: list[list[int]], paths: list[str] | None = None):
+        """`lengths` has the rows of each row group or batch of each part; parts are files where there are `paths`."""
+        self.schema, self._lengths, self._names = schema, lengths, paths or ["X"] * len(lengths)
         self._firsts = list(accumulate(map(sum, lengths), initial=0))
-        self.n_rows = self._firsts[-1]
+        self.n_rows, self.files = self._firsts[-1], with_sizes(paths or ())
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         """Yield the record batches of a part from row group or batch number `place` on."""
         raise NotImplementedError
 
-    def _where(self, part: int) -> str:
-        """The name of a part in messages."""
-        return self.files[part][0]
-
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         for part, (first, end) in enumerate(pairwise(self._firsts)):
-            if first < stop and end > start:
-                places = list(accumulate(self._lengths[part], initial=first))
-                place = max(bisect_right(places, start) - 1, 0)
-                yield from self._cut(self._read(part, place), places[place], start, stop, self._where(part))
-
-    def _cut(self, batches: Iterator[Any], row: int, start: int, stop: int, where: str) -> Iterator[Reading]:
-        """Yield jobs for the rows in [start, stop) of batches, the first of which begins at `row`."""
-        for batch in batches:
-            for first in range(row, row + batch.num_rows, PIECE_ROWS):
-                here, end = max(first, start), min(first + PIECE_ROWS, row + batch.num_rows, stop)
-                if here < end:
-                    yield here, partial(self.fields.rows, batch.slice(here - row, end - here), here, where)
-            row += batch.num_rows
-            if row >= stop:
-                return
+            if first >= stop or end <= start:
+                continue
+            places = list(accumulate(self._lengths[part], initial=first))
+            place = max(bisect_right(places, start) - 1, 0)
+            row = places[place]
+            for batch in self._read(part, place):
+                for here in range(row, row + batch.num_rows, PIECE_ROWS):
+                    begin, until = max(here, start), min(here + PIECE_ROWS, row + batch.num_rows, stop)
+                    if begin < until:
+                        piece = batch.slice(begin - row, until - begin)
+                        yield begin, partial(self.fields.rows, piece, begin, self._names[part])
+                row += batch.num_rows
+                if row >= stop:
+                    return
 
 
 class ParquetFiles(BatchTables):
@@ -63,9 +61,8 @@ class ParquetFiles(BatchTables):
     def __init__(self, paths: list[str], n_threads: int):
         self._threads = n_threads > 1
         schemas, lengths, sizes = zip(*in_order(_parquet_layout, paths, n_threads), strict=True)
-        self.schema = common_schema(list(zip(paths, schemas, strict=True)))
-        self._set_lengths(list(lengths))
-        self.files, self._sizes = with_sizes(paths), sum(sizes, Counter[str]())
+        super().__init__(common_schema(list(zip(paths, schemas, strict=True))), list(lengths), paths)
+        self._sizes = sum(sizes, Counter[str]())
         self.step = max((rows for groups in lengths for rows in groups), default=1)
 
     def selected(self, fields: Fields) -> Self:
@@ -88,9 +85,8 @@ class IPCFiles(BatchTables):
 
     def __init__(self, paths: list[str], n_threads: int):
         schemas, lengths, sizes = zip(*in_order(_ipc_layout, paths, n_threads), strict=True)
-        self.schema = common_schema(list(zip(paths, schemas, strict=True)))
-        self._set_lengths(list(lengths))
-        self.files, self.nbytes = with_sizes(paths), sum(sizes)
+        super().__init__(common_schema(list(zip(paths, schemas, strict=True))), list(lengths), paths)
+        self.nbytes = sum(sizes)
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         pa, path = arrow(), self.files[part][0]
@@ -106,17 +102,14 @@ class Dataset(BatchTables):
     """An Arrow dataset, read by fragment."""
 
     def __init__(self, dataset: Any):
-        self._dataset, self.schema = dataset, dataset.schema
-        self.files = with_sizes(path for path in getattr(dataset, "files", ()) if os.path.isfile(path))
-        self._fragments = [part for fragment in dataset.get_fragments() for part in _row_groups(fragment)]
+        whole = dataset.get_fragments()
+        groups = (one.split_by_row_group() if hasattr(one, "split_by_row_group") else [one] for one in whole)
+        self._fragments = list(chain.from_iterable(groups))
         lengths = [_rows_of(fragment) for fragment in self._fragments]
-        self._set_lengths([[n] for n in lengths])
+        super().__init__(dataset.schema, [[n] for n in lengths])
+        self.files = with_sizes(path for path in getattr(dataset, "files", ()) if os.path.isfile(path))
         self.step = max(lengths, default=1)
-        width = sum(getattr(field.type, "bit_width", 64) / 8 if _fixed(field.type) else 16 for field in self.schema)
-        self.nbytes = int(self.n_rows * width)
-
-    def _where(self, part: int) -> str:
-        return "X"
+        self.nbytes = int(self.n_rows * sum(_width(field.type) for field in self.schema))
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         fragment = self._fragments[part]
@@ -134,20 +127,17 @@ class Dataset(BatchTables):
         )
 
 
-def _row_groups(fragment: Any) -> list[Any]:
-    return fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
-
-
 def _rows_of(fragment: Any) -> int:
     groups = getattr(fragment, "row_groups", None)
     return fragment.count_rows() if groups is None else sum(group.num_rows for group in groups)
 
 
-def _fixed(dtype: Any) -> bool:
+def _width(dtype: Any) -> float:
+    """The bytes of a value, a guess for strings and other types of no fixed width."""
     try:
-        return bool(dtype.bit_width)
+        return dtype.bit_width / 8 or 16
     except ValueError:
-        return False
+        return 16
 
 
 class DaskFrame(BatchTables):
@@ -156,16 +146,12 @@ class DaskFrame(BatchTables):
     def __init__(self, frame: Any):
         self._frame = frame
         lengths = [int(n) for n in frame.map_partitions(len).compute()]
-        self._set_lengths([[n] for n in lengths])
-        self.step = max(lengths, default=1)
         check_names([str(name) for name in frame.columns], "X")
         full = next((part for part, n in enumerate(lengths) if n), 0)
         some = frame.get_partition(full).compute()
-        self.schema = schema_of_frame(some)
+        super().__init__(schema_of_frame(some), [[n] for n in lengths])
+        self.step = max(lengths, default=1)
         self.nbytes = int(some.memory_usage(index=False).sum() / max(len(some), 1) * self.n_rows)
-
-    def _where(self, part: int) -> str:
-        return "X"
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         frame = self._frame[self.fields.all].get_partition(part).compute()
@@ -231,6 +217,27 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
                     "them of one type"
                 )
     return pa.schema(list(fields.values()), first.metadata)
+
+
+class LineTables(LineFiles, Tables):
+    """CSV or JSON-lines files, one after the other; columns in `strings` are read as strings."""
+
+    def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
+        LineFiles.__init__(self, paths, partial(table_format, frozenset(strings)), n_threads)
+        pa, unseen = arrow(), frozenset.intersection(*(file.form.unseen for file in self._files))
+        self.schema = common_schema([(file.path, pa.schema(list(file.form.types.items()))) for file in self._files])
+        for piece in (piece for file in self._files if unseen for _, _, piece in file.pieces(0)):
+            written = (json.dumps(name, ensure_ascii=plain).encode() for name in unseen for plain in (True, False))
+            if any(name in piece for name in written):
+                unseen = self._files[0].form.lacking(piece, unseen)
+            if not unseen:
+                break
+        self.unseen = unseen
+
+    def selected(self, fields: Fields) -> Self:
+        part = super().selected(fields)
+        part._files = [replace(file, form=file.form.selected(self.schema, fields)) for file in self._files]
+        return part
 
 
 def write_parquet(columns: dict[str, np.ndarray], file: Any) -> None:

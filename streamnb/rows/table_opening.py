@@ -8,23 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.core.messages import DataError
-from streamnb.rows.files import holds_numbers, unpacked_name
+from streamnb.rows.files import (
+    CSV,
+    HDF5,
+    IPC,
+    JSON,
+    LINES,
+    MAGIC,
+    PARQUET,
+    TEXT_PACKED,
+    by_magic,
+    by_name,
+    holds_numbers,
+)
 from streamnb.rows.matrices import is_dask, made_by
 from streamnb.rows.table_columns import arrow
-from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, ParquetFiles
-from streamnb.rows.table_lines import LineTables
+from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles
 from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
 
-PARQUET, IPC, LINES = "Parquet", "Arrow IPC", "lines"
-_ENDINGS = {
-    PARQUET: (".parquet", ".pq"),
-    IPC: (".arrow", ".feather", ".ipc"),
-    LINES: (".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
-}
 COMPLETE, ANY, NONE = "complete", "any", "none"  # which in-memory tables of numbers count as matrices
 SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values together
-_PACKED = (".gz", ".zst")
-_MAGIC = {b"PAR1": PARQUET, b"ARROW1": IPC}
 
 
 def is_table(X: Any) -> bool:
@@ -53,13 +56,9 @@ def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
     if not made_by(X, "pandas"):  # a Dask frame, of which only the dtypes are known
         return all(dtype.kind in "biufc" for dtype in X.dtypes)
     numeric = all(dtype.kind in "biufc" or _are_numbers(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes))
-    return numeric and (
-        numbers == ANY or not any(_has_missing(X[i : i + SOME_ROWS]) for i in range(0, len(X), SOME_ROWS))
-    )
-
-
-def _has_missing(frame: Any) -> bool:
-    return bool(frame.isna().to_numpy().any())
+    if not numeric or numbers == ANY:
+        return numeric
+    return not any(X[i : i + SOME_ROWS].isna().to_numpy().any() for i in range(0, len(X), SOME_ROWS))
 
 
 def _of_numbers(column: Any, gaps: bool) -> bool:
@@ -87,8 +86,8 @@ def is_path(X: Any) -> bool:
 
 def format_of(path: str) -> str | None:
     """The format of a table file, by its name; None if it is not a table."""
-    name = unpacked_name(path, _PACKED)
-    return next((kind for kind, ends in _ENDINGS.items() if name.endswith(ends)), None)
+    kind = by_name(path, TEXT_PACKED)
+    return None if kind == HDF5 else LINES if kind in (CSV, JSON) else kind
 
 
 def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
@@ -134,8 +133,8 @@ def _detected_format(path: str) -> str:
     """The format of a file, by its first bytes or otherwise by its name."""
     with open(path, "rb") as file:
         head = file.read(8)
-    found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
-    said = format_of(path)
+    found, said = by_magic(head, MAGIC), format_of(path)
+    found = found if found in (PARQUET, IPC) else None
     if found is None and said != LINES:
         raise DataError(
             f"{path} is not {said or 'a table of a known format'}; it begins with {head!r}, and should be Parquet, "

@@ -112,6 +112,17 @@ class Tables:
         part.fields = fields
         return part
 
+    def column(self, column: str, name: str) -> np.ndarray:
+        """All values of a column, read like labels; `name` is the argument that names it."""
+        check_has(self.schema, [column], name)
+        if column in self.fields.features and name in ("y", "sample_weight"):
+            raise ValueError(
+                f"{name}={column!r} is a feature of X; name it where the table is opened, such as "
+                f"snb.table(.., {name.removeprefix('sample_')}={column!r})"
+            )
+        jobs = self.selected(Fields((), y=column, labels=name)).jobs(0, self.n_rows)
+        return np.concatenate([read().y for _, read in jobs])
+
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         """Yield functions that read the rows in [start, stop), piece by piece in order; threads may call them."""
         for first in range(start, stop, PIECE_ROWS):
@@ -146,14 +157,11 @@ class FrameTable(Tables):
         self.n_rows, self.nbytes = len(frame), int(frame.memory_usage(index=False).sum())
 
     def _rows(self, start: int, stop: int) -> TableRows:
-        names = self.fields.all
-        frame = self._frame.iloc[start:stop][[self._of_name(name) for name in names]]
+        names, own = self.fields.all, {str(column): column for column in self._frame.columns}
+        frame = self._frame.iloc[start:stop][[own[name] for name in names]]
         frame.columns = names
         schema = arrow().schema([self.schema.field(name) for name in names])
         return self.fields.rows(batch_of_frame(frame, schema), start)
-
-    def _of_name(self, name: str) -> Any:
-        return next(column for column in self._frame.columns if str(column) == name)
 
 
 def schema_of_frame(frame: Any) -> Any:

@@ -16,15 +16,6 @@ PIECE_BYTES = 1 << 20  # of text in a block; its features take a few times as mu
 PIECE_ROWS = 1 << 14
 
 
-def pyarrow_for(what: str) -> Any:
-    """Import pyarrow, or say how to install it."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
-    return pyarrow
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
     """Text i is the bytes buffer[starts[i] : stops[i]]; `y` and `weight` come from the same file."""
@@ -44,14 +35,12 @@ class Texts:
     def nbytes(self) -> int:
         return len(self.buffer)
 
-    def __getitem__(self, rows: slice) -> "Texts":
+    def picked(self, rows: Any) -> "Texts":
+        """The texts in a slice, or with these numbers, counted within this object."""
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
 
-    def picked(self, rows: np.ndarray) -> "Texts":
-        """The texts with these numbers, counted within this object."""
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
+    __getitem__ = picked
 
     def decoded(self, row: int, errors: str = "strict") -> str:
         return self.buffer[self.starts[row] : self.stops[row]].tobytes().decode("utf-8", errors)

@@ -96,14 +96,13 @@ _KNOWN = {"canonical": True, "explicit_zeros": False, "non_negative": True, "int
 
 
 class _Writer:
-    """Writes rows, labels, weights and groups, buffered until whole Zarr chunks can be written."""
+    """Writes rows and what is beside them, buffered until whole Zarr chunks can be written."""
 
     def __init__(self, store: Any, n_features: int):
         self._store, self._n_features = store, n_features
         self._rows: _CSR | None = None
-        self._labels: _CSR | _Column | None = None
+        self._beside: dict[str, _CSR | _Column] = {}  # labels, weights and groups
         self._label_kind = ""
-        self._row_columns: dict[str, _Column] = {}  # weights and groups
         self._n_rows = 0
         self._known = dict(_KNOWN)
 
@@ -114,73 +113,55 @@ class _Writer:
     def add(self, X: Any, y: Any, weight: Any = None, groups: Any = None) -> None:
         chunk, survey = as_chunk(X, self._n_rows)
         row_checks.check_n_features(chunk.shape[1], self._n_features, "write_csr(n_features=)")
-        labels = self._checked_labels(y, chunk.shape[0])
-        columns = self._checked_columns(weight, groups, chunk.shape[0])
+        columns = self._checked(y, weight, groups, chunk.shape[0])
         matrix = sp.csr_array(chunk.to_matrix())
         dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
-        summed = matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data
         self._rows = self._rows or _CSR(self._group, self._n_features, dtype)
-        self._rows.add(summed, matrix)
-        if labels is not None:
-            self._labels = self._labels or self._new_labels(labels)
-            self._labels.add(*([labels.data, labels] if sp.issparse(labels) else [labels]))
+        self._rows.add(matrix, matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data)
         for name, column in columns.items():
-            if name not in self._row_columns:
-                dtype = "str" if column.dtype.kind == "U" else column.dtype
-                self._row_columns[name] = _Column(self._group, name, dtype, ROW_CHUNK)
-            self._row_columns[name].add(column)
+            if name not in self._beside and sp.issparse(column):
+                self._beside[name] = _CSR(self._group.create_group(name), column.shape[1], column.dtype)
+            elif name not in self._beside:
+                self._beside[name] = _Column(self._group, name, column.dtype, ROW_CHUNK)
+            self._beside[name].add(column)
         self._n_rows += matrix.shape[0]
         self._known["explicit_zeros"] |= bool((matrix.data == 0).any())
         self._known["non_negative"] &= survey.low >= 0
         self._known["integer"] &= survey.whole
 
-    def _checked_labels(self, y: Any, n_rows: int) -> Any:
-        if (self._labels is not None) != (y is not None) and self._n_rows:
+    def _checked(self, y: Any, weight: Any, groups: Any, n_rows: int) -> dict[str, Any]:
+        """The labels, weights and groups of a chunk, which are those of the chunks before."""
+        if self._n_rows and ("y" in self._beside) != (y is not None):
             raise ValueError("chunks: some come as (X, y) and some as X alone; give labels with all or with none")
-        if y is None:
-            return None
-        labels = label_checks.check_y(y, self._n_rows)
-        row_checks.check_lengths(n_rows, labels.shape[0])
-        several = sp.issparse(labels)
-        kind = f"an indicator of {labels.shape[1]} labels" if several else label_checks.label_kind(labels)
-        if kind != self._label_kind and self._labels is not None:
-            raise ValueError(f"chunks: y holds {kind} where labels were {self._label_kind} before; give one kind")
-        self._label_kind = kind
-        return labels
-
-    def _checked_columns(self, weight: Any, groups: Any, n_rows: int) -> dict[str, np.ndarray]:
-        found: dict[str, np.ndarray] = {}
+        found: dict[str, Any] = {}
+        if y is not None:
+            found["y"] = labels = label_checks.check_y(y, self._n_rows)
+            several = sp.issparse(labels)
+            kind = f"an indicator of {labels.shape[1]} labels" if several else label_checks.label_kind(labels)
+            if kind != self._label_kind and "y" in self._beside:
+                raise ValueError(f"chunks: y holds {kind} where labels were {self._label_kind} before; give one kind")
+            self._label_kind = kind
         if weight is not None:
             found["sample_weight"] = np.asarray(row_checks.check_weights(weight, self._n_rows), np.float64)
         if groups is not None:
             found["groups"] = label_checks.check_labels(groups, "groups", self._n_rows)
         for name, column in found.items():
             row_checks.check_lengths(n_rows, column.shape[0], name)
-        if self._n_rows and found.keys() != self._row_columns.keys():
+        if self._n_rows and found.keys() != self._beside.keys():
             raise ValueError(
                 "chunks: some come with sample_weight or groups and some without; give them with all or none"
             )
         return found
 
-    def _new_labels(self, labels: Any) -> _CSR | _Column:
-        if sp.issparse(labels):
-            return _CSR(self._group.create_group("y"), labels.shape[1], labels.dtype)
-        return _Column(self._group, "y", "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
-
-    def finish(self, names: np.ndarray | None = None) -> zarr.Group:
+    def finish(self, names: np.ndarray | None) -> zarr.Group:
         if not self._n_rows:
             row_checks.check_min_size(0, self._n_features)
         assert self._rows is not None
-        if isinstance(self._labels, _CSR):
-            self._labels.finish(_KNOWN)
-        elif self._labels is not None:
-            self._labels.flush()
-        for column in self._row_columns.values():
-            column.flush()
         if names is not None:
-            kept = _Column(self._group, FEATURE_NAMES, "str", ROW_CHUNK)
-            kept.add(names)
-            kept.flush()
+            self._beside[FEATURE_NAMES] = _Column(self._group, FEATURE_NAMES, names.dtype, ROW_CHUNK)
+            self._beside[FEATURE_NAMES].add(names)
+        for column in self._beside.values():
+            column.finish()
         self._rows.finish(self._known)  # last, because its attributes mark the group as CSR
         return self._group
 
@@ -197,17 +178,17 @@ class _CSR:
         self._indices = _Column(group, "indices", index, CHUNK)
         self._indptr = _Column(group, "indptr", np.int64, ROW_CHUNK)
 
-    def add(self, data: np.ndarray, rows: sp.csr_array) -> None:
-        self._data.add(data)
+    def add(self, rows: sp.csr_array, data: np.ndarray | None = None) -> None:
+        self._data.add(rows.data if data is None else data)
         self._indices.add(rows.indices)
         self._indptr.add(rows.indptr[1 if self._begun else 0 :].astype(np.int64) + self._nnz)
         self._begun = True
         self._n_rows += rows.shape[0]
         self._nnz += rows.nnz
 
-    def finish(self, known: dict[str, bool]) -> None:
+    def finish(self, known: dict[str, bool] = _KNOWN) -> None:
         for column in (self._data, self._indices, self._indptr):
-            column.flush()
+            column.finish()
         self._group.attrs.update(
             {
                 "encoding-type": "csr_matrix",
@@ -226,7 +207,7 @@ class _Column:
 
     def __init__(self, group: zarr.Group, name: str, dtype: Any, chunk: int, small: bool = False):
         self._group, self._name, self._chunk, self._small = group, name, chunk, small
-        self._dtype = dtype if dtype == "str" else np.dtype(dtype)
+        self._dtype: Any = "str" if np.dtype(dtype).kind == "U" else np.dtype(dtype)
         self._array: zarr.Array | None = None
         self._waiting: list[np.ndarray] = []
         self._n_waiting = 0
@@ -258,35 +239,26 @@ class _Column:
         if self._n_waiting >= self._chunk:
             self._write(self._n_waiting // self._chunk * self._chunk)
 
-    def flush(self) -> None:
+    def finish(self) -> None:
         if self._n_waiting or self._array is None:
             self._write(self._n_waiting)
 
     def _write(self, n: int) -> None:
         values = np.concatenate(self._waiting)
-        self._append(self._fitting(values[:n]), values[:n])
-        self._waiting = [values[n:]]
-        self._n_waiting -= n
-
-    def _fitting(self, values: np.ndarray) -> zarr.Array:
-        """The array, converted to a dtype that can hold these values if necessary."""
         so_far = np.dtype(np.uint8) if self._array is None else self._array.dtype
-        dtype = _smallest_dtype(values, so_far, self._dtype) if self._small else self._dtype
+        dtype = _smallest_dtype(values[:n], so_far, self._dtype) if self._small else self._dtype
         if self._array is None:
             self._array = self._new(self._name, dtype)
-        elif self._small and dtype != so_far:
-            self._array = self._widened(self._array, dtype)
-        return self._array
-
-    def _widened(self, array: zarr.Array, dtype: np.dtype) -> zarr.Array:
-        """Store the array again with another dtype; via a copy, because arrays cannot be renamed."""
-        copy = self._new(f"{self._name}-wider", dtype)
-        self._copy(array, copy)
-        del self._group[self._name]
-        wider = self._new(self._name, dtype)
-        self._copy(copy, wider)
-        del self._group[f"{self._name}-wider"]
-        return wider
+        elif self._small and dtype != so_far:  # stored again, via a copy, because arrays cannot be renamed
+            copy = self._new(f"{self._name}-wider", dtype)
+            self._copy(self._array, copy)
+            del self._group[self._name]
+            self._array = self._new(self._name, dtype)
+            self._copy(copy, self._array)
+            del self._group[f"{self._name}-wider"]
+        self._append(self._array, values[:n])
+        self._waiting = [values[n:]]
+        self._n_waiting -= n
 
     def _copy(self, old: zarr.Array, new: zarr.Array) -> None:
         for start in range(0, old.shape[0], self._chunk):

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from streamnb.core import label_checks, memory, notebook
+from streamnb.core import label_checks, memory, notebook, scratch
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import is_raw, opened
+from streamnb.rows.keeping import Space
 from streamnb.rows.labels import known_classes
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
@@ -20,7 +21,7 @@ from streamnb.stats.histograms import bytes_of, check_histogram
 from streamnb.stats.moments import SECOND_MOMENTS, TABLE, check_moments
 
 UNKNOWN = "not known before the scan"
-_OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads"
+_OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads", "kept"
 
 
 @runtime_checkable
@@ -63,6 +64,9 @@ class Plan:
     n_models, model_bytes, n_groups, most_reads : int or None
         For a model of several reads: the number of trained models, the bytes of all of them together, the number of
         groups that `memory_limit` splits them into, and the maximum number of reads, with the scan and the last fit.
+    kept : str or None
+        For a model of several reads: where its `fit`, with ``keep="auto"``, keeps rows that take long to prepare for
+        later reads, and how much fits there.
     """
 
     n_rows: int | None
@@ -82,6 +86,7 @@ class Plan:
     model_bytes: int | None = None
     n_groups: int | None = None
     most_reads: int | None = None
+    kept: str | None = None
 
     def _lines(self) -> list[tuple[str, str]]:
         names = [name for name in self.__dataclass_fields__ if self.n_models is not None or name not in _OF_MODELS]
@@ -90,7 +95,7 @@ class Plan:
         sizes = {n: getattr(self, n) for n in self.__dataclass_fields__ if n.endswith("_bytes") or n == "memory_limit"}
         said = {name: UNKNOWN if n is None else f"{n:,}" for name, n in numbers.items()}
         said |= {name: UNKNOWN if n is None else memory.size(n) for name, n in sizes.items()}
-        said |= {"moments": ", ".join(self.moments), "tables": self.tables or UNKNOWN}
+        said |= {"moments": ", ".join(self.moments), "tables": self.tables or UNKNOWN, "kept": self.kept or ""}
         return [(name, said[name]) for name in names]
 
     def __repr__(self) -> str:
@@ -161,10 +166,10 @@ def plan(
         dense, pooled = 8 * sum(cells), "gram" in together
         of_pairs = second_moments.bytes_of(names, pooled, n_classes + of_all, n_splits, n_features)
         of_bins = bytes_of(grid, n_groups, n_features)
-    needed = {}
+    needed: dict[str, Any] = {} if model is None else {"kept": _where_kept(rows, limit)}
     if dense is not None and model is not None:
         n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
-        needed = model._plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
+        needed |= model._plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
     if n_values is not None and moment_sums.may_be_sparse(first, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
         sparse = moment_sums.CELL * sum(min(touched, n) if n else touched for n in cells)
@@ -184,6 +189,16 @@ def plan(
         tables=_kind(dense, sparse, max(of_bins, of_pairs), limit),
         **needed,
     )
+
+
+def _where_kept(rows: Source, limit: int) -> str:
+    """Where rows that take long to prepare are kept for later reads, unless `keep` says otherwise."""
+    if rows.lazy:
+        return "nowhere"
+    space = Space("auto", limit)
+    folder = None if rows.in_memory else space.folder
+    beyond = "" if folder is None else f", then {memory.size(scratch.space(folder))} in {folder}"
+    return f"{memory.size(space.memory_left)} in memory{beyond}"
 
 
 def _opened(X: Any, y: Any, layer: str | None) -> tuple[Source, Any]:

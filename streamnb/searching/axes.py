@@ -24,7 +24,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "transforms": [None],
     "normalize": [None],
     "idf": [False],
-    "smoothing": [1.0],
+    "smoothing": ["auto"],
     "penalties": [None, L1(scale="score")],
     "schemes": ["joint"],
 }
@@ -63,7 +63,7 @@ class Setting:
     @property
     def name(self) -> str:
         """The setting as text, without defaults."""
-        usual = {"scheme": "joint", "smoothing": "1.0", "transform": "none", "normalize": "none", "idf": "False"}
+        usual = {"scheme": "joint", "smoothing": "'auto'", "transform": "none", "normalize": "none", "idf": "False"}
         usual["encoding"] = "none"
         parts = [self.words["family"], *([] if self.penalty is None else [self.words["penalty"]])]
         named = (f"{name}={value}" for name, value in self.words.items() if name in usual and usual[name] != value)

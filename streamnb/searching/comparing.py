@@ -65,7 +65,7 @@ def compare(
     sample_weight: PerRow = None,
     groups: PerRow = None,
     classes: Any = None,
-    smoothing: Any = 1.0,
+    smoothing: Any = "auto",
     priors: Any = None,
     estimate: str = "posterior_mean",
     binarize: float = 0.0,

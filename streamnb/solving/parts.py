@@ -48,7 +48,7 @@ class Part:
         self._given = stats.select(columns, moments)
         stats = scheme.with_reference(self._given, moments)
         self.stats, self.family, self.columns = stats, family, columns
-        self._scheme, self._smoothing = scheme, smoothing
+        self._scheme, self._smoothing = scheme, smoothing.learned(self._given)
         self.n_features = stats.n_features
         weight = stats.weight
         self._weight, self._seen = weight, weight > 0

@@ -47,6 +47,7 @@ class Conjugate:
     def of(cls, stats: ClassStats, family: Family, smoothing: Smoothing) -> "Conjugate":
         sums, weight = stats.table(family.moment).value(slice(None)), stats.weight[:, None]
         trials = float(getattr(family, "k", 1))
+        smoothing = smoothing.learned(stats)
         pseudo = smoothing.pseudo(sums.sum(axis=0) / weight.sum(), slice(None), stats.n_features)
         counts = sums.sum(axis=1, keepdims=True) if family.coupled else trials * weight
         a, more = np.atleast_2d(pseudo.sum), trials * np.atleast_2d(pseudo.count)

@@ -47,10 +47,11 @@ def solve(
     overlap : {"refuse", "keep"}
         For an indicator: rows that have both a label and the reference raise an error with their number, or count on
         both sides.
-    smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+    smoothing : float, "evidence", "empirical_bayes", "auto", or a prior
         The prior of the features in each class (and in the rest). A number s: Bernoulli Beta(s, s); multinomial
         alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the rows
-        are most probable (type-II maximum likelihood), one for all features. Priors may have a row for each class.
+        are most probable (type-II maximum likelihood), one for all features. "empirical_bayes" and "auto" as in
+        `LinearNB`. BetaPrior, DirichletPrior, GammaPrior and NormalInverseGamma may have a row for each class.
     priors : None, "uniform", (K,) or DirichletPrior
         Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated like the features.
     idf : bool

@@ -24,6 +24,7 @@ from streamnb.problem.penalties import Penalty, as_penalty, slowest_first
 from streamnb.problem.points import pull_at
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import OneVsOne, as_scheme
+from streamnb.problem.smoothing import chosen
 from streamnb.solving.cell_models import cell_model
 from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
@@ -63,7 +64,9 @@ def weight_path(
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    member, given = as_family(family), {"scheme": scheme, "reference": reference, **options}
+    member = as_family(family)
+    options["smoothing"] = chosen(options.get("smoothing", 1.0), member, options.get("estimate", "posterior_mean"))
+    given = {"scheme": scheme, "reference": reference, **options}
     if member.covariant:
         return covariance_path(stats, member, as_penalty(penalty), checked, given)
     if is_own(member):
@@ -71,9 +74,6 @@ def weight_path(
     path = WeightPath(Problem(stats, member, checked, **options), as_penalty(penalty), check_n_threads(n_threads))
     path.asked = given
     return path
-
-
-# ---- the path --------------------------------------------------------------------------------------------------------
 
 
 @persistence.register

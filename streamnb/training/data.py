@@ -5,9 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.passes.dask_workers import client_for
 from streamnb.passes.options import RunOptions
-from streamnb.rows.derived_sources import NarrowSource, in_tiles
+from streamnb.rows.derived_sources import NarrowSource, TiledSource
 from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.stats.class_stats import ClassStats
@@ -94,13 +93,14 @@ class TrainingRows:
     @classmethod
     def of(cls, stats: ClassStats, rows: Source, options: RunOptions, step: LearnedStep | None, narrows: bool) -> Self:
         """Rows of these statistics, kept by their first read; as they were opened, unless `narrows`."""
-        as_opened, on_workers = cls(rows, stats.n_features, stats.options, step), client_for(options.client) is not None
-        if not narrows or rows.lazy or on_workers:  # workers read rows as they were opened
+        as_opened = cls(rows, stats.n_features, stats.options, step)
+        if not narrows or rows.lazy:
             return as_opened
         features = features_used(stats)
         if not len(features) or (rows.in_memory and len(features) == stats.n_features):
             return as_opened
-        few = in_tiles(NarrowSource(rows, stats.options, features, stats.n_features), TILE_ROWS)
+        narrow = NarrowSource(rows, stats.options, features, stats.n_features)
+        few = TiledSource(narrow, TILE_ROWS, whole=False)  # so that workers read the segments that they have kept
         return replace(as_opened, read=options.kept(few, costly=True), n_features=len(features), features=features)
 
 

@@ -28,7 +28,7 @@ def names(**options):
 
 def test_categories_are_those_of_naive_bayes():
     """Equal to scikit-learn's CategoricalNB, a bin a value."""
-    model = snb.LinearNB("auto").fit(snb.table(FRAME, "late", weight="w"))
+    model = snb.LinearNB("auto", smoothing=1.0).fit(snb.table(FRAME, "late", weight="w"))
     codes = OrdinalEncoder().fit_transform(FRAME[["s", "i", "two", "b"]])
     theirs = CategoricalNB().fit(codes, FRAME["late"], sample_weight=FRAME["w"])
     np.testing.assert_allclose(model.predict_proba(FRAME), theirs.predict_proba(codes), rtol=1e-12)
@@ -39,7 +39,7 @@ def test_what_columns_become():
     assert names(columns=["two", "b"], categorical=["two"]) == ["two=0", "two=1", "b=0", "b=1"]
     assert names(columns=["i", "two"], bins={"i": None})[0] == "i" and len(names(columns=["i"], bins=3)) == 3
     assert len(names(columns=["s", "b"], pairs=[("s", "b")])) == 3 + 2 + 6
-    assert names(columns=["s"], hash_features=2) == ["s: hash 0", "s: hash 1"]
+    assert names(columns=["s"], hash_features=2) == ["hash 0", "hash 1"]
     few = min(FRAME["s"].value_counts())
     assert names(columns=["s"], min_count=few + 1)[-1] == "s is rare"
     missing = FRAME.assign(s=FRAME["s"].where(FRAME["s"] != "a"))
@@ -52,7 +52,7 @@ def test_what_columns_become():
 
 def test_columns_that_are_named_are_hashed_however_few_values_they_have():
     made = names(columns=["s", "i"], hashed=["s", "i"], hash_features=64)
-    assert len(made) == 128 and made[0] == "s: hash 0" and made[64] == "i: hash 0"
+    assert len(made) == 64 and made[0] == "hash 0"
     assert len(names(columns=["s", "i"], hashed=["i"], hash_features=64)) == 3 + 64
 
 

@@ -1,5 +1,7 @@
 """The encoding of a table, kept with a model: columns in any order, and those that are missing or of other kinds."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,46 +10,28 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.table_encoding import BinCodes, HashedCodes, LevelCodes, PlainNumber, TableEncoding
+from streamnb.encoding.table_codes import BinCodes, HashedCodes, LevelCodes, PlainNumber, SharedHash
+from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 
 COLOUR, WIDTH = ColumnPart(("colour",), LEVEL), ColumnPart(("width",), MEASURE)
 
 
-@pytest.mark.parametrize(
-    ("code", "places", "names"),
-    [
-        (LevelCodes(["red"]), [0, -1, -1], ["colour=red"]),
-        (LevelCodes(["red"], rare=True), [0, 1, -1], ["colour=red", "colour is rare"]),
-        (LevelCodes(["red"], True, True), [0, 1, 2], ["colour=red", "colour is rare", "colour is missing"]),
-    ],
-)
-def test_levels(code, places, names):
-    assert code.places(COLOUR, np.array(["red", "new"], object)).tolist() == places
-    assert code.names(COLOUR) == names and code.n_columns == len(names)
-
-
-def test_hashes_are_of_the_value_and_its_column():
-    code = HashedCodes(8, True)
-    places = code.places(COLOUR, np.array(["red", "new"], object)).tolist()
-    assert places[2] == 8 and max(places[:2]) < 8 and len(code.names(COLOUR)) == code.n_columns == 9
-    other = code.places(ColumnPart(("shape",), LEVEL), np.array([f"v{i}" for i in range(50)], object))
-    assert not np.array_equal(other, code.places(COLOUR, np.array([f"v{i}" for i in range(50)], object)))
-
-
-def test_bins():
-    values = np.array([1.0, 2.0, np.nan, 9.0])
-    for missing, gap in ((True, 2), (False, -1)):
-        code = BinCodes(BinEdges([np.array([1.5])], np.array([missing])))
-        assert code.places(WIDTH, values).tolist() == [0, 1, gap, 1, gap]
-        assert len(code.names(WIDTH)) == code.n_columns
-
-
-def test_numbers_as_they_are():
-    code, values = PlainNumber(5.0, True), np.array([1.0, np.nan])
-    assert code.filled(values).tolist() == [1.0, 5.0, 5.0] and code.places(WIDTH, values).tolist() == [-1, 1, 1]
-    assert code.names(WIDTH) == ["width", "width is missing"]
-    assert PlainNumber(5.0).names(WIDTH) == ["width"] and PlainNumber(5.0).places(WIDTH, values).tolist() == [-1] * 3
+def test_parts_share_a_hash_space_in_which_a_row_has_each_column_once():
+    names = "colour", "shape", "width"
+    parts, code = [ColumnPart((name,), LEVEL) for name in names], SharedHash(2, True)
+    encoding = TableEncoding([(part, code) for part in parts], [], dict.fromkeys(names))
+    rows = [("red", "round", "1"), (None, "flat", "2"), ("blue", None, "3")]
+    assert encoding.n_columns == 2 and encoding.column_names.tolist() == ["hash 0", "hash 1"]
+    (block,) = encoding.encode(pd.DataFrame(rows, columns=names)).blocks()
+    _, indices, indptr, width = block.X
+    hashed = [{int(code.places(part, [value] if value else [])[0]) for part, value in zip(parts, row)} for row in rows]
+    assert width == 2 and [set(indices[a:b].tolist()) for a, b in pairwise(indptr)] == hashed
+    assert np.diff(indptr).tolist() == list(map(len, hashed))
+    with pytest.raises(ValueError, match="come last and have one number"):
+        TableEncoding([(parts[0], code), (parts[1], SharedHash(4))], [], dict.fromkeys(names))
+    with pytest.raises(ValueError, match="come last"):
+        TableEncoding([(parts[0], code), (parts[1], LevelCodes(["a"]))], [], dict.fromkeys(names))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +39,7 @@ def test_numbers_as_they_are():
     [
         LevelCodes(["a", "ü"], True),
         HashedCodes(4),
+        SharedHash(4, True),
         PlainNumber(0.5),
         BinCodes(BinEdges([np.array([1.5])], np.array([True]))),
     ],

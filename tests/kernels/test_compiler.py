@@ -30,7 +30,7 @@ def counts(kernel):
 def test_what_is_interpreted_is_the_function_itself(monkeypatch):
     monkeypatch.setattr(compiler.flags, "DISABLE_JIT", 1)
     assert compiler.kernel(lost) is lost
-    assert compiler.brick(lost) is lost
+    assert compiler.part(lost) is compiler.brick(lost) is lost
 
 
 def test_additions_are_done_as_written(folder):
@@ -38,10 +38,23 @@ def test_additions_are_done_as_written(folder):
     assert math.isnan(compiler.kernel(lost)(math.inf, 1.0))
 
 
-@pytest.mark.parametrize("made", [compiler.kernel, compiler.brick])
+@pytest.mark.parametrize("made", [compiler.kernel, compiler.part, compiler.brick])
 def test_no_kernel_holds_the_lock_of_python_nor_takes_threads_of_its_own(made, folder):
     options = made(lost).targetoptions
     assert options["nogil"] and not options.get("parallel") and not options.get("fastmath")
+
+
+@pytest.mark.parametrize("made", [compiler.part, compiler.brick])
+def test_parts_are_compiled_into_kernels_alone_until_python_calls_them(made, folder):
+    first, second = made(lost), made(lambda a, b: a * b)
+    assert compiler.kernel(lambda a, b: first(a, b) + second(a, b))(3.0, 4.0) == 16.0
+    for result in [*first.overloads.values(), *second.overloads.values()]:
+        functions = {function.name for function in result.library.get_defined_functions()}
+        assert result.fndesc.llvm_func_name in functions
+        assert result.fndesc.llvm_cpython_wrapper_name not in functions
+    assert not folder.exists()
+    assert (first(3.0, 4.0), second(3.0, 4.0)) == (4.0, 12.0)
+    assert any(folder.iterdir())
 
 
 def test_each_compiled_form_is_kept_in_a_file_and_comes_from_there(folder):

@@ -324,7 +324,8 @@ def test_wrong_parameters_are_refused(make, error, words):
         ({"smoothing": snb.BetaPrior(1, 1)}, ValueError, "no prior of family='poisson'.*GammaPrior"),
         ({"family": "gamma", "smoothing": snb.BetaPrior(1, 1)}, ValueError, "no conjugate prior"),
         ({"smoothing": snb.GammaPrior([1.0, 2.0], 1)}, ValueError, r"GammaPrior\(a=\) has 2 entries for 4 features"),
-        ({"smoothing": "beta"}, TypeError, "smoothing='beta' should be a number"),
+        ({"smoothing": "beta"}, TypeError, "smoothing='beta' should be 'auto', a number"),
+        ({"family": "multinomial", "smoothing": "empirical_bayes", "estimate": "map"}, ValueError, "there is no mode"),
         ({"estimate": "mode"}, ValueError, "estimate='mode' is unknown"),
         ({"family": "geometric", "estimate": "map"}, ValueError, "conjugate prior .*'bernoulli'.*not 'geometric'"),
         (

@@ -4,11 +4,12 @@ import gzip
 
 import pytest
 
-from streamnb.rows.files import unlike_zarr
+from streamnb.rows.files import TEXT_PACKED, by_name, unlike_zarr
 
 CONTENTS = {
     "HDF5": b"\x89HDF\r\n\x1a\n" + b"\0" * 8,
     "Parquet": b"PAR1" + b"\0" * 8 + b"PAR1",
+    "Arrow IPC": b"ARROW1" + b"\0" * 8,
     "JSON": b'{"a": 1}\n',
     "CSV": b"a,b\n1,2\n3,4\n",
 }
@@ -30,3 +31,9 @@ def test_told_by_their_ending(name, kind, tmp_path):
 def test_nothing_is_said_of_others(tmp_path):
     (tmp_path / "rows.zarr").mkdir()
     assert unlike_zarr(str(tmp_path / "rows.zarr")) is None
+
+
+def test_kinds_are_told_by_names_that_may_say_how_files_are_packed():
+    names = "a.JSONL.gz", "b.csv", "c.tsv.zst", "d.txt", "e", "f.csv.xz"
+    assert [by_name(name) for name in names] == ["JSON lines", "CSV", "CSV", None, None, "CSV"]
+    assert by_name("f.csv.xz", TEXT_PACKED) is None

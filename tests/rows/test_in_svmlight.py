@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import lzma
+from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -12,6 +14,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.rows import sizes
+from streamnb.rows.files import is_svmlight
 from streamnb.rows.in_svmlight import PAD, LineRange, Lines
 from streamnb.rows.opening import opened
 from tests.support.refusals import cases, refused
@@ -41,19 +44,22 @@ def test_rows_are_those_of_scikit_learn(text_bytes, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = sp.random_array((30, 40), density=0.2, rng=rng, format="csr")
     (tmp_path / "messy").write_bytes(MESSY)
-    (tmp_path / "packed.gz").write_bytes(gzip.compress(MESSY))
+    for end in ("gz", "zst"):
+        (tmp_path / f"packed.{end}").write_bytes(PACKED[{"gz": "gzip", "zst": "zstd"}[end]](MESSY))
+    assert is_svmlight(tmp_path / "packed.zst")
     dump_svmlight_file(X, np.arange(30) % 3, str(tmp_path / "from 0"), zero_based=True)
     dump_svmlight_file(X.astype(np.float32), np.arange(30) % 3, str(tmp_path / "from 1"), zero_based=False)
     for name, options in (
         ("messy", {}),
         ("messy", {"zero_based": True}),
         ("packed.gz", {"n_features": 20_000}),
+        ("packed.zst", {}),
         ("from 0", {}),
         ("from 1", {}),
     ):
         path = str(tmp_path / name)
         rows = snb.svmlight(path, **options)
-        expected, y = load_svmlight_file(path, **options)
+        expected, y = load_svmlight_file(path.replace(".zst", ".gz"), **options)
         found, labels = whole(rows)
         same(found, expected)
         assert np.array_equal(labels, y) and rows.labels is None
@@ -154,6 +160,7 @@ def test_files_that_are_something_else(tmp_path):
 
 TEXT = b"".join(b"%d " % n * (n % 5) + b"\n" for n in range(60)) + b"x" * 300 + b"\nlast"
 PACKED = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+PACKED["zstd"] = partial(pa.compress, codec="zstd", asbytes=True)
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dask.distributed import Client, LocalCluster
 
 import streamnb as snb
 from streamnb.core import scratch
@@ -84,7 +83,7 @@ def test_rows_too_many_for_memory_go_to_disk(tmp_path):
         with Keeping(keep, memory_limit=500) as keeping:
             rows = keeping.kept(opened(lambda: chunks()))
             list(rows.blocks())
-            assert keeping.memory_left == 125
+            assert keeping.space.memory_left == 125
             assert kept(rows) == (keep == "auto")
             np.testing.assert_array_equal(matrix(rows), made)
 
@@ -202,7 +201,8 @@ def kept(rows):
 
 KeptRows.finish = kept
 X = np.random.default_rng(0).random((20_000, 8))
-snb.SoftmaxRegression().fit(lambda: iter([(X, np.arange(20_000) % 2)]), keep="disk")
+model = snb.SoftmaxRegression().fit(lambda: iter([(X, np.arange(20_000) % 2)]), keep="disk")
+print(model.coef_.tobytes().hex())
 """
 
 
@@ -218,18 +218,22 @@ def test_a_process_that_is_killed_leaves_nothing_on_the_disk(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.cluster
-def test_workers_of_a_cluster_read_the_source_each_time(tmp_path):
-    lines = tmp_path / "rows.jsonl"
-    r = np.random.default_rng(0)
-    lines.write_text("".join(f'{{"text": "w{a} w{b}", "y": {int(a > b)}}}\n' for a, b in r.integers(0, 9, (500, 2))))
-
-    def fit(keep):
-        return snb.SoftmaxRegression(tol=1e-2).fit(snb.text(lines, text="text", y="y", n_features=256), keep=keep)
-
-    here = fit("disk")
-    assert (here.report_.reads, here.report_.reads_kept) == (here.n_passes_ + 1, here.n_passes_)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        there = fit("disk")
-    assert there.report_.reads_kept == 0
-    np.testing.assert_array_equal(there.coef_, here.coef_)
+@pytest.mark.process
+def test_two_fits_at_once_share_a_folder(tmp_path):
+    """Each waits with its rows on disk until the other has kept its own."""
+    fits = [
+        subprocess.Popen(
+            [sys.executable, "-c", LONG_FIT.replace("signal.pause()", "sys.stdin.readline()"), str(tmp_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for fit in fits:
+        assert fit.stdout.readline() == "kept\n"
+    expected = ["".join(fit.communicate("\n" * 9)[0].split("kept\n")) for fit in fits]
+    assert [fit.returncode for fit in fits] == [0, 0] and not list(tmp_path.iterdir())
+    X = np.random.default_rng(0).random((20_000, 8))
+    model = snb.SoftmaxRegression().fit(X, np.arange(20_000) % 2, keep="no")
+    assert expected == [model.coef_.tobytes().hex() + "\n"] * 2

@@ -1,4 +1,7 @@
-"""Parquet and IPC files: read from any row group on, and what files of one table should have in common."""
+"""Tables in files: read from any row on, and what files of one table should have in common."""
+
+import gzip
+import json
 
 import dask.dataframe as dd
 import numpy as np
@@ -10,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, ParquetFiles, common_schema
+from streamnb.rows import text_files
+from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, common_schema
 from streamnb.rows.tables import Fields
 
 
@@ -92,3 +96,104 @@ def test_rows_are_read_from_any_on(tmp_path, parts):
         assert [n.as_py() for _, piece in pieces for n in piece.columns.column("n")] == list(range(start, stop))
         assert [piece.y[0] for _, piece in pieces] == [f"v{first % 3}" for first, _ in pieces]
     assert rows.n_rows == 20 and rows.nbytes > 0 and bool(rows.files) == (parts is in_files)
+
+
+# ---- CSV and JSON lines ----------------------------------------------------------------------------------------------
+
+ROWS = [
+    {"n": i, "s": f'v{i % 3}, "q"\nnext', "d": f"2020-01-{i % 28 + 1:02d} 10:00:00", "b": i % 2 == 0} for i in range(40)
+]
+
+
+def write_lines(path, rows=ROWS):
+    if "csv" in path.name:
+        cells = ([str(value).replace('"', '""') for value in row.values()] for row in rows)
+        text = "\n".join([",".join(rows[0]), *(",".join(f'"{cell}"' for cell in row) for row in cells)]) + "\n"
+    else:
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if path.name.endswith(".gz") else text.encode())
+    return str(path)
+
+
+def column(files, name, start, stop, **beside):
+    read = files.selected(Fields((name,), **beside)).jobs(start, stop)
+    return [value for _, make in read for value in make().columns.column(name).to_pylist()]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "a.jsonl.gz"])
+def test_rows_have_the_types_that_the_first_ones_seem_to_have(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 256)
+    files = LineTables([write_lines(tmp_path / name), write_lines(tmp_path / f"b{name}")], 2)
+    kinds = {field.name: field.type for field in files.schema}
+    assert pa.types.is_integer(kinds["n"]) and pa.types.is_boolean(kinds["b"]) and pa.types.is_timestamp(kinds["d"])
+    assert files.n_rows == 80 and column(files, "s", 38, 42) == [ROWS[i % 40]["s"] for i in range(38, 42)]
+    assert column(files, "n", 0, 80) == [float(i % 40) for i in range(80)]
+    labels = [label for _, make in files.selected(Fields(("s",), y="n")).jobs(3, 5) for label in make().y]
+    assert labels == [3, 4]
+
+
+def test_dates_of_json_may_have_parts_of_seconds(tmp_path):
+    path = tmp_path / "a.jsonl"
+    for dates in (["2020-01-02T10:00:00.125", None], ["2020-01-02T10:00:00.125Z", "2020-01-02T10:00:00.125Z"]):
+        files = LineTables([write_lines(path, [{"d": date} for date in dates])], 1)
+        assert pa.types.is_timestamp(files.schema.field("d").type) and column(files, "d", 0, 1)[0].microsecond == 125000
+    assert LineTables([write_lines(path, [{"d": "2020-01-02x"}])], 1).schema.field("d").type == pa.string()
+
+
+def test_columns_that_are_named_are_strings(tmp_path):
+    path = write_lines(tmp_path / "a.csv", [{"n": "01", "s": ""}, {"n": "2", "s": ""}])
+    assert column(LineTables([path], 1), "n", 0, 2) == [1.0, 2.0]
+    assert column(LineTables([path], 1, ["n"]), "n", 0, 2) == ["01", "2"]
+    assert column(LineTables([path], 1), "s", 0, 2) == [None, None]
+
+
+def test_a_column_that_is_named_may_begin_in_any_row_of_any_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    rows = [{"n": i, "s": "late", **({"late": "x", "späť": "y"} if i == 30 else {})} for i in range(40)]
+    paths = [write_lines(tmp_path / name, some) for name, some in (("a.jsonl", rows[:9]), ("b.jsonl.gz", rows))]
+    files = LineTables(paths, 1, ["late", "späť", "soon"])
+    assert files.unseen == {"soon"} and LineTables(paths[:1], 1, ["late"]).unseen == {"late"}
+    assert column(files, "späť", 0, 49) == [None] * 39 + ["y"] + [None] * 9
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "a,b\n1,2\n3,4,5\n", "row 1 is of 3 columns, and the first line of 2"),
+        ("a.csv", "a,b\n1,2\n3\n", "row 1 is of 1 columns, and the first line of 2"),
+        ("a.json", '{"a": 1}\n{"a": \n', "row 1 is not JSON"),
+        ("a.json", '{"a": 1}\n[2]\n', r"row 1 is not a JSON object: '\[2\]'"),
+    ],
+)
+def test_rows_that_are_wrong_are_named(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=message):
+        LineTables([str(tmp_path / name)], 1)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_values_of_another_type_further_on_are_named(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    rows = [{"n": i, "b": True, "d": "2020-01-02"} for i in range(20)]
+    for field, value in (("n", "many"), ("n", "NULL and void"), ("b", "maybe"), ("d", "soon")):
+        wrong = [*rows, {**rows[0], field: value}]
+        files = LineTables([write_lines(tmp_path / name, wrong)], 1)
+        cure = r"; categorical=\[" if name == "a.csv" else "$"
+        with pytest.raises(DataError, match=f"row 20 has {field}='{value}', and rows before are of type .*{cure}"):
+            column(files, field, 0, 21)
+
+
+def test_records_hold_numbers_as_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    files = LineTables([write_lines(tmp_path / "a.jsonl", [*({"n": i} for i in range(20)), {"n": "20"}])], 1)
+    with pytest.raises(DataError, match=r"row 20 has n='20', and rows before are of type double$"):
+        column(files, "n", 0, 21)
+
+
+def test_a_file_of_names_alone_has_no_rows(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n")
+    files = LineTables([str(tmp_path / "a.csv")], 1)
+    assert files.n_rows == 0 and files.schema.names == ["a", "b"]
+    (tmp_path / "a.txt").write_text("lines\n")
+    with pytest.raises(DataError, match="is not a table of a known format"):
+        LineTables([str(tmp_path / "a.txt")], 1)

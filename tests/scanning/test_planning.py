@@ -96,3 +96,15 @@ def test_a_scan_of_no_moments_needs_no_tables():
     assert plan.moments == snb.scan(rows.x, rows.y, moments=[]).moments == ()
     assert plan.dense_bytes == plan.sparse_bytes == 0
     assert plan.memory_limit == 10**6
+
+
+def test_it_says_where_rows_of_later_reads_are_kept(tmp_path):
+    snb.set_scratch(tmp_path, limit=5_000_000)
+    here, stream = (
+        snb.plan(X, classes=range(3), model=snb.SoftmaxRegression(), memory_limit="4GB")
+        for X in (rows.x, iter([rows.x]))
+    )
+    snb.set_scratch()
+    assert here.kept == "1.0 GB in memory"
+    assert stream.kept == f"1.0 GB in memory, then 5.0 MB in {tmp_path}"
+    assert f"kept          {here.kept}" in repr(here) and "kept" not in repr(snb.plan(rows.x))

@@ -131,7 +131,7 @@ def test_numbers_of_categories_are_those_of_the_other_rows(tmp_path):
 
 
 def test_tables_whose_columns_are_all_categories_have_the_family_that_is_automatic_too():
-    given = {"models": [], "penalties": [None], **QUIET}
+    given = {"models": [], "penalties": [None], "smoothing": [1.0], **QUIET}
     found = snb.search(FRAME[["plane", "port"]], Y, families=["auto", "categorical"], **given)
     auto, named = (one.scores["accuracy"] for one in found.candidates)
     np.testing.assert_array_equal(auto, named)

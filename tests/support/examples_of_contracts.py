@@ -42,12 +42,12 @@ from streamnb.rows.derived_sources import (
     TiledSource,
     WrappedSource,
 )
+from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
 from streamnb.rows.in_dask import DaskSource
-from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
-from streamnb.rows.keeping import Keeping, KeptSource
+from streamnb.rows.keeping import Keeping, KeptPart, KeptSource
 from streamnb.rows.labels import open_columns
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
@@ -330,6 +330,11 @@ def in_dask(values: Any) -> Any:
     return da.from_array(values, chunks=(13, *np.shape(values)[1:]))
 
 
+def kept_of(rows: Source) -> Source:
+    """All rows, as workers get them to keep."""
+    return KeptSource(rows, Keeping("memory")).cut(0, len(Y))
+
+
 SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     ArraySource: every(
         (lambda _: opened(COUNTS, Y, WEIGHT), LABELLED),
@@ -347,6 +352,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: KeptSource(texts_of(COUNTS, Y, WEIGHT), Keeping("memory")), LABELLED),
         on_disk=(lambda folder: KeptSource(texts_of(COUNTS, Y, WEIGHT, folder), Keeping("disk")), LABELLED),
         stream=(lambda _: KeptSource(opened(chunks()), Keeping("disk")), LABELLED),
+    ),
+    KeptPart: every(
+        (lambda _: KeptPart(texts_of(COUNTS, Y, WEIGHT), "kept nowhere", (0, len(Y))), LABELLED),
+        files=(lambda folder: kept_of(texts_of(COUNTS, Y, WEIGHT, folder)), LABELLED),
     ),
     NarrowSource: every(
         (lambda _: NarrowSource(opened(BESIDE_ZEROS, Y, WEIGHT), RowOptions(), np.arange(1, 6), 7), LABELLED),

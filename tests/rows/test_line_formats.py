@@ -3,14 +3,15 @@
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows.text_formats import CSV, JSON, LINES, read_format
+from streamnb.rows.files import CSV, JSON, LINES
+from streamnb.rows.line_formats import text_format
 
 NAMED = {"text": "t", "y": "y", "weight": None}
 
 
 def read(data, kind=JSON, **named):
-    form, begin = read_format(data, kind, {**NAMED, **named}, "file")
-    texts = form.texts(data[begin:], 10, "file")
+    form, begin = text_format({**NAMED, **named}, "y", data, kind, "file")
+    texts = form.rows(data[begin:], 10, "file")
     return [texts.decoded(row) for row in range(texts.shape[0])], texts.y, texts.weight
 
 
@@ -31,7 +32,7 @@ def test_json_lines_bring_labels_of_the_type_of_the_first():
 def test_csv_has_quotations_and_any_of_three_marks():
     texts, y, weight = read(b't,y,w\n"a, ""b""\nc",x,1\n,y,2\n', CSV, weight="w")
     assert texts == ['a, "b"\nc', ""] and y.tolist() == ["x", "y"] and weight.tolist() == [1.0, 2.0]
-    assert read(b"\xef\xbb\xbfy\tt\r\n1\tNA\r\n2\tb\r\n", CSV)[:1] == (["NA", "b"],)
+    assert read(b"y\tt\r\n1\tNA\r\n2\tb\r\n", CSV)[:1] == (["NA", "b"],)
     assert read(b"y;t\n1;a,b\n", CSV)[0] == ["a,b"]
 
 

@@ -1,0 +1,279 @@
+"""Lines as rows: plain text, JSON or CSV, parsed as texts or as the columns of a table."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core.messages import DataError, listed
+from streamnb.kernels.ngrams import count_lines
+from streamnb.rows.files import CSV, JSON, LINES, pyarrow_for
+from streamnb.rows.table_columns import BOOLEAN, CATEGORY, DATES, NOTHING, NUMBER, arrow, kind_of
+from streamnb.rows.tables import Fields, one_batch
+from streamnb.rows.texts import Texts, of_arrow
+
+SHOWN = 60  # characters of a wrong value or line in a message
+NO_FIELDS = Fields(())
+
+
+# ---- what a piece of whole lines is parsed as ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Format:
+    """The format of a file: each row is a line, or a CSV record, whose quoted fields may contain newlines.
+
+    `fields` are read; where `text` names one of them, rows are texts. `types` has all columns of a table, also those
+    `unseen` in the first rows.
+    """
+
+    kind: str
+    fields: Fields = NO_FIELDS
+    text: str | None = None
+    names: tuple[str, ...] = ()  # names of all CSV columns
+    delimiter: str = ","
+    types: dict[str, Any] = field(default_factory=dict)  # Arrow types
+    unseen: frozenset[str] = frozenset()
+
+    @property
+    def smallest(self) -> int:
+        """A line is a row if it has a byte at least this large: not blank in JSON, not empty in CSV."""
+        return {LINES: 0, JSON: 33, CSV: 1}[self.kind]
+
+    def selected(self, schema: Any, fields: Fields) -> "Format":
+        """The format restricted to these columns; integers become floats, because later rows may hold other numbers."""
+        pa, types = arrow(), {}
+        strings = pa.dictionary(pa.int32(), pa.string()) if self.kind == CSV else pa.string()
+        for column in schema:
+            types[column.name] = strings if kind_of(column.type) in (NOTHING, CATEGORY) else column.type
+            if pa.types.is_integer(column.type) and column.name != fields.y:
+                types[column.name] = pa.float64()
+        return replace(self, types=types, fields=fields)
+
+    def rows(self, piece: bytes, first_row: int, where: str) -> Any:
+        """Parse whole lines: `Texts` or `TableRows`."""
+        if self.kind == LINES:
+            return _lines_of(piece, where)
+        batch = one_batch(self.table(piece, self.fields.all, first_row, where))
+        if self.text is None:
+            return self.fields.rows(batch, first_row, where)
+        none = f"has no field {self.text!r}" if self.kind == JSON else None
+        texts, beside = of_arrow(batch.column(self.text), first_row, where, none), replace(self.fields, features=())
+        rows = beside.rows(batch, first_row, where)
+        return replace(texts, y=rows.y, weight=rows.weight)
+
+    def table(self, piece: bytes, names: Any, first_row: int, where: str) -> Any:
+        """Parse columns of whole lines; all columns, with inferred types, if `names` is None."""
+        pa = pyarrow_for(self.kind)
+        types = self.types if names is None else {name: self.types[name] for name in names if name in self.types}
+        try:
+            return (self._csv if self.kind == CSV else self._json)(piece, names, types)
+        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            why = self._why(piece, types, first_row)
+            why = why or f"rows from {first_row} on cannot be read as {self.kind}: {error}"
+            raise DataError(f"{where}: {why}") from error
+
+    def _csv(self, piece: bytes, names: Any, types: dict[str, Any]) -> Any:
+        from pyarrow import BufferReader, csv
+
+        as_written: Any = {} if self.text is None else {"check_utf8": False, "null_values": [""]}
+        options = csv.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True, **as_written)
+        read = csv.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
+        parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        return csv.read_csv(BufferReader(piece), read_options=read, parse_options=parse, convert_options=options)
+
+    def _json(self, piece: bytes, names: Any, types: dict[str, Any]) -> Any:
+        from pyarrow import BufferReader, json, schema
+
+        known = None if names is None and not types else schema(list(types.items()))
+        others = "infer" if names is None else "ignore"
+        parse = json.ParseOptions(explicit_schema=known, unexpected_field_behavior=others)
+        read = json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        return json.read_json(BufferReader(piece), read_options=read, parse_options=parse)
+
+    def _why(self, piece: bytes, types: dict[str, Any], first_row: int) -> str | None:
+        """A description of the first wrong row, if a value has another type or the row is not JSON."""
+        if self.kind == CSV and self.text is not None:
+            return None
+        for row, record in enumerate(self._records(piece), first_row):
+            if isinstance(record, str):
+                return f"row {row} is {record}"
+            for name, dtype in types.items():
+                value = record.get(name)
+                if value is None or _fits(value, dtype, self.kind):
+                    continue
+                if self.text is not None:
+                    before = f", those before are of type {dtype}; make them of one type"
+                    rest = "; it should be a string" if name == self.text else before
+                    return f"row {row}: field {name!r} is {value!r}{rest}"
+                cure = f"; categorical=[{name!r}] reads it as strings" if self.kind == CSV else ""
+                return f"row {row} has {name}={str(value)[:SHOWN]!r}, and rows before are of type {dtype}{cure}"
+        return None
+
+    def lacking(self, piece: bytes, names: frozenset[str]) -> frozenset[str]:
+        """The names that do not occur in any record."""
+        left = set(names)
+        for record in self._records(piece) if left else ():
+            left.difference_update(record)
+            if not left:
+                break
+        return frozenset(left)
+
+    def _records(self, piece: bytes) -> Iterator[Any]:
+        """Each record as a dict, or what is wrong with it."""
+        if self.kind == CSV:
+            for record in csv.reader(piece.decode("utf-8", "replace").splitlines(), delimiter=self.delimiter):
+                if len(record) == len(self.names):
+                    yield {name: value or None for name, value in zip(self.names, record, strict=True)}
+                elif record:
+                    yield f"of {len(record)} columns, and the first line of {len(self.names)}"
+            return
+        for line in filter(bytes.strip, piece.split(b"\n")):
+            try:
+                record = json.loads(line.decode("utf-8", "replace"))
+            except ValueError as error:
+                yield f"not JSON ({error}): {_shown(line)}"
+                return
+            yield record if isinstance(record, dict) else f"not a JSON object: {_shown(line)}"
+
+
+def _fits(value: Any, dtype: Any, kind: str) -> bool:
+    """Whether a value has this type; values of CSV are strings."""
+    of = kind_of(dtype)
+    if kind == JSON and of not in DATES:
+        whole = arrow().types.is_integer(dtype)
+        takes: Any = {CATEGORY: str, BOOLEAN: bool, NUMBER: int if whole else int | float}.get(of or "", object)
+        return isinstance(value, takes) and (of in (None, BOOLEAN) or not isinstance(value, bool))
+    try:
+        if of == NUMBER:
+            float(value)
+        if of in DATES:
+            arrow().scalar(str(value)).cast(dtype)
+    except (TypeError, ValueError):
+        return value in ("NA", "NaN", "null", "nan", "N/A", "NULL", "n/a")  # strings that Arrow reads as missing
+    return of != BOOLEAN or value.lower() in ("true", "false", "0", "1")
+
+
+def _shown(line: bytes) -> str:
+    text = line[:SHOWN].decode("utf-8", "replace")
+    return repr(text + (" .." if len(line) > SHOWN else ""))
+
+
+def _lines_of(piece: bytes, where: str) -> Texts:
+    """Split text into lines, without their line endings."""
+    buffer = np.frombuffer(piece, np.uint8)
+    stops = np.flatnonzero(buffer == 10)
+    starts = np.concatenate([[0], stops + 1])
+    if starts[-1] < len(buffer):
+        stops = np.append(stops, len(buffer))
+    starts = starts[: len(stops)]
+    returned = (stops > starts) & (buffer[np.maximum(stops - 1, 0)] == 13)
+    return Texts(buffer, starts, stops - returned, where=where)
+
+
+# ---- the format of a file, by its first lines ------------------------------------------------------------------------
+
+Infer = Callable[[bytes, str, str], tuple[Format, int]]  # first lines, kind and path: the format, and where rows begin
+
+
+def text_format(named: dict[str, str | None], labels: str, head: bytes, kind: str, where: str) -> tuple[Format, int]:
+    """Infer the format of a file of texts; the names of `text`, `y` and `weight` are None if they are not fields."""
+    text, y, weight = named["text"], named["y"], named["weight"]
+    if kind == LINES:
+        if y or weight or text:
+            given = next(f"{name}={value!r}" for name, value in named.items() if value)
+            raise ValueError(f"{given} names a field, but the lines of {where} have none; y and weight may be arrays")
+        return Format(kind), 0
+    if text is None:
+        raise ValueError(f"text=None, but {where} is {kind}; name the field that holds the text")
+    pa = pyarrow_for(kind)
+    types = {text: pa.string(), **({} if weight is None else {weight: pa.float64()})}
+    form = Format(kind, Fields((text,), y, weight, labels), text, types=types)
+    if kind == JSON:
+        return replace(form, types=types | _label_type(head, y, where)), 0
+    form, begin = _headed(form, head, ",;\t")
+    for name in filter(None, named.values()):
+        if form.names.count(name) != 1:
+            what = "is the name of several columns" if name in form.names else "is no column"
+            like = " (it looks like JSON)" if head.startswith(b"{") else ""
+            raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(form.names))}{like}")
+    sample = whole_lines(head[begin:], form)
+    if sample.strip() and y is not None:
+        found = form.table(sample, form.fields.all, 0, where).schema.field(y).type
+        form = replace(form, types=types | {y: pa.string() if pa.types.is_null(found) else found})
+    return form, begin
+
+
+def _label_type(head: bytes, y: str | None, where: str) -> dict[str, Any]:
+    """The type of the first label in JSON lines, by its name."""
+    pa = pyarrow_for(JSON)
+    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+    for line in filter(bytes.strip, head.split(b"\n")):
+        if not line.lstrip().startswith(b"{"):
+            raise DataError(f"{where} is not JSON lines, whose lines are objects; it begins with {_shown(line)}")
+        if y is None:
+            break
+        try:
+            value = json.loads(line.decode("utf-8", "replace")).get(y)
+        except ValueError:  # reported when the line is read
+            break
+        if value is not None:
+            if type(value) not in kinds:
+                raise DataError(f"{where}: y={y!r} is {value!r}; labels should be strings or numbers")
+            return {y: kinds[type(value)]}
+    return {} if y is None else {y: pa.string()}
+
+
+def table_format(strings: frozenset[str], head: bytes, kind: str, where: str) -> tuple[Format, int]:
+    """Infer the format of a table and the types of its columns; those in `strings` are strings."""
+    pa = arrow()
+    if kind == LINES:
+        raise DataError(f"{where} is not a table of a known format; it should be Parquet, Arrow IPC, CSV or JSON lines")
+    form, begin = _headed(Format(kind), head, ",;\t|") if kind == CSV else (Format(kind), 0)
+    sample = whole_lines(head[begin:], form)
+    form = replace(form, types={name: pa.string() for name in strings if kind == JSON or name in form.names})
+    if not sample.strip():
+        return replace(form, types={name: pa.null() for name in form.names}), begin
+    table = form.table(sample, None, 0, where)
+    types = {name: column.type for name, column in zip(table.column_names, table.columns, strict=True)}
+    if kind == JSON:
+        for name in types.keys() - strings:
+            types[name] = _date_type(table[name]) or types[name]
+        form = replace(form, unseen=form.lacking(sample, strings))
+    return replace(form, types=types), begin
+
+
+def _date_type(column: Any) -> Any:
+    """The date type of JSON strings; None if any is not a date."""
+    pa = arrow()
+    if kind_of(column.type) != CATEGORY or column.null_count == len(column):
+        return None
+    for dtype in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            column.cast(dtype)
+        except pa.ArrowInvalid:
+            continue
+        return dtype
+    return None
+
+
+def _headed(form: Format, head: bytes, delimiters: str) -> tuple[Format, int]:
+    """The format with the CSV column names and the most frequent delimiter, and where the rows begin."""
+    end, quotes = -1, 1
+    while quotes % 2 and end < len(head):  # a quoted field may go on in the next line
+        end = head.find(b"\n", end + 1)
+        end = len(head) if end < 0 else end
+        quotes = head.count(b'"', 0, end)
+    heading = head[:end].rstrip(b"\r\n").decode("utf-8", "replace")
+    delimiter = max(delimiters, key=heading.count)
+    names = next(csv.reader([heading], delimiter=delimiter), [])
+    return replace(form, names=tuple(names), delimiter=delimiter), end + 1
+
+
+def whole_lines(sample: bytes, form: Format) -> bytes:
+    """The whole rows at the beginning of a sample; all of it if there are none."""
+    _, end, _ = count_lines(np.frombuffer(sample, np.uint8), form.kind == CSV, form.smallest, False)
+    return sample[:end] or sample

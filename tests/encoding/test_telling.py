@@ -1,0 +1,52 @@
+"""Columns that tell the label almost alone are named; others are not, of real data neither."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import datasets
+
+import streamnb as snb
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=500)
+LATE = X > 0.3
+TABLE = pd.DataFrame({"noise": RNG.normal(size=500), "kind": RNG.choice(list("abc"), 500), "late": LATE})
+
+
+def said(frame, label="late", make=None):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (make or snb.LinearNB("auto")).fit(frame, label)
+    return [str(one.message) for one in caught if "almost alone" in str(one.message)]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        X,
+        np.where(LATE, "yes", "no"),
+        np.where(LATE & (RNG.random(500) > 0.001), RNG.integers(1, 400, 500), 0),  # an amount that only these have
+        np.where(np.arange(500) == 7, "yes", np.where(LATE, "yes", "no")),
+    ],
+)
+def test_a_column_that_tells_the_label_is_named_once(column):
+    for make in (snb.LinearNB("auto"), snb.SoftmaxRegression(tol=0.1)):
+        (found,) = said(TABLE.assign(told=column), make=make)
+        assert found.startswith("columns ['told'] each tell the label almost alone")
+
+
+def test_columns_that_do_not_tell_it():
+    near = np.where(RNG.random(500) < 0.05, ~LATE, LATE)
+    rows = [f"r{i}" for i in range(500)]
+    assert not said(TABLE.assign(near=near.astype(str), row=rows, number=np.arange(500.0)))
+    assert not said(TABLE.assign(few=np.where(LATE, "a", "b"))[:90])
+    rare = RNG.random(500) < 0.02
+    assert not said(TABLE.assign(late=rare, width=np.where(rare, 0.5, RNG.random(500))))
+
+
+@pytest.mark.parametrize("name", ["iris", "breast_cancer", "wine", "digits"])
+def test_no_false_alarm(name):
+    frame, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
+    assert not said(frame, y)

@@ -1,0 +1,188 @@
+"""Segments that workers keep: read once, the same bits, found again by later reads, freed, and lost without harm."""
+
+import os
+import signal
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import dask
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import streamnb as snb
+from streamnb.passes.kept_segments import KeptSegments
+from streamnb.rows import sizes
+from streamnb.rows.keeping import Keeping, Space
+from tests.support.clusters import cluster_of, in_thread, until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.process]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """Two workers, which come again when they end; they steal no tasks, so that what is kept where is certain."""
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        cluster_of(2, tmp_path_factory.mktemp("workers"), memory_limit="1GB") as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch):
+    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 4_000)
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    path, r = tmp_path_factory.mktemp("rows") / "rows.jsonl", np.random.default_rng(0)
+    path.write_text("".join(f'{{"text": "w{a} w{b}", "y": {int(a > b)}}}\n' for a, b in r.integers(0, 9, (500, 2))))
+    return path
+
+
+@pytest.fixture(scope="module")
+def here(lines):
+    with dask.config.set(scheduler="threads"):
+        return fit(lines, "no")
+
+
+def fit(lines, keep, model=None, **options):
+    rows = snb.text(lines, text="text", y="y", n_features=256)
+    return (model or snb.SoftmaxRegression(tol=1e-2)).fit(rows, keep=keep, **options)
+
+
+def held():
+    """What this process has for rows: bytes of memory, files without a name, and fits."""
+    names = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if os.path.lexists(link)]
+    n_files = sum("/dask-scratch-space/" in name and name.endswith("(deleted)") for name in names)
+    return Space.taken_by_all, n_files, len(Keeping.on_workers)
+
+
+def held_by_workers(client):
+    return np.sum(list(client.run(held).values()), axis=0)
+
+
+def check_all_is_freed(client):
+    until(lambda: not held_by_workers(client).any())
+
+
+@pytest.fixture
+def before_third_read(monkeypatch):
+    """A list of functions without arguments, which are called once, before the second read of what was kept."""
+    actions, make_room, n_reads = [], KeptSegments.make_room, count()
+
+    def counted(self, step):
+        make_room(self, step)
+        if next(n_reads) == 3:
+            while actions:
+                actions.pop()()
+
+    monkeypatch.setattr(KeptSegments, "make_room", counted)
+    return actions
+
+
+@pytest.mark.parametrize("keep", ["auto", "memory", "disk"])
+def test_workers_read_the_source_once(keep, client, lines, here, before_third_read):
+    seen = []
+    before_third_read.append(lambda: seen.append(held_by_workers(client)))
+    model = fit(lines, keep)
+    np.testing.assert_array_equal(model.coef_, here.coef_)
+    assert model.report_.reads == here.report_.reads == model.report_.reads_kept + 1
+    n_bytes, n_files, n_fits = seen[0]
+    assert (n_bytes > 0, n_files > 0) == (keep != "disk", keep == "disk") and n_fits > 0
+    check_all_is_freed(client)
+
+
+def test_workers_keep_nothing_unless_asked(client, lines, here):
+    model = fit(lines, "no")
+    np.testing.assert_array_equal(model.coef_, here.coef_)
+    assert model.report_.reads_kept == model.report_.bytes_kept == 0
+
+
+def test_a_choice_among_penalties_has_the_same_scores_of_what_was_kept(client, lines):
+    search = snb.SoftmaxRegressionCV(l2=[0.1, 10.0], folds=3, tol=1e-2)
+    with dask.config.set(scheduler="threads"):
+        expected = fit(lines, "no", clone(search))
+    model = fit(lines, "memory", search)
+    assert model.best_ == expected.best_ and model.report_.reads_kept > 1
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    check_all_is_freed(client)
+
+
+def test_a_worker_that_is_lost_between_reads_changes_no_bit(client, lines, here, before_third_read):
+    def lose_one():
+        address, process = next(iter(client.run(os.getpid).items()))
+        os.kill(process, signal.SIGKILL)
+        until(lambda: address not in client.scheduler_info(n_workers=-1)["workers"])
+
+    before_third_read.append(lose_one)
+    model = fit(lines, "memory")
+    np.testing.assert_array_equal(model.coef_, here.coef_)
+    assert not before_third_read and 0 < model.report_.reads_kept < model.report_.reads - 1
+    client.wait_for_workers(2)
+    check_all_is_freed(client)
+
+
+def test_a_fit_that_fails_leaves_nothing_on_the_workers(client, lines, before_third_read):
+    def fail():
+        assert held_by_workers(client).all(where=[True, False, True])
+        raise RuntimeError("it was stopped")
+
+    before_third_read.append(fail)
+    with pytest.raises(RuntimeError, match="it was stopped"):
+        fit(lines, "memory")
+    check_all_is_freed(client)
+
+
+def test_without_space_workers_read_the_source_and_a_warning_says_so(client, lines, here, tmp_path):
+    client.run(snb.set_scratch, tmp_path, limit=1)
+    try:
+        with pytest.warns(snb.StreamnbWarning, match="on a worker, rows cannot be kept on disk .*more than the limit"):
+            model = fit(lines, "disk")
+    finally:
+        client.run(snb.set_scratch)
+    np.testing.assert_array_equal(model.coef_, here.coef_)
+    assert model.report_.reads_kept == 0
+
+
+def test_two_fits_at_once_do_not_disturb_one_another(client, lines, here):
+    with in_thread(fit, lines, "memory", client=client) as out:
+        fitted = fit(lines, "disk", client=client)
+    for model in (*out, fitted):
+        np.testing.assert_array_equal(model.coef_, here.coef_)
+        assert model.report_.reads_kept == model.report_.reads - 1
+    check_all_is_freed(client)
+
+
+KILLED_FIT = """
+import signal, sys
+from dask.distributed import Client
+import streamnb as snb
+from streamnb.passes.kept_segments import KeptSegments
+
+make_room, reads = KeptSegments.make_room, iter(range(99))
+
+def counted(self, step):
+    make_room(self, step)
+    if next(reads) == 3:
+        print("kept", flush=True)
+        signal.pause()
+
+KeptSegments.make_room = counted
+with Client(sys.argv[1]):
+    rows = snb.text(sys.argv[2], text="text", y="y", n_features=256)
+    snb.SoftmaxRegression(tol=1e-2).fit(rows, keep="disk")
+"""
+
+
+def test_workers_free_what_a_killed_process_had_them_keep(client, lines):
+    address = client.scheduler.address
+    fit = subprocess.Popen([sys.executable, "-c", KILLED_FIT, address, lines], stdout=subprocess.PIPE, text=True)
+    assert fit.stdout.readline() == "kept\n"
+    assert held_by_workers(client)[1] > 0
+    fit.kill()
+    fit.wait()
+    check_all_is_freed(client)
