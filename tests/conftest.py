@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The same examples every time, and none of them against the clock: the first may compile kernels.
@@ -23,3 +24,11 @@ def pytest_collection_finish():
     """Keep the garbage collector from looking through all that collection left, again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def as_in_folds(monkeypatch):
+    """Models of all rows are trained by the steps of models without a fold, which do without a sample."""
+    from streamnb.training.fitting import DescentMethod
+
+    monkeypatch.setattr(DescentMethod, "samples", False)

@@ -12,10 +12,10 @@ from streamnb.core import persistence
 from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
 from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.label_leaks import warn_of_telling
 from streamnb.encoding.ngrams import NGrams, named
 from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_scan import UnknownValues
-from streamnb.encoding.telling import warn_of_telling
 from streamnb.rows.raw import EncodedRows, TableSource
 from streamnb.rows.table_columns import (
     CATEGORY,

@@ -32,8 +32,8 @@ from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.candidates import of_columns_outside
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
-from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration
+from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
 from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats

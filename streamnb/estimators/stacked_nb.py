@@ -33,7 +33,7 @@ from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
 from streamnb.scanning.side_by_side import run_scans
-from streamnb.selection.grid_scores import check_choice
+from streamnb.selection.score_table import check_choice
 from streamnb.stats.class_stats import ClassStats
 
 TOL = 1e-2  # of the gradient: margins of several families are nearly collinear, and the last digits take long

@@ -20,8 +20,8 @@ from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.fold_models import FoldModel
-from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
+from streamnb.selection.score_table import GridScores, check_choice
 from streamnb.training.learner import FittedModel
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))

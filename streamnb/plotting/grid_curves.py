@@ -9,7 +9,7 @@ from streamnb.core import arguments
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
 from streamnb.plotting.drawing import scoring_label, tau_name
-from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.score_table import GridScores
 
 
 def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.problem.smoothing import Smoothing
 from streamnb.rows.preparing import NORMS, RowOptions
 from streamnb.searching.contest import Judging
-from streamnb.selection.grid_scores import check_choice
+from streamnb.selection.score_table import check_choice
 from streamnb.solving.own_variances import is_own
 
 SCHEMES = ("joint", "ovr", "ovo")

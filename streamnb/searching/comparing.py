@@ -34,7 +34,7 @@ from streamnb.searching.comparison import Comparison, Pair
 from streamnb.selection.candidates import summing
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
-from streamnb.selection.grid_scores import RULES, check_choice, check_rule
+from streamnb.selection.score_table import RULES, check_choice, check_rule
 from streamnb.solving.covariance_path import check_covariant
 from streamnb.solving.decorrelation import check_decorrelation
 from streamnb.solving.own_variances import check_own

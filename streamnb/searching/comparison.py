@@ -11,7 +11,7 @@ from streamnb.core import label_checks, notebook, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.problem.points import loaded_point
-from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.score_table import GridScores
 
 OVERALL = "overall"
 Pair = tuple[str, str]  # the names of a family and a penalty

@@ -27,7 +27,7 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging, OneByOne
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.search_result import Judged
-from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.score_table import GridScores
 
 CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB
 LEAST_FOLDS = 3  # for a stack

@@ -21,7 +21,7 @@ from streamnb.searching.default_candidates import default_candidates, default_mo
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
 from streamnb.searching.search_result import Search
-from streamnb.selection.grid_scores import check_choice
+from streamnb.selection.score_table import check_choice
 
 
 def search(

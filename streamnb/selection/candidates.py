@@ -14,7 +14,7 @@ from streamnb.rows.preparing import NONE
 from streamnb.rows.splits import check_learns
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.folded_scan import ScannedFolds
-from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.score_table import GridScores
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products

@@ -31,8 +31,8 @@ from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, with
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
-from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.models_apart import NestedApart
+from streamnb.selection.score_table import GridScores
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes

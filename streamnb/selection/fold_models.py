@@ -14,12 +14,11 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.grid_scores import scored
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
+from streamnb.selection.score_table import scored
 from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, templates_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask, sample_size
-from streamnb.training.data import TrainingData
 from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
 from streamnb.training.method import Trained, Trainer
 from streamnb.training.reading import ReadSums, n_used
@@ -173,20 +172,6 @@ def fit_at_point(
     return _calibrated(learner, fitted, scanned, point, max_passes, models)
 
 
-def with_sample(
-    learner: Learner,
-    data: Sequence[TrainingData],
-    folds: Sequence[int],
-    points: Sequence[dict[str, Any]],
-    scanned: ScannedRows,
-) -> tuple[list[TrainingData], Report]:
-    """The data of models without each fold, with a sample of the rows unless these prepare them differently."""
-    if templates_of({fold: own.task for fold, own in zip(folds, data, strict=True)}):
-        return list(data), Report()
-    sample, report = learner.sample(scanned.stats, scanned.shared, points, scanned.options, scanned.scan_report)
-    return [replace(own, sample=sample and sample.outside(fold)) for fold, own in zip(folds, data, strict=True)], report
-
-
 def _calibrated(
     learner: Learner,
     fitted: FittedModel,
@@ -207,7 +192,10 @@ def _calibrated(
     data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(others)]
     report = Report()
     if len(models) < n_folds or not all(model.trained and len(model.reached) <= max_passes for model in models):
-        data, report = with_sample(learner, data, range(n_folds), [point], scanned)
+        if not templates_of({fold: own.task for fold, own in enumerate(data)}):  # all prepare the rows alike
+            how = options, scanned.scan_report, "folds-sample-to-train"
+            sample, report = learner.sample(stats, scanned.shared, point, *how)
+            data = [replace(own, sample=sample and sample.outside(fold)) for fold, own in enumerate(data)]
         trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
         models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
         judge = Judge.of(learner, stats, frozenset(), n_folds)

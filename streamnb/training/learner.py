@@ -156,14 +156,23 @@ class Learner:
         return trainer
 
     def sample(
-        self, stats: ClassStats, rows: TrainingRows, points: Sequence[dict[str, Any]], options: RunOptions, scan: Report
+        self,
+        stats: ClassStats,
+        rows: TrainingRows,
+        point: dict[str, Any],
+        options: RunOptions,
+        scan: Report,
+        name: str,
     ) -> tuple[TrainingSample | None, Report]:
-        """A sample of the rows, drawn in one read, where it saves reads at some of these points."""
-        smooth = any(point.get("l1", 0.0) == 0.0 < point.get("l2", 0.0) for point in points)
+        """A sample of the rows, drawn in one read, where it saves reads at this point.
+
+        `scan` reports the scan of the rows; `name` is that of a file for a checkpoint.
+        """
+        smooth = point.get("l1", 0.0) == 0.0 < point.get("l2", 0.0)
         may_sample = self.sampled and self.method.samples and not isinstance(self.start, LinearModel)
         if not may_sample or not smooth or self.max_passes < 2:
             return None, Report()
-        return TrainingSample.of(stats, rows, options_of(options, "sample-to-train"), scan.bytes / max(scan.rows, 1))
+        return TrainingSample.of(stats, rows, options_of(options, name), scan.bytes / max(scan.rows, 1))
 
     def fit(
         self,
@@ -176,7 +185,7 @@ class Learner:
     ) -> FittedModel:
         """Train on the rows of these statistics; a checkpoint is a folder with one file per read."""
         data = self.data(stats, rows, options)
-        sample, before = self.sample(stats, rows, [point], options, scan)
+        sample, before = self.sample(stats, rows, point, options, scan, "sample-to-train")
         data = replace(data, sample=sample)
         trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
         trained = train(trainer, rows.read, options, stats.n_rows)

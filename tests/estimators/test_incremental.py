@@ -134,7 +134,7 @@ def test_wrong_class_weights_are_refused_and_change_nothing(class_weight, error,
     before = model.predict_log_proba(rows.x)
     with pytest.raises(error, match=words):
         model.refit(class_weight=class_weight, smoothing=3.0)
-    assert model.class_weight_ == {"b": 2.0} and model.smoothing == 1.0
+    assert model.class_weight_ == {"b": 2.0} and model.smoothing == "auto"
     np.testing.assert_array_equal(model.predict_log_proba(rows.x), before)
 
 

@@ -51,6 +51,7 @@ def test_quantile_normal_is_a_map_of_ranks(tmp_path):
     assert model.n_features_in_ == 3 and not hasattr(model, "column_names_")
 
 
+@pytest.mark.usefixtures("as_in_folds")
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
 def test_models_of_several_reads_learn_steps_too(tmp_path):
     rows = snb.Bins(4).fit(X).rows(X, Y)

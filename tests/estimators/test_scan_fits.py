@@ -21,7 +21,7 @@ def test_refit_that_fails_changes_nothing():
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="family"):
         model.refit(family="gauss", smoothing=3.0)
-    assert np.array_equal(model.coef_, before) and model.get_params()["smoothing"] == 1.0
+    assert np.array_equal(model.coef_, before) and model.get_params()["smoothing"] == "auto"
 
 
 def test_rows_and_their_model():

@@ -28,6 +28,7 @@ def fitted(kind, point, *rows, **options):
         return getattr(snb, kind)(**point, **options).fit(*rows)
 
 
+@pytest.mark.usefixtures("as_in_folds")
 @pytest.mark.parametrize(
     ("kind", "y", "grid", "options"),
     [
@@ -94,6 +95,7 @@ def test_of_a_list_of_scorings_the_first_chooses_and_all_are_told(tmp_path):
         snb.MarginClassifierCV(scoring=["accuracy", "neg_log_loss"]).fit(X, Y)
 
 
+@pytest.mark.usefixtures("as_in_folds")
 def test_calibration_is_that_of_the_models_without_each_fold():
     grid = {"l2": [0.1, 10.0], "scoring": "accuracy", "max_passes": 6}
     for kind in (snb.MarginClassifier, snb.LeastSquaresClassifier):

@@ -143,6 +143,7 @@ def test_margins_have_no_probabilities_to_be_judged_by_but_may_be_calibrated():
     assert "calibration" not in snb.SoftmaxRegressionCV().get_params()
 
 
+@pytest.mark.usefixtures("as_in_folds")
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
 def test_joint_margins_are_judged_by_the_probabilities_that_the_model_gives():
     folds = snb.fold_numbers(len(Y), 3)

@@ -72,6 +72,7 @@ def test_naive_bayes(seed, multilabel, sparse, scoring, penalty, scheme, family,
             assert agrees(score, plain, rows, held, scoring, scheme in ("joint", "reference"), reference)
 
 
+@pytest.mark.usefixtures("as_in_folds")
 @given(seed=SEEDS, multilabel=EITHER, sparse=EITHER, scoring=SCORINGS, idf=EITHER,
        normalize=st.sampled_from([None, "l2"]),
        name=st.sampled_from(["Softmax", "Margin", "Least squares", "By products", "Label space"]))  # fmt: skip
@@ -100,6 +101,7 @@ def test_models_of_several_reads(seed, multilabel, sparse, scoring, idf, normali
             assert agrees(score, plain, rows, held, scoring, name == "Softmax")
 
 
+@pytest.mark.usefixtures("as_in_folds")
 @given(seed=SEEDS, sparse=EITHER, scoring=st.sampled_from(["roc_auc", "accuracy"]))
 def test_comparisons_and_searches(seed, sparse, scoring):
     """Many candidates on the same rows have the scores of each alone."""
@@ -123,6 +125,7 @@ def test_comparisons_and_searches(seed, sparse, scoring):
     assert max(one.mean(scoring) for one in found.candidates) == pytest.approx(best, abs=1e-9)
 
 
+@pytest.mark.usefixtures("as_in_folds")
 @given(seed=SEEDS, sparse=EITHER)
 def test_wrappers(seed, sparse):
     """A subset is judged by adding up as by models of its features alone."""

@@ -263,7 +263,7 @@ def test_a_shift_belongs_to_the_model_it_was_found_for(tmp_path):
     np.testing.assert_array_equal(snb.load(tmp_path / "model.snb").intercept_, model.intercept_)
     with pytest.raises(ValueError, match=r"intercept_shift has shape \(2,\).*\(1,\)"):
         model.refit(intercept_shift=[1.0, 2.0], smoothing=9.0)
-    assert model.smoothing == 1.0
+    assert model.smoothing == "auto"
     np.testing.assert_array_equal(model.intercept_, intercept + 0.25)
     with pytest.raises(ValueError, match="intercept_shift='up' should be finite numbers"):
         model.refit(intercept_shift="up")

@@ -51,7 +51,7 @@ def here(lines):
 
 def fit(lines, keep, model=None, **options):
     rows = snb.text(lines, text="text", y="y", n_features=256)
-    return (model or snb.SoftmaxRegression(tol=1e-2)).fit(rows, keep=keep, **options)
+    return (model or snb.SoftmaxRegression(tol=1e-6)).fit(rows, keep=keep, **options)
 
 
 def held():
@@ -174,7 +174,7 @@ def counted(self, step):
 KeptSegments.make_room = counted
 with Client(sys.argv[1]):
     rows = snb.text(sys.argv[2], text="text", y="y", n_features=256)
-    snb.SoftmaxRegression(tol=1e-2).fit(rows, keep="disk")
+    snb.SoftmaxRegression(tol=1e-6).fit(rows, keep="disk")
 """
 
 

@@ -6,7 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.passes.report import Report
 from streamnb.searching.comparison import OVERALL, Comparison
-from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.score_table import GridScores
 
 CLASSES = np.array(["<a>", "b"])
 GRID = [{"l1": 0.0}, {"l1": 0.5}]

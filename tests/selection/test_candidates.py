@@ -7,7 +7,6 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import streamnb as snb
-from streamnb.training.fitting import DescentMethod
 
 rng = np.random.default_rng(0)
 N, FOLDS = 100, 4
@@ -65,12 +64,6 @@ def test_repeats_and_training_scores_have_maps_of_their_own():
     alone = snb.LinearNB("gaussian", transform="quantile_normal").fit(X[~held], Y[~held])
     np.testing.assert_allclose(model.cv_results_["split6_test_score"][0], loss(alone, held), rtol=1e-12)
     np.testing.assert_allclose(model.cv_results_["split6_train_score"][0], loss(alone, ~held), rtol=1e-12)
-
-
-@pytest.fixture
-def as_in_folds(monkeypatch):
-    """Models of all rows are trained by the steps of models without a fold, which do without a sample."""
-    monkeypatch.setattr(DescentMethod, "samples", False)
 
 
 @pytest.mark.usefixtures("as_in_folds")

@@ -7,7 +7,6 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import log_loss
 
 import streamnb as snb
-from streamnb.training.fitting import DescentMethod
 
 rng = np.random.default_rng(0)
 FOLDS = snb.fold_numbers(60, 3)
@@ -29,12 +28,6 @@ def outside(fold, **options):
 
 def scores(model):
     return [model.cv_results_[f"split{fold}_test_score"][-1] for fold in range(3)]
-
-
-@pytest.fixture
-def as_in_folds(monkeypatch):
-    """Models of all rows are trained by the steps of models without a fold, which do without a sample."""
-    monkeypatch.setattr(DescentMethod, "samples", False)
 
 
 @pytest.mark.usefixtures("as_in_folds")

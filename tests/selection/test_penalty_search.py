@@ -5,8 +5,8 @@ import pytest
 
 import streamnb as snb
 from streamnb.passes.options import RunOptions
-from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.penalty_search import ModelGroups, chosen, scores_by_read
+from streamnb.selection.score_table import GridScores
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.objectives import softmax_of
 

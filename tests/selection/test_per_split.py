@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.selection.grid_scores import GridScores, features_per_split, nearest, points_alike
+from streamnb.selection.score_table import GridScores, features_per_split, nearest, points_alike
 
 rng = np.random.default_rng(5)
 N, L = 240, 4

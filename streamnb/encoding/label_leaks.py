@@ -34,8 +34,8 @@ def warn_of_telling(stats: ClassStats, columns: Iterable[tuple[str, slice, bool]
     ]
     if told:
         warn(
-            f"columns {told} each tell the label almost alone: is it known when the label is not yet? If not, leave "
-            "them out with snb.table(.., columns=)"
+            f"each of the columns {told} almost alone tells the label; leave out what is not known before the label "
+            "is, with snb.table(.., columns=)"
         )
 
 

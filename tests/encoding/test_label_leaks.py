@@ -34,7 +34,7 @@ def said(frame, label="late", make=None):
 def test_a_column_that_tells_the_label_is_named_once(column):
     for make in (snb.LinearNB("auto"), snb.SoftmaxRegression(tol=0.1)):
         (found,) = said(TABLE.assign(told=column), make=make)
-        assert found.startswith("columns ['told'] each tell the label almost alone")
+        assert found.startswith("each of the columns ['told'] almost alone tells the label")
 
 
 def test_columns_that_do_not_tell_it():
