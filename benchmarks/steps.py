@@ -20,11 +20,12 @@ from streamnb.training.fitting import DescentMethod
 
 LOSS, ACCURACY, MOST = 0.005, 0.003, 60
 L2 = 1.0
+WITH_SAMPLE = DescentMethod.samples
 
 
 def reads_needed(X, y, X_test, y_test, sampled):
     """The reads until quality is that of the converged weights, and the seconds of a fit of that many reads."""
-    DescentMethod.samples = sampled
+    DescentMethod.samples = WITH_SAMPLE if sampled else lambda *_: False
 
     def fitted(n_reads):
         began = time.process_time()

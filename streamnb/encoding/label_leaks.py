@@ -27,10 +27,11 @@ def warn_of_telling(stats: ClassStats, columns: Iterable[tuple[str, slice, bool]
     if stats.n_rows < FEWEST or stats.multilabel or "sum" not in stats.tables:
         return
     table, n_classes = stats.table("sum"), len(stats.classes)
+    rows_of_weight = stats.n_rows / stats.total_weight if stats.total_weight > 0.0 else 0.0
     told = [
         name
         for name, at, are_bins in columns
-        if n_classes * (at.stop - at.start) <= LARGEST and _tells(table.value(at), are_bins)
+        if n_classes * (at.stop - at.start) <= LARGEST and _tells(table.value(at) * rows_of_weight, are_bins)
     ]
     if told:
         warn(
@@ -46,7 +47,8 @@ def _tells(sums: np.ndarray, are_bins: bool) -> bool:
     class follows another, of which there are K - 1 if the classes are intervals, does not count.
     """
     counts, shares = sums.sum(axis=0), sums.sum(axis=1) / max(sums.sum(), 1.0)
-    others = (sums - 1.0 + PSEUDO_ROWS * shares[:, None]) / (counts - 1.0 + PSEUDO_ROWS)
+    others = np.maximum(sums - 1.0, 0.0) + PSEUDO_ROWS * shares[:, None]
+    others /= np.maximum(counts - 1.0, 0.0) + PSEUDO_ROWS
     lost = -xlogy(sums, np.maximum(others, 1e-12)).sum(axis=0)
     entropy = _entropy(sums)
     if are_bins:

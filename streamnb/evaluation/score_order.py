@@ -195,6 +195,7 @@ class Ranking:
         self.n_rows = 0
         self._blocks: list[ScoredRows] = []
         self._histogram: Histogram | None = None
+        self._exact_areas: dict[int, float] = {}  # by class, of the rows so far: several metrics ask for them
 
     @property
     def _n_columns(self) -> int:
@@ -209,6 +210,7 @@ class Ranking:
         """Add rows: scores (n, columns, models or more) float64 without NaN, labels in range, positive weights (n,)."""
         histogram = self.counting(len(weight))
         self.n_rows += len(weight)
+        self._exact_areas = {}
         if histogram is None:  # copies, since the caller may reuse its buffers
             by_model = scores[:, :, : self._n_models].swapaxes(1, 2).reshape(len(weight), self._n_columns)
             self._blocks.append((by_model.copy(), labels.copy(), weight.copy()))
@@ -222,6 +224,7 @@ class Ranking:
     def __add__(self, other: "Ranking") -> "Ranking":
         total = copy(self)
         total.n_rows += other.n_rows
+        total._exact_areas = {}
         total._blocks = self._blocks + other._blocks
         histograms = [part._histogram for part in (self, other) if part._histogram is not None]
         if len(histograms) == 1:
@@ -265,7 +268,7 @@ class Ranking:
         """The ranking of neighbouring models."""
         columns = slice(first * len(self._classes), stop * len(self._classes))
         some = Ranking.__new__(Ranking)
-        some.__dict__.update(self.__dict__, _n_models=stop - first)
+        some.__dict__.update(self.__dict__, _n_models=stop - first, _exact_areas={})
         some._blocks = [(scores[:, columns], labels, weight) for scores, labels, weight in self._blocks]
         some._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
         return some
@@ -307,7 +310,11 @@ class Ranking:
 
     def auc(self, class_: int) -> float:
         """`auc` of `levels`; a histogram gives it without computing thresholds."""
-        return self.levels(class_).auc() if self._histogram is None else float(self._areas(class_)[0])
+        if self._histogram is not None:
+            return float(self._areas(class_)[0])
+        if class_ not in self._exact_areas:
+            self._exact_areas[class_] = self.levels(class_).auc()
+        return self._exact_areas[class_]
 
     def auc_error(self, class_: int) -> float:
         """`auc_error` of `levels`, likewise."""

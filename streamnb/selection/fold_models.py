@@ -15,7 +15,7 @@ from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
-from streamnb.selection.score_table import scored
+from streamnb.selection.score_table import points_of, scored
 from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, templates_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask, sample_size
@@ -136,10 +136,11 @@ def train_together(
 
 def _keep_scores(judged: Sequence[FoldModel], evaluation: Any, scorer: Scorer) -> None:
     """Store the scores of a fold's models in a read."""
+    points = points_of(evaluation, len(judged))
     for model in judged:
         model.scores.append([])
     for one in scorer.each:
-        values, per_class, errors = scored(replace(one, others=()), evaluation, len(judged))
+        values, per_class, errors = scored(replace(one, others=()), evaluation, points)
         for i, model in enumerate(judged):
             of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
             model.scores[-1].append((float(np.round(values[i], DIGITS)), of_classes, error))
@@ -194,7 +195,7 @@ def _calibrated(
     if len(models) < n_folds or not all(model.trained and len(model.reached) <= max_passes for model in models):
         if not templates_of({fold: own.task for fold, own in enumerate(data)}):  # all prepare the rows alike
             how = options, scanned.scan_report, "folds-sample-to-train"
-            sample, report = learner.sample(stats, scanned.shared, point, *how)
+            sample, report = learner.sample(data[0], point, stats, scanned.shared, *how)
             data = [replace(own, sample=sample and sample.outside(fold)) for fold, own in enumerate(data)]
         trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
         models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]

@@ -55,7 +55,7 @@ class GridScores(persistence.Parameters):
             each = {one.name: cls.of(judged, path, replace(one, others=())) for one in scorer.each}
             return replace(each[scorer.name], named=each)
         classes = judged[0].of_point(0).classes
-        of_splits = [scored(scorer, evaluation, len(path)) for evaluation in judged]
+        of_splits = [scored(scorer, evaluation, points_of(evaluation, len(path))) for evaluation in judged]
         scores, per_class, errors = (_stacked(parts) for parts in zip(*of_splits, strict=True))
         check_defined(scorer, scores)
         of_rows, of_all = path.n_features_per_class, path.n_features
@@ -298,11 +298,18 @@ def _standard_error(scores: np.ndarray) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
-def scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
-    """Values of the models of one split (G,), of each class (G, K), and error bounds (G,); None where undefined."""
+def points_of(judged: Any, n_points: int) -> list[Any]:
+    """The evaluations of single models."""
+    return [judged.of_point(i) for i in range(n_points)]
+
+
+def scored(scorer: Scorer, judged: Any, points: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Values of the models of one split (G,), of each class (G, K), and error bounds (G,); None where undefined.
+
+    `points` are the evaluations of single models in `judged`.
+    """
     if scorer.of_grid is not None and not isinstance(judged, EachEvaluation):
         return scorer.of_grid(judged)
-    points = [judged.of_point(i) for i in range(n_points)]
     per_class, errors = (f and [f(e) for e in points] for f in (scorer.per_class, scorer.error))
     return [scorer.of(e) for e in points], per_class, errors
 

@@ -189,6 +189,8 @@ class Descent:
                 self.visit = found
             elif may_read() and len(self.memory):
                 self.memory.forget()
+            elif may_read() and self.memory.sampled is not None:
+                self.memory.sampled = None
             else:  # no decrease along the gradient either: only rounding is left
                 break
 

@@ -33,13 +33,19 @@ class DescentMethod(Method):
     """
 
     n_arrays = 2 * PAIRS + 15
-    samples = True
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective]):
         self._objective_of = objective_of
 
     def objective(self, stats: ClassStats) -> Objective:
         return self._objective_of(stats)
+
+    def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
+        """Where the penalty is smooth, and less curved than the loss: else the diagonal says it all."""
+        scale = 1.0 if data.scale is None else data.scale
+        spread = (data.sums.spread * scale**2).max(initial=0.0)
+        loss = spread * data.task.objective.curvature(data.sums.share).max()
+        return bool(point["l1"] == 0.0 < point["l2"] < loss)
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         return DescentTrainer(data, Penalties(point["l2"], point["l1"]), tol, max_passes)
@@ -73,7 +79,7 @@ class DescentTrainer(Trainer):
         self._sums = self._at.sums
         balanced = not data.task.objective.of_rows and penalties.l1 == 0.0
         self._memory = Memory(_inverse_curvature(self._at, data.task.objective, penalties), balanced)
-        self._sample = data.sample if penalties.l1 == 0.0 < penalties.l2 else None
+        self._sample = data.sample
         self._largest, self._n_judged = np.zeros(0), 0
         self._buffer: np.ndarray | None = None  # reused for weights that are not needed after their read
         self._descent: Descent | None = None
@@ -106,12 +112,12 @@ class DescentTrainer(Trainer):
             yield None, self._at.for_rows(point)
             return self._ended(point, False, 1.0)
         visit = yield from self._read(point, start.objective)
-        while visit.objective > start.objective and self.n_passes < self._max_passes:  # the sample is of other rows
-            point = start.point + 0.25 * np.where(self._memory.scale > 0.0, point - start.point, 0.0)
-            visit = yield from self._read(point, start.objective)
-        visit = visit if visit.objective <= start.objective else start
+        if self._sample is not None and visit.objective > start.objective:  # the sample is of other rows
+            visit, self._memory.sampled = start, None
         if self._sample is None:
-            self._memory.remember(point - start.point, visit.gradient - start.gradient)
+            finite = np.isfinite(start.point)  # an intercept of a class without rows is not
+            step = np.subtract(point, start.point, out=np.zeros_like(point), where=finite)
+            self._memory.remember(step, visit.gradient - start.gradient)
         descent = yield from self._descended(visit, self._tol * first)
         if descent.arrived:
             self._check_optimum(descent.visit)

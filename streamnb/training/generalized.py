@@ -51,12 +51,14 @@ def _log_probabilities(own: np.ndarray, weight: np.ndarray, widths: np.ndarray, 
 class CorrectionsMethod(DescentMethod):
     """Corrections to naive Bayes with this `smoothing`, on the bins learned from the rows."""
 
-    samples = False  # the first step is one of naive Bayes
     narrows = False  # empty bins are corrected together with the others of their feature
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective], smoothing: float):
         super().__init__(objective_of)
         self._smoothing = smoothing
+
+    def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
+        return False  # naive Bayes is the start
 
     def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> "Corrections":
         assert isinstance(step, BinEdges)

@@ -157,20 +157,19 @@ class Learner:
 
     def sample(
         self,
+        data: TrainingData,
+        point: dict[str, Any],
         stats: ClassStats,
         rows: TrainingRows,
-        point: dict[str, Any],
         options: RunOptions,
         scan: Report,
-        name: str,
+        name: str = "sample-to-train",
     ) -> tuple[TrainingSample | None, Report]:
         """A sample of the rows, drawn in one read, where it saves reads at this point.
 
         `scan` reports the scan of the rows; `name` is that of a file for a checkpoint.
         """
-        smooth = point.get("l1", 0.0) == 0.0 < point.get("l2", 0.0)
-        may_sample = self.sampled and self.method.samples and not isinstance(self.start, LinearModel)
-        if not may_sample or not smooth or self.max_passes < 2:
+        if not self.sampled or data.start is not None or self.max_passes < 2 or not self.method.samples(data, point):
             return None, Report()
         return TrainingSample.of(stats, rows, options_of(options, name), scan.bytes / max(scan.rows, 1))
 
@@ -185,7 +184,7 @@ class Learner:
     ) -> FittedModel:
         """Train on the rows of these statistics; a checkpoint is a folder with one file per read."""
         data = self.data(stats, rows, options)
-        sample, before = self.sample(stats, rows, point, options, scan, "sample-to-train")
+        sample, before = self.sample(data, point, stats, rows, options, scan)
         data = replace(data, sample=sample)
         trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
         trained = train(trainer, rows.read, options, stats.n_rows)

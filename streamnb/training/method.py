@@ -92,11 +92,9 @@ class Method:
         Reads at the end that only judge the last weights.
     starts_from : type
         The type of a start.
-    samples : bool
-        Whether a sample of the rows saves reads.
     """
 
-    products = labels = samples = False
+    products = labels = False
     multilabel = narrows = True
     n_arrays = 1
     scoring_reads = 0
@@ -109,6 +107,10 @@ class Method:
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         """The trainer of a point, which stops when the gradient is `tol` times that at the start."""
         raise NotImplementedError
+
+    def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
+        """Whether a sample of the rows saves reads."""
+        return False
 
     def n_rows(self, stats: ClassStats) -> int:
         """The number of rows of weights."""

@@ -5,14 +5,14 @@ R. Byrd, G. Chin, W. Neveitt, J. Nocedal, On the use of stochastic Hessian infor
 machine learning, SIAM J. Optim. 21 (2011). Gradients are of all rows, so that the weights converge to the same optimum.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
+from streamnb.core.memory import allowed
 from streamnb.kernels.directions import scale_balanced
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -30,12 +30,14 @@ from streamnb.training.reading import CACHED_SCORES, MIN_ROWS, RowBatch, add_pro
 
 SHARE = 0.25  # of all rows
 LEAST_ROWS = 1000
-MOST_BYTES = 32 << 20
+MOST_BYTES = 64 << 20
+VALUE_BYTES = 16  # of a sparse value with its column
 MOST_SCORES = 1 << 22
 OPTIMUM = 0.01  # the norm of the gradient at the optimum of the sample, as a share of that at the start
 STEPS_TO_OPTIMUM = 15
 PRODUCTS = 8  # with the sampled curvature, for a direction
 ACCURACY = 0.1  # of a direction: the residual as a share of the gradient
+TINY = np.finfo(float).tiny
 DAMPING = 0.5, 4.0  # bounds of the factor from the sampled curvature to that of the last step
 
 
@@ -49,7 +51,9 @@ class TrainingSample:
     @classmethod
     def of(cls, stats: ClassStats, rows: TrainingRows, options: RunOptions, row_bytes: float) -> tuple[Self, Report]:
         """A sample of the rows of these statistics, drawn in one read."""
-        most = min(MOST_BYTES / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
+        row_bytes *= VALUE_BYTES / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)  # once prepared
+        n_bytes = min(MOST_BYTES, allowed(options.memory_limit) // 8)
+        most = min(n_bytes / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
         size = int(max(min(max(SHARE * stats.n_rows, LEAST_ROWS), most), 1.0))
         prepared = rows.options if rows.features is None else RowOptions()
         task = SampleTask(stats.classes, stats.folding, size, each=1, options=prepared, missing=rows.step is not None)
@@ -67,7 +71,7 @@ class TrainingSample:
     def batches(self) -> list[RowBatch]:
         """The rows in batches whose scores stay in the cache."""
         chunk, n_rows = as_chunk(self.rows.X)[0], len(self.rows.weight)
-        most = max(CACHED_SCORES[isinstance(chunk, CSRChunk)] // self.rows.labels.shape[1], MIN_ROWS)
+        most = max(CACHED_SCORES[1] // self.rows.labels.shape[1], MIN_ROWS)
         slices = [slice(first, min(first + most, n_rows)) for first in range(0, n_rows, most)]
         parts = [(some, chunk.of_rows(some.start, some.stop)) for some in slices]
         return [RowBatch(some, part, None, self.rows.weight, self.rows.weight, True) for some, part in parts]
@@ -103,9 +107,9 @@ class SampledCurvature:
         if class_weight is not None:
             self._weight = self._weight * (labels @ class_weight)
         self._known = known
-        self._magnitudes, sums, squares = weighted_sums(sample.rows.X, self._weight)
+        self._magnitudes, sums, squares = weighted_sums(sample.batches, self._weight, self._n_features)
         self._rest = np.maximum(at.spread - self._spread(sums, squares), 0.0)
-        self._bend, self._diagonal, self._inverse = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))
+        self._bend = self._diagonal = self._inverse = np.zeros((0, 0))
         self.damping = 1.0
 
     def _spread(self, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
@@ -128,9 +132,9 @@ class SampledCurvature:
     def move_to(self, point: np.ndarray) -> None:
         """Take the curvature at this point."""
         self._bend = self._objective.bend(self._scores(point), self._targets)
-        mean = self._weight @ self._objective.bend_of_each(self._bend) / max(self._weight.sum(), 1e-300)
-        self._diagonal = self._rest * mean
-        whole = self._at.spread * mean
+        bends = np.einsum("i,ij->j", self._weight, self._objective.bend_of_each(self._bend))
+        mean = bends / max(self._weight.sum(), TINY)
+        self._diagonal, whole = self._rest * mean, self._at.spread * mean
         for part in (self._diagonal, whole):
             part[:-1] += self._penalties.l2
         self._inverse = np.divide(1.0, whole, out=np.zeros_like(whole), where=self._known & (whole > 0.0))
@@ -173,13 +177,13 @@ class SampledCurvature:
     def _scores(self, point: np.ndarray) -> np.ndarray:
         weights = self._at.for_rows(point)
         scores = [scores_of(rows.chunk, weights, rows.columns(weights, cached=0)) for rows in self._sample.batches]
-        return np.concatenate(scores)
+        return np.concatenate([np.zeros((0, weights.shape[1])), *scores])
 
     def _back(self, slopes: np.ndarray) -> np.ndarray:
         """The gradient, given the slopes of the losses in the scores of rows."""
         weighed = slopes * self._weight[:, None]
         gradient = np.zeros((self._n_features + 1, weighed.shape[1]))
-        gradient[-1], grid = weighed.sum(axis=0), 3.0 * power_above(self._magnitudes * np.abs(weighed).max())
+        gradient[-1], grid = weighed.sum(axis=0), 3.0 * power_above(self._magnitudes * np.abs(weighed).max(initial=0.0))
         for rows in self._sample.batches:
             some = np.ascontiguousarray(weighed[rows.where])
             add_products(rows.chunk, rows.columns(gradient, cached=0), some, grid, gradient[:-1])
@@ -188,7 +192,8 @@ class SampledCurvature:
     def _visit(self, point: np.ndarray) -> Visit:
         residual, losses = self._objective.losses(self._scores(point), self._targets)
         gradient = self._penalties.smooth_gradient(point, self._back(residual))
-        value = float((self._weight @ losses).sum() + self._penalties.value(point).sum())
+        weight = self._weight[:, None]
+        value = float((weight * np.where(weight > 0.0, losses, 0.0)).sum() + self._penalties.value(point).sum())
         return Visit(point, value, gradient, gradient)
 
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
@@ -196,14 +201,21 @@ class SampledCurvature:
         yield
 
 
-def weighted_sums(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def weighted_sums(
+    batches: Sequence[RowBatch], weight: np.ndarray, n_features: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each feature the sum of absolute values, and the weighted sums of values and squares, each (n_features,)."""
-    if sp.issparse(X):
-        each = np.repeat(weight, np.diff(X.indptr)) * X.data
-        sizes, sums, squares = (
-            np.bincount(X.indices, part, X.shape[1]) for part in (np.abs(X.data), each, each * X.data)
-        )
-    else:
-        each = X * weight[:, None]
-        sizes, sums, squares = (np.add.reduce(part, axis=0) for part in (np.abs(X), each, each * X))
-    return sizes.astype(np.float64), sums, squares
+    sizes, sums, squares = np.zeros((3, n_features))
+    for rows in batches:
+        chunk, own = rows.chunk, weight[rows.where]
+        if isinstance(chunk, CSRChunk):
+            values = chunk.data.astype(np.float64)
+            each = np.repeat(own, np.diff(chunk.indptr)) * values
+            for total, part in ((sizes, np.abs(values)), (sums, each), (squares, each * values)):
+                total += np.bincount(chunk.indices, part, n_features)
+        else:
+            values = chunk.values.astype(np.float64)
+            each = values * own[:, None]
+            for total, part in ((sizes, np.abs(values)), (sums, each), (squares, each * values)):
+                total += np.add.reduce(part, axis=0)
+    return sizes, sums, squares

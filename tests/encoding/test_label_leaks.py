@@ -50,3 +50,16 @@ def test_columns_that_do_not_tell_it():
 def test_no_false_alarm(name):
     frame, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
     assert not said(frame, y)
+
+
+@pytest.mark.parametrize("weight", [0.001, 20.0])
+def test_weights_are_no_numbers_of_rows(weight):
+    table = TABLE.assign(row=[f"r{i}" for i in range(500)])
+    weighted = {"sample_weight": np.full(500, weight)}
+
+    class Weighted(snb.LinearNB):
+        def fit(self, X, y):
+            return super().fit(X, y, **weighted)
+
+    assert not said(table, make=Weighted("auto"))
+    assert said(table.assign(told=np.where(LATE, "yes", "no")), make=Weighted("auto"))

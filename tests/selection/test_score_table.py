@@ -18,7 +18,7 @@ from sklearn.base import clone
 from zarr.storage import MemoryStore
 
 import streamnb as snb
-from streamnb.selection import cross_validation, grid_models, grid_scores
+from streamnb.selection import cross_validation, grid_models, score_table
 from tests.support.cross_validated import outcome, problem
 from tests.support.stores import CountingStore, chunk_keys
 from tests.support.strategies import chunkings, example, messy_csr
@@ -179,7 +179,7 @@ def test_rules_choose_what_their_definitions_say(data, scores):
     """Of the points good enough that with the fewest features, of these the one with the highest mean."""
     splits = np.array(scores, float)
     n_features = np.array(data.draw(st.lists(st.integers(1, 4), min_size=len(scores), max_size=len(scores))))
-    table = grid_scores.GridScores([{}] * len(scores), splits, None, n_features, n_features[:, None], np.arange(2))
+    table = score_table.GridScores([{}] * len(scores), splits, None, n_features, n_features[:, None], np.arange(2))
     mean = splits.mean(axis=1)
     top = int(mean.argmax())
     slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": splits[top].std(ddof=1) / np.sqrt(3)}
@@ -200,7 +200,7 @@ def test_the_same_scores_in_other_splits_are_a_tie():
         splits = np.stack([rng.permutation(scores) for _ in n_features])
         for held in (splits, np.asfortranarray(splits)):
             arguments = [{"l1": 1.0}] * 5, held, held[:, :, None], n_features, n_features[:, None], np.arange(1)
-            table = grid_scores.GridScores(*arguments)
+            table = score_table.GridScores(*arguments)
             assert table.best("best") == 3
             assert (table.table()["rank_test_score"] == 1).all()
             assert len({*table.mean, *table.class_mean[:, 0]}) == len({*table.std}) == 1

@@ -97,3 +97,26 @@ def test_a_class_without_weight_stays_out():
     found = model.predict_proba(X)
     assert not found[:, 2].any()
     assert np.isfinite(found).all() and found[:, 1] == pytest.approx(two.predict_proba(X)[:, 1], abs=1e-5)
+
+
+def test_a_sample_without_weight_or_of_bytes_does_no_harm():
+    n = 8 * LEAST_ROWS
+    rows, y = RNG.normal(size=(n, 3)), RNG.integers(0, 2, n)
+    for seed in range(4):
+        weight = np.zeros(n)
+        weight[[*np.flatnonzero(y == 0)[seed : seed + 2], *np.flatnonzero(y == 1)[seed : seed + 2]]] = 1.0
+        assert snb.SoftmaxRegression(0.1).fit(rows, y, weight).converged_
+    small = np.clip(rows * 100.0, -128, 127).astype(np.int8)
+    whole, bytes_ = (snb.SoftmaxRegression().fit(form, y) for form in (small.astype(np.float64), small))
+    np.testing.assert_array_equal(bytes_.coef_, whole.coef_)
+
+
+def test_a_class_of_factor_0_is_left_out():
+    for kind in (snb.SoftmaxRegression, snb.MarginClassifier):
+        model = kind(class_weight={2: 0.0}).fit(X, Y)
+        assert model.converged_ and np.abs(model.coef_[:2]).max() > 0.1
+
+
+def test_a_penalty_that_outweighs_the_loss_needs_no_sample():
+    model = snb.SoftmaxRegression(1e6).fit(X, Y)
+    assert model.converged_ and model.n_passes_ <= 3 and model.report_.reads == model.n_passes_ + 1
