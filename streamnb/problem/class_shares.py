@@ -40,20 +40,20 @@ class ClassSharesPrior(Prior):
     def of_counts(cls, stats: ClassStats, moment: str) -> ClassSharesPrior:
         """Empirical Bayes: the strength under which the classes of the rows are most probable given their values.
 
-        The classes of the rows with a value are then Dirichlet-multinomial: type-II maximum likelihood.
+        The classes of the rows with a value are then Dirichlet-multinomial: type-II maximum likelihood. A row of weight
+        w counts as w rows.
         """
         table, found = stats.table(moment), []
-        unit = stats.total_weight / stats.n_rows if stats.total_weight > 0.0 else 1.0  # rows of any weight count alike
         of_classes, of_values = np.zeros(len(stats.classes)), np.empty(stats.n_features)
         for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
-            sums = table.value(columns) / unit
+            sums = table.value(columns)
             of_classes += sums.sum(axis=1)
             of_values[columns] = sums.sum(axis=0)
             cells = np.nonzero(sums)
             found.append((cells[0], sums[cells]))
         total = float(of_classes.sum())
         if total <= 0.0:
-            return cls(unit, np.full(len(of_classes), 1.0 / len(of_classes)))
+            return cls(1.0, np.full(len(of_classes), 1.0 / len(of_classes)))
         shares = np.where(of_classes > 0.0, of_classes, 1.0) / total
         k, counts, times = _distinct(*map(np.concatenate, zip(*found, strict=True)))
         of_values, n_times = np.unique(of_values, return_counts=True)
@@ -64,7 +64,7 @@ class ClassSharesPrior(Prior):
             return float(rows - times @ (gammaln(a * shares[k] + counts) - gammaln(a * shares[k])))
 
         bounds = np.log(WEAKEST), np.log(max(total, 1.0))  # up to as many pseudo-rows of each value as there are rows
-        return cls(unit * float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)), shares)
+        return cls(float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)), shares)
 
     @property
     def by_class(self) -> bool:
