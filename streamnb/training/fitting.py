@@ -18,6 +18,7 @@ from streamnb.training.sampled_curvature import SampledCurvature, TrainingSample
 
 STEP_LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, all compared in one read
 START_LENGTHS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # towards start weights
+MOST_WEIGHTS = 1 << 22  # with more of them, steps on a sample cost as much as reads of all rows
 CONSTANT = 1e-28  # share of the mean square; a smaller variance is rounding
 LARGEST_NORM = 1e4  # of weights without a penalty, for features scaled to variance 1
 SLACK = 1.001  # factor on an objective that allows for rounding
@@ -42,6 +43,8 @@ class DescentMethod(Method):
 
     def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
         """Where the penalty is smooth, and less curved than the loss: else the diagonal says it all."""
+        if data.task.weights.size > MOST_WEIGHTS:
+            return False
         scale = 1.0 if data.scale is None else data.scale
         spread = (data.sums.spread * scale**2).max(initial=0.0)
         loss = spread * data.task.objective.curvature(data.sums.share).max()
