@@ -16,6 +16,7 @@ from streamnb.rows.table_columns import ColumnPart
 NONE = -1  # no indicator
 
 
+@dataclass(frozen=True)
 class Code(persistence.Parameters):
     """Encodes the values of a `ColumnPart` as columns of the model, of which each row has at most one."""
 
@@ -38,7 +39,7 @@ class Code(persistence.Parameters):
         raise NotImplementedError
 
     def _to_state(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 @persistence.register

@@ -36,7 +36,7 @@ class WrappedSource(Source):
         return self._rows.arrays
 
     @property
-    def keepers(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def keepers(self) -> tuple[Any, ...]:
         return self._rows.keepers
 
     def _wrapping(self, rows: Source) -> Self:

@@ -271,7 +271,7 @@ class KeptSource(WrappedSource):
         self.key, self._owner, self.name = key, owner, f"streamnb-keep-{uuid4().hex}"
 
     @property
-    def keepers(self) -> "tuple[KeptSource, ...]":  # type: ignore[override]
+    def keepers(self) -> "tuple[KeptSource, ...]":
         return self, *self._rows.keepers
 
     @property
@@ -362,7 +362,7 @@ class KeptPart(WrappedSource):
         self._name, self._only = name, only
 
     @property
-    def keepers(self) -> "tuple[KeptPart, ...]":  # type: ignore[override]
+    def keepers(self) -> "tuple[KeptPart, ...]":
         return self, *self._rows.keepers
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:

@@ -41,13 +41,17 @@ class Source:
     read_once = False  # True if the rows cannot be read again, those of an iterator
     lazy = False  # True if Dask has the blocks and processes them where they are
     longer_blocks = 0  # bytes of a block, if more than BLOCK_BYTES; for rows in memory, where they cost nothing
-    keepers: tuple[Any, ...] = ()  # the sources in this one that keep their rows, outermost first
     values_matter = True  # False lets a source whose values are known to be positive skip reading them
 
     _columns: Any = None  # labels, weights and splits of the rows
 
     def __init__(self, columns: RowColumns):
         self._columns, self.reading = columns, Clock()
+
+    @property
+    def keepers(self) -> tuple[Any, ...]:
+        """The sources in this one that keep their rows, outermost first."""
+        return ()
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:

@@ -71,13 +71,13 @@ class Visit:
 
 
 class Curvature(Protocol):
-    """A curvature that depends on the point and can be divided by; `damping` fits it to that of a step."""
+    """A curvature that depends on the point, by which a gradient is divided; `damping` fits it to that of a step."""
 
     def move_to(self, point: np.ndarray) -> None: ...
 
     def fit_damping(self, step: np.ndarray, curvature: float) -> None: ...
 
-    def divided(self, gradient: np.ndarray) -> np.ndarray: ...
+    def solve(self, gradient: np.ndarray) -> np.ndarray: ...
 
 
 class Memory:
@@ -121,7 +121,7 @@ class Memory:
             if self._pairs:
                 step, _, curvature = self._pairs[-1]
                 self.sampled.fit_damping(step, curvature)
-            return self.sampled.divided(gradient)
+            return self.sampled.solve(gradient)
         step = self.scaled(gradient)
         if self._pairs:
             _, change, curvature = self._pairs[-1]

@@ -105,22 +105,21 @@ class DescentTrainer(Trainer):
             yield None, self._at.for_rows(start.point)
             return self._ended(start.point, True, 0.0)
         if self._sample is not None:
-            point = self._sampled(self._sample, start)
+            step, point = None, self._sampled(self._sample, start)
         elif self._start_weights is None:
-            point = yield from self._searched(start, self._memory.direction(start.steepest), STEP_LENGTHS)
+            step = yield from self._searched(start, self._memory.direction(start.steepest), STEP_LENGTHS)
         else:
             towards = self._at.from_model(self._start_weights) - start.point
-            point = yield from self._searched(start, towards, START_LENGTHS)
+            step = yield from self._searched(start, towards, START_LENGTHS)
+        point = point if step is None else start.point + step
         if self._max_passes == 1:
             yield None, self._at.for_rows(point)
             return self._ended(point, False, 1.0)
         visit = yield from self._read(point, start.objective)
-        if self._sample is not None and visit.objective > start.objective:  # the sample is of other rows
-            visit, self._memory.sampled = start, None
-        if self._sample is None:
-            finite = np.isfinite(start.point)  # an intercept of a class without rows is not
-            step = np.subtract(point, start.point, out=np.zeros_like(point), where=finite)
+        if step is not None:
             self._memory.remember(step, visit.gradient - start.gradient)
+        elif visit.objective > start.objective:  # the sample is of other rows
+            visit, self._memory.sampled = start, None
         descent = yield from self._descended(visit, self._tol * first)
         if descent.arrived:
             self._check_optimum(descent.visit)
@@ -176,14 +175,14 @@ class DescentTrainer(Trainer):
         memory, objective, known = self._memory, self.task.objective, self._memory.scale > 0.0
         curvature = SampledCurvature(sample, objective, self.task.class_weight, self._at, self._penalties, known)
         point = curvature.optimum(start.point, Memory(memory.scale, memory.balanced))
-        memory.sampled = curvature if objective.curved else None
+        memory.sampled = curvature if objective.twice_differentiable else None
         self._note(start.objective, memory.length(start.steepest), sample.seconds)
         return point
 
     # ---- reads -------------------------------------------------------------------------------------------------------
 
     def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> Generator[Any, Any, np.ndarray]:
-        """The start plus the best of these lengths of the step, for each row of weights that has its own loss.
+        """The step times the best of these lengths, found in one read, for each row of weights that has its own loss.
 
         From weights of 0, no step along the negative gradient leaves its orthant.
         """
@@ -195,7 +194,7 @@ class DescentTrainer(Trainer):
         best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
         least = found[best, np.arange(len(best))]
         self._note(float(np.minimum(least, at_start).sum()), self._memory.length(start.steepest), seconds)
-        return start.point + np.where(least < at_start, lengths[best], 0.0) * step
+        return np.where(least < at_start, lengths[best], 0.0) * step
 
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
         """The objective and its gradient at a point; an objective above `most` need not be exact."""

@@ -98,7 +98,7 @@ class Objective:
     slope = 1.0  # the gradient at the start is this multiple of -t*
     of_rows = True  # each row of weights has its own loss and its own best step
     kernel: Any = None  # writes slopes and losses, for each row of weights separately
-    curved = True  # whether second derivatives of a sample of rows stand for those of all rows
+    twice_differentiable = True  # so that second derivatives of a sample of rows stand for those of all rows
     bounded = False  # True where a loss of 0 is attained, so that weights stay bounded for any rows
 
     def __repr__(self) -> str:
@@ -135,17 +135,17 @@ class Objective:
         """The targets for `n_rows` rows of weights, given an indicator of the classes of rows, (n, K)."""
         return labels.toarray()[:, -n_rows:].astype(np.uint8)
 
-    def bend(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """The second derivatives of the losses in the scores, (n_rows, R), or what they follow from."""
+    def hessian(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """What the second derivatives of the losses in the scores follow from, (n_rows, R): they, or the softmax."""
         raise NotImplementedError
 
-    def bend_of_each(self, bend: np.ndarray) -> np.ndarray:
+    def hessian_diagonal(self, hessian: np.ndarray) -> np.ndarray:
         """The second derivative in each score, (n_rows, R)."""
-        return bend
+        return hessian
 
-    def bent(self, bend: np.ndarray, along: np.ndarray) -> np.ndarray:
+    def hessian_product(self, hessian: np.ndarray, along: np.ndarray) -> np.ndarray:
         """How the slopes change as the scores change by `along`, (n_rows, R)."""
-        return bend * along
+        return hessian * along
 
     def bounds(self, sums: RowSums, most: float) -> np.ndarray:
         """Upper bounds of sum abs(w slope x) for each feature and, last, x = 1, where the loss is at most `most`."""
@@ -185,14 +185,14 @@ class Softmax(Objective):
     def sampled_targets(self, labels: Any, n_rows: int) -> np.ndarray:
         return np.asarray(labels.indices, np.int64)
 
-    def bend(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def hessian(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
         return softmax(scores, axis=1)
 
-    def bend_of_each(self, bend: np.ndarray) -> np.ndarray:
-        return bend * (1.0 - bend)
+    def hessian_diagonal(self, hessian: np.ndarray) -> np.ndarray:
+        return hessian * (1.0 - hessian)
 
-    def bent(self, bend: np.ndarray, along: np.ndarray) -> np.ndarray:
-        return bend * (along - np.einsum("ij,ij->i", bend, along)[:, None])
+    def hessian_product(self, hessian: np.ndarray, along: np.ndarray) -> np.ndarray:
+        return hessian * (along - np.einsum("ij,ij->i", hessian, along)[:, None])
 
     def separated(self, largest: np.ndarray, share: np.ndarray) -> bool:
         return bool(largest[0] < np.log(2.0))
@@ -213,7 +213,7 @@ class Logistic(Objective):
             terms = terms - part * np.log(np.where(part > 0.0, part / sums.weight, 1.0))
         return terms
 
-    def bend(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def hessian(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
         return expit(scores) * expit(-scores)
 
 
@@ -241,7 +241,7 @@ class SquaredHinge(Squares):
 
     kernel = staticmethod(descent.squared_hinge_rows)
     slope = 4.0
-    curved = False  # they are 2 or 0, and 0 for more of the sampled rows at the optimum of these
+    twice_differentiable = False  # 2 or 0, and 0 for more of the sampled rows at the optimum of these
 
 
 class LeastSquares(Squares):

@@ -7,7 +7,6 @@ machine learning, SIAM J. Optim. 21 (2011). Gradients are of all rows, so that t
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -46,11 +45,12 @@ class TrainingSample:
     """A sample of prepared rows, whatever their blocks were, and the seconds that it took."""
 
     rows: SampledRows
+    batches: list[RowBatch]  # of their values; labels and weights are those of `rows`
     seconds: float
 
     @classmethod
     def of(cls, stats: ClassStats, rows: TrainingRows, options: RunOptions, row_bytes: float) -> tuple[Self, Report]:
-        """A sample of the rows of these statistics, drawn in one read."""
+        """A sample of the rows of these statistics, drawn in one read, and the report of it."""
         row_bytes *= VALUE_BYTES / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)  # once prepared
         n_bytes = min(MOST_BYTES, allowed(options.memory_limit) // 8)
         most = min(n_bytes / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
@@ -58,23 +58,22 @@ class TrainingSample:
         prepared = rows.options if rows.features is None else RowOptions()
         task = SampleTask(stats.classes, stats.folding, size, each=1, options=prepared, missing=rows.step is not None)
         sample, report = run(task, rows.read, options)
-        return cls(sample.drawn(weighed=False), report.seconds), report
+        drawn = sample.drawn(weighed=False)
+        return cls(drawn, batches_of(drawn), report.seconds), report
 
     def outside(self, fold: int) -> Self:
-        """The same rows, with weight 0 for those of a fold; values are shared."""
+        """The same rows, with weight 0 for those of a fold."""
         weight = np.where(self.rows.fold == fold, 0.0, self.rows.weight)
-        sample = replace(self, rows=replace(self.rows, weight=weight))
-        vars(sample)["batches"] = self.batches
-        return sample
+        return replace(self, rows=replace(self.rows, weight=weight))
 
-    @cached_property
-    def batches(self) -> list[RowBatch]:
-        """The rows in batches whose scores stay in the cache."""
-        chunk, n_rows = as_chunk(self.rows.X)[0], len(self.rows.weight)
-        most = max(CACHED_SCORES[1] // self.rows.labels.shape[1], MIN_ROWS)
-        slices = [slice(first, min(first + most, n_rows)) for first in range(0, n_rows, most)]
-        parts = [(some, chunk.of_rows(some.start, some.stop)) for some in slices]
-        return [RowBatch(some, part, None, self.rows.weight, self.rows.weight, True) for some, part in parts]
+
+def batches_of(rows: SampledRows) -> list[RowBatch]:
+    """The values of rows in batches whose scores stay in the cache."""
+    chunk, n_rows = as_chunk(rows.X)[0], len(rows.weight)
+    most = max(CACHED_SCORES[1] // rows.labels.shape[1], MIN_ROWS)
+    slices = [slice(first, min(first + most, n_rows)) for first in range(0, n_rows, most)]
+    parts = [(some, chunk.of_rows(some.start, some.stop)) for some in slices]
+    return [RowBatch(some, part, None, np.empty(0), np.empty(0), shared=True) for some, part in parts]
 
 
 class SampledCurvature:
@@ -109,7 +108,7 @@ class SampledCurvature:
         self._known = known
         self._magnitudes, sums, squares = weighted_sums(sample.batches, self._weight, self._n_features)
         self._rest = np.maximum(at.spread - self._spread(sums, squares), 0.0)
-        self._bend = self._diagonal = self._inverse = np.zeros((0, 0))
+        self._hessian = self._diagonal = self._inverse = np.zeros((0, 0))
         self.damping = 1.0
 
     def _spread(self, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
@@ -131,9 +130,9 @@ class SampledCurvature:
 
     def move_to(self, point: np.ndarray) -> None:
         """Take the curvature at this point."""
-        self._bend = self._objective.bend(self._scores(point), self._targets)
-        bends = np.einsum("i,ij->j", self._weight, self._objective.bend_of_each(self._bend))
-        mean = bends / max(self._weight.sum(), TINY)
+        self._hessian = self._objective.hessian(self._scores(point), self._targets)
+        total = np.einsum("i,ij->j", self._weight, self._objective.hessian_diagonal(self._hessian))
+        mean = total / max(self._weight.sum(), TINY)
         self._diagonal, whole = self._rest * mean, self._at.spread * mean
         for part in (self._diagonal, whole):
             part[:-1] += self._penalties.l2
@@ -141,10 +140,10 @@ class SampledCurvature:
 
     def times(self, step: np.ndarray) -> np.ndarray:
         """The product of the curvature and a step."""
-        along = self._objective.bent(self._bend, self._scores(step))
+        along = self._objective.hessian_product(self._hessian, self._scores(step))
         return self._back(along) + self._diagonal * step
 
-    def divided(self, gradient: np.ndarray) -> np.ndarray:
+    def solve(self, gradient: np.ndarray) -> np.ndarray:
         """About the inverse of the curvature times a gradient, by preconditioned conjugate gradients."""
         step, left = np.zeros_like(gradient), gradient.copy()
         scaled = self._scaled(left)
@@ -208,14 +207,11 @@ def weighted_sums(
     sizes, sums, squares = np.zeros((3, n_features))
     for rows in batches:
         chunk, own = rows.chunk, weight[rows.where]
-        if isinstance(chunk, CSRChunk):
-            values = chunk.data.astype(np.float64)
-            each = np.repeat(own, np.diff(chunk.indptr)) * values
-            for total, part in ((sizes, np.abs(values)), (sums, each), (squares, each * values)):
+        values = (chunk.data if isinstance(chunk, CSRChunk) else chunk.values).astype(np.float64)
+        each = (np.repeat(own, np.diff(chunk.indptr)) if isinstance(chunk, CSRChunk) else own[:, None]) * values
+        for total, part in ((sizes, np.abs(values)), (sums, each), (squares, each * values)):
+            if isinstance(chunk, CSRChunk):
                 total += np.bincount(chunk.indices, part, n_features)
-        else:
-            values = chunk.values.astype(np.float64)
-            each = values * own[:, None]
-            for total, part in ((sizes, np.abs(values)), (sums, each), (squares, each * values)):
+            else:
                 total += np.add.reduce(part, axis=0)
     return sizes, sums, squares

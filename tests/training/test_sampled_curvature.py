@@ -51,7 +51,7 @@ def test_dividing_by_it_undoes_multiplying():
     point, step = RNG.normal(size=(2, 13, 1))
     model.move_to(point)
     product = model.times(step)
-    again = model.times(model.divided(product))
+    again = model.times(model.solve(product))
     assert np.linalg.norm(again - product) < 0.2 * np.linalg.norm(product)
     model.fit_damping(step, 2.0 * float((step * product).sum()))
     assert model.damping == pytest.approx(2.0)
