@@ -12,7 +12,7 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
 from streamnb.encoding.learning import LearnsBins, matrix, prepared
-from streamnb.estimators.rows_of_fit import check_features
+from streamnb.estimators.preparation import check_features
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened

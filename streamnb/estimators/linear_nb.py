@@ -14,8 +14,7 @@ from streamnb.estimators import densities, linear_predictions, posteriors
 from streamnb.estimators.classifier import Parameter, family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
-from streamnb.estimators.preparation import StepRequest, check_coded
-from streamnb.estimators.rows_of_fit import opened_to_fit
+from streamnb.estimators.preparation import StepRequest, check_coded, opened_to_fit
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel

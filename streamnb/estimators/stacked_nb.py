@@ -18,7 +18,7 @@ from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.least_squares import LeastSquaresClassifier
 from streamnb.estimators.linear_nb import LinearNB, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.rows_of_fit import OF_ROWS
+from streamnb.estimators.preparation import OF_ROWS
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression
 from streamnb.models.linear import LinearModel

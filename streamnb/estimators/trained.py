@@ -14,8 +14,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.classifier import Classifier, Parameter, decision_function
-from streamnb.estimators.preparation import StepRequest
-from streamnb.estimators.rows_of_fit import OF_ROWS
+from streamnb.estimators.preparation import OF_ROWS, StepRequest
 from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
