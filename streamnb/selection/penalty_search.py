@@ -18,11 +18,10 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.selection.cross_validation import check_sheet
-from streamnb.selection.fold_models import FoldModel, fit_at_point, train_together
+from streamnb.selection.fold_models import FoldModel, Judge, fit_at_point, train_together
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import check_calibration
 from streamnb.selection.score_table import GridScores, check_defined
-from streamnb.selection.shared_reads import Judge
 from streamnb.training.data import TrainingData
 from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method

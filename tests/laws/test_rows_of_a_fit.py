@@ -45,8 +45,8 @@ def files_met(fit):
     [
         (snb.SoftmaxRegression(max_passes=2), 6),
         (snb.SoftmaxRegression(max_passes=2, transform=snb.Bins(3), idf=True, normalize="l2"), 6),
-        (snb.SoftmaxRegressionCV(1.0, folds=3, max_passes=2), 9),
-        (snb.MarginClassifier(max_passes=2, calibration="sigmoid"), 8),
+        (snb.SoftmaxRegressionCV(1.0, folds=3, max_passes=2), 8),
+        (snb.MarginClassifier(max_passes=2, calibration="sigmoid"), 7),
     ],
     ids=lambda value: type(value).__name__,
 )
