@@ -96,8 +96,8 @@ from streamnb.selection.class_sample import sample_rows as sample_rows
 from streamnb.selection.feature_ranking import FeatureRanking as FeatureRanking
 from streamnb.selection.features import rank_features as rank_features
 from streamnb.selection.redundancy import FCBF as FCBF
-from streamnb.selection.relief import ReliefF as ReliefF
-from streamnb.selection.tree_features import TreeFeatures as TreeFeatures
+from streamnb.selection.sampled_searches import ReliefF as ReliefF
+from streamnb.selection.sampled_searches import TreeFeatures as TreeFeatures
 from streamnb.selection.wrappers import BackwardElimination as BackwardElimination
 from streamnb.selection.wrappers import ExhaustiveSearch as ExhaustiveSearch
 from streamnb.selection.wrappers import ForwardSelection as ForwardSelection

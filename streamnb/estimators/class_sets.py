@@ -17,8 +17,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.nested import NestedModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family
-from streamnb.problem.hierarchy import Nested, check_hierarchy, nested
-from streamnb.problem.output_codes import check_code, random_code
+from streamnb.problem.label_structure import Nested, check_code, check_hierarchy, nested, random_code
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.solving.solving import solve

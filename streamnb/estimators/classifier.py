@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
-from streamnb.estimators import cells, explained, exporting, preparation
+from streamnb.estimators import explained, exporting, preparation
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged_in_full
@@ -238,8 +238,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     top_features = explained.top_features
     contrast = explained.contrast
     explain = explained.explain
-    markers = cells.markers
-    annotate = cells.annotate
+    markers = explained.markers
+    annotate = explained.annotate
     save = exporting.save
     export = exporting.export
     to_sklearn = exporting.to_sklearn

@@ -7,8 +7,7 @@ from typing import Any
 from streamnb.core import persistence
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.training.conjugate import LeastSquaresMethod
-from streamnb.training.label_space import LabelSpaceMethod
+from streamnb.training.conjugate import LabelSpaceMethod, LeastSquaresMethod
 from streamnb.training.learner import Learner
 
 

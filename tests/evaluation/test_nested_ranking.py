@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from streamnb.evaluation.nested_ranking import NestedRanking, Steps
+from streamnb.evaluation.reference_evaluation import NestedRanking, Steps
 
 N, G = 400, 12
 rng = np.random.default_rng(3)

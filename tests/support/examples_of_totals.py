@@ -11,8 +11,7 @@ from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
-from streamnb.evaluation.nested_ranking import NestedRanking
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import Tallied
 from streamnb.evaluation.tallies import Decisions, Rows, SetDecisions
