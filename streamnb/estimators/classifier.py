@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import methodcaller
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,17 +36,9 @@ class Parameter:
         vars(instance)[self._name] = value
 
 
-def _has_probabilities(estimator: Classifier) -> bool:
-    return estimator._gives_probabilities()
-
-
 def recalibrate(estimator: Classifier, calibration: Callable[[LinearModel], LinearModel]) -> None:
     """Replace the model of a fitted estimator by a calibrated one."""
     estimator._set_calibrated(calibration(estimator._fitted_model()))
-
-
-def _can_be_calibrated(estimator: Classifier) -> bool:
-    return estimator._calibrates()
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -144,13 +137,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         model, rows = self._ready(X)
         return model.predict(rows, out=out)
 
-    @available_if(_has_probabilities)
+    @available_if(methodcaller("_gives_probabilities"))
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K); for a 2-D y those of each label."""
         model, rows = self._ready(X)
         return model.predict_proba(rows, out=out)
 
-    @available_if(_has_probabilities)
+    @available_if(methodcaller("_gives_probabilities"))
     def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K)."""
         model, rows = self._ready(X)
@@ -183,7 +176,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         model = self._fitted_model()
         return model, self._opened(X, *beside, labelled=labelled)
 
-    @available_if(_can_be_calibrated)
+    @available_if(methodcaller("_calibrates"))
     def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
         """Calibrate the probabilities on rows that the model has not learned from; the model is not refitted.
 

@@ -41,10 +41,6 @@ _FITTED = "final", "step", "report", *OF_ROWS
 _NAMED = "family of a LinearNB"  # the key in files of a family that was given with further parameters
 
 
-def _has_probabilities(estimator: StackedNB) -> bool:
-    return hasattr(estimator.final_ if hasattr(estimator, "final_") else estimator._final(False), "predict_proba")
-
-
 @persistence.register
 class StackedNB(Classifier):
     """Naive Bayes models of several families, and a second model that weighs their margins.
@@ -227,7 +223,7 @@ class StackedNB(Classifier):
         return model_and_rows(self.final_, *margins, labelled=labelled)
 
     def _gives_probabilities(self) -> bool:
-        return _has_probabilities(self)
+        return hasattr(self.final_ if hasattr(self, "final_") else self._final(False), "predict_proba")
 
     def _calibrates(self) -> bool:
         return hasattr(self._final(False), "calibrate")
