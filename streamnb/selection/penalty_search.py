@@ -70,9 +70,8 @@ class ModelGroups:
 
     def check(self, options: RunOptions) -> None:
         """Raise where not even one model fits into memory."""
-        if self.model_bytes > (limit := memory.allowed(options.memory_limit)):
-            cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
-            memory.refuse("a model of the grid", self.model_bytes, limit, cure)
+        cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
+        memory.check("a model of the grid", self.model_bytes, options.memory_limit, cure)
 
     def announce(self, max_passes: int) -> None:
         """Warn that not all models fit into memory."""

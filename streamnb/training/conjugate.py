@@ -234,10 +234,9 @@ class LabelSpaceMethod(LeastSquaresMethod):
         whole, most = 8.0 * (n_features + 1) * n_rows * n_models, self.n_columns(n_rows)
         of_components = 8.0 * ARRAYS * (n_used + 1) * most * n_models
         needed = self.n_arrays * whole if self.products else max(BEFORE * whole, MEANWHILE * whole + of_components)
-        if needed > (may := memory.allowed(limit)):
-            what = f"{most:,} components of {n_rows:,} labels, and weights of these by {n_features:,} features,"
-            cure = "give a larger memory_limit, or take fewer n_components, labels or features (snb.FeatureSelector)"
-            memory.refuse(what, needed, may, cure)
+        what = f"{most:,} components of {n_rows:,} labels, and weights of these by {n_features:,} features,"
+        cure = "give a larger memory_limit, or take fewer n_components, labels or features (snb.FeatureSelector)"
+        memory.check(what, needed, limit, cure)
 
     def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> Any:
         """The axes of the labels, and a function from l2 to the weights of all components, used with products."""
