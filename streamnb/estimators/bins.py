@@ -174,8 +174,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "_bins")
         rows = opened(X, labelled=False, look=lambda given: self._check_names(given, False))
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return matrix(self._bins, rows)
 
     def rows(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Source:
@@ -199,8 +198,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "_bins")
         rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._check_names(given, False))
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return prepared(self._bins, rows, y, sample_weight, labelled=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -302,8 +302,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         rows = opened_for(self.encoding_, X, labelled=False)
         if rows.in_memory:
             return super().transform(X)
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         kept = self.get_support(indices=True)
         return answer(partial(self._kept_of, kept), rows, len(kept), None, join=_joined)
 

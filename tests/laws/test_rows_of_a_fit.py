@@ -60,7 +60,7 @@ def test_rows_pass_few_files(model, most):
     [
         (lambda: snb.LinearNBCV("gaussian", calibration="sigmoid").fit(X, Y), 5),
         (lambda: snb.compare(X, Y, families=["gaussian"], penalties=["plain"], show=False), 3),
-        (lambda: snb.search(X, Y, families=["gaussian"], models=[], show=False), 8),  # with a sample to calibrate by
+        (lambda: snb.search(X, Y, families=["gaussian"], models=[], show=False), 7),  # with a sample to calibrate by
     ],
     ids=["LinearNBCV", "compare", "search"],
 )
