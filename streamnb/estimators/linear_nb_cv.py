@@ -75,8 +75,8 @@ class LinearNBCV(LinearNB):
     repeats : int
         How many times the rows are split into folds.
     scoring : str, callable or list of such
-        A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (see `streamnb.metrics.SCORERS`), or a
-        function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
+        A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss", or a function of an `Evaluation`; the greater
+        the better. An unknown name lists all. For more than two classes "roc_auc" is the mean over
         classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
         its margin on the rows of u and of the reference alone. Of a list the first chooses, and `cv_results_` has
         mean_test_<scoring> and its like of all, beside mean_test_score of the first; none is read twice.

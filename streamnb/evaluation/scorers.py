@@ -13,7 +13,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import GridEvaluation
-from streamnb.evaluation.ranking_metrics import margin_error, micro_error
+from streamnb.evaluation.metrics import margin_error, micro_error
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.tallied import ranking
 
