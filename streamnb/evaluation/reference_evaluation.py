@@ -169,7 +169,7 @@ class ReferenceEvaluation:
         some = copy(self)
         some.__dict__.pop("_found", None)
         some._sizes, some._nested = self._sizes | {"n_models": stop - first}, False
-        some._rankings = [ranking.of_models(first, stop) for ranking in self._rankings]
+        some._rankings = [ranking.of_points(first, stop) for ranking in self._rankings]
         return some
 
     def ranking(self, row: int) -> Ranking:

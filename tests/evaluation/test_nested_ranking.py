@@ -40,19 +40,19 @@ def test_against_scikit_learn(exact_rows):
     again = NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
     again.restore((part + rest)._to_state())
     for g in range(G):
-        one = whole.of_model(g)
+        one = whole.of_point(g)
         finite = np.clip(SCORES[:, g], -1e9, 1e9)
         area, error = roc_auc_score(LABELS[:, 0], finite, sample_weight=WEIGHT), one.auc_error(0)
         assert error == 0.0 if exact_rows == N else 0.0 < error < 5e-3
         assert one.auc(0) == pytest.approx(area, abs=error + 1e-12)
-        assert one.auc(0) == alike.of_model(g).auc(0) == again.of_model(g).auc(0) == whole.areas()[0, g]
+        assert one.auc(0) == alike.of_point(g).auc(0) == again.of_point(g).auc(0) == whole.areas()[0, g]
         assert whole.areas()[1, g] == pytest.approx(error, rel=1e-12)
 
 
 def test_areas_follow_what_is_added_later():
     one = ranking(200, 0, 200)
-    before = one.of_model(3).auc(0)
+    before = one.of_point(3).auc(0)
     both = one + ranking(200, 0, 200)
-    assert both.of_model(3).auc(0) == before and both.n_rows == 400
+    assert both.of_point(3).auc(0) == before and both.n_rows == 400
     one.add_steps(steps_of(SCORES[200:]), LABELS[200:], WEIGHT[200:])
-    assert one.of_model(3).auc(0) == ranking(N, 0, N).of_model(3).auc(0) != before
+    assert one.of_point(3).auc(0) == ranking(N, 0, N).of_point(3).auc(0) != before
