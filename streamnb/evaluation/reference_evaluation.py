@@ -108,12 +108,8 @@ class ReferenceEvaluation:
         self._own, self._against, self._either, self.classes = own, against, either, classes
         self._sizes: Any = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": n_points}
         self._nested = nested
-        self._rankings: list[Any] = [self._new_ranking() for _ in own]
-
-    def _new_ranking(self) -> Ranking:
-        if self._nested:
-            return NestedRanking(**self._sizes)
-        return Ranking(1, multilabel=True, pairs=False, **self._sizes)
+        kind = NestedRanking if nested else Ranking
+        self._rankings: list[Any] = [kind(1, multilabel=True, pairs=False, **self._sizes) for _ in own]
 
     @classmethod
     def of(
@@ -264,10 +260,6 @@ class NestedRanking(Ranking):
 
     The histograms share one grid of bins, so that a row whose score a model leaves unchanged stays in its bin.
     """
-
-    def __init__(self, *, exact_rows: int, n_bins: int, n_models: int):
-        options: Any = {"multilabel": True, "pairs": False, "exact_rows": exact_rows, "n_bins": n_bins}
-        super().__init__(1, n_models=n_models, **options)
 
     def add_steps(self, steps: Steps, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with these scores; labels (n, 1), positive weights (n,)."""

@@ -23,8 +23,12 @@ def steps_of(scores):
     return Steps(starts.sum(axis=1).cumsum(), np.nonzero(starts)[1].astype(np.int32), scores.T[starts])
 
 
+def empty(exact_rows):
+    return NestedRanking(1, multilabel=True, pairs=False, exact_rows=exact_rows, n_bins=512, n_models=G)
+
+
 def ranking(n_rows, exact_rows, step):
-    one = NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
+    one = empty(exact_rows)
     for first in range(0, n_rows, step):
         some = slice(first, min(first + step, n_rows))
         one.add_steps(steps_of(SCORES[some]), LABELS[some], WEIGHT[some])
@@ -35,9 +39,9 @@ def ranking(n_rows, exact_rows, step):
 def test_against_scikit_learn(exact_rows):
     whole = ranking(N, exact_rows, 70)
     alike = ranking(N, exact_rows, N)
-    part, rest = ranking(100, exact_rows, 30), NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
+    part, rest = ranking(100, exact_rows, 30), empty(exact_rows)
     rest.add(SCORES[100:, None], LABELS[100:], WEIGHT[100:])  # all scores, not steps
-    again = NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
+    again = empty(exact_rows)
     again.restore((part + rest)._to_state())
     for g in range(G):
         one = whole.of_point(g)

@@ -74,7 +74,8 @@ def against_reference(seed: int) -> Any:
 
 def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
     _, codes, weight, margins = drawn(seed)
-    ranked = NestedRanking(exact_rows=exact_rows, n_bins=8, n_models=margins.shape[2])
+    sizes = {"exact_rows": exact_rows, "n_bins": 8, "n_models": margins.shape[2]}
+    ranked = NestedRanking(1, multilabel=True, pairs=False, **sizes)
     ranked.add(margins[:, :1], (codes[:, None] == 1).astype(np.uint8), weight)
     return ranked
 
