@@ -17,7 +17,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.stats.value_counts import ValueCells, ValueCounts
+from streamnb.stats.value_counts import ValueCounts
 
 
 @persistence.register
@@ -115,7 +115,8 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         counts, report = run(ValueScan(options.memory_limit), rows, options)
         self._bins = self.learned(counts)
         exact = self.edges is not None or self.strategy == "uniform"
-        self.precision_ = np.array([0.0 if exact else _precision(cells) for cells in counts.features])
+        shifts = [0 if exact else cells.shift for cells in counts.features]
+        self.precision_ = np.array([2.0 ** (shift - 52) if shift else 0.0 for shift in shifts])
         self.n_features_in_, self.report_ = counts.n_features, report
         return self
 
@@ -123,7 +124,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """The borders, from counts of values; checks parameters and values."""
         self._check_params()
         learned = BinEdges.learned(counts, self.n_bins, self.strategy, self.missing)
-        if not self._auto and not self.missing and counts.missing.any():
+        if not self.missing and counts.missing.any():
             column = int(np.argmax(counts.missing > 0))
             raise ValueError(
                 f"X has {counts.missing[column]} NaN in column {column}, and missing=False leaves no bin for them; "
@@ -142,10 +143,6 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         arguments.one_of("strategy", self.strategy, STRATEGIES)
         if not isinstance(self.missing, bool | np.bool_):
             arguments.one_of("missing", self.missing, ["auto", True, False])
-
-    @property
-    def _auto(self) -> bool:
-        return isinstance(self.missing, str)
 
     def _check_names(self, given: Any, reset: bool) -> None:
         """Let scikit-learn store or check the names of columns."""
@@ -239,7 +236,3 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
-
-
-def _precision(cells: ValueCells) -> float:
-    return 2.0 ** (cells.shift - 52) if cells.shift else 0.0

@@ -50,10 +50,6 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or np.array_equal(a, b)
 
 
-def _never(_: LinearNBCV) -> bool:
-    return False
-
-
 @persistence.register
 class LinearNBCV(LinearNB):
     """`LinearNB` whose penalty is chosen by repeated k-fold cross-validation in two scans of the data.
@@ -301,12 +297,12 @@ class LinearNBCV(LinearNB):
         assert self.calibration is not None
         self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), sample, model_without, self.calibration)
 
-    @available_if(_never)
+    @available_if(lambda _: False)
     def partial_fit(self, *_: Any, **__: Any) -> Self:
         """Not available: the choice needs all rows twice."""
         raise AttributeError
 
-    @available_if(_never)
+    @available_if(lambda _: False)
     def forget(self, *_: Any, **__: Any) -> Self:
         """Not available: the choice needs all rows twice."""
         raise AttributeError
