@@ -69,6 +69,12 @@ def size(n_bytes: float) -> str:
 _UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
 
 
+def check(what: str, n_bytes: float, limit: int | None, cure: str) -> None:
+    """Raise MemoryError where something would take more bytes than are allowed."""
+    if n_bytes > (most := allowed(limit)):
+        refuse(what, n_bytes, most, cure)
+
+
 def refuse(what: str, n_bytes: float, limit: int, cure: str) -> NoReturn:
     """Raise MemoryError with what would be allocated, the limit, and what to do."""
     raise MemoryError(f"{what} would take {size(n_bytes)}, and memory_limit allows {size(limit)}; {cure}")

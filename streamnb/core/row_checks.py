@@ -87,9 +87,9 @@ def check_min_size(n_rows: int, n_features: int) -> None:
             )
 
 
-def check_n_features(given: int, expected: int, who: str = "the data before") -> None:
-    """Refuse rows with another number of features."""
-    if given != expected:
+def check_n_features(given: int | None, expected: int, who: str = "the data before") -> None:
+    """Refuse rows with another number of features; None where it is not known before they are read."""
+    if given is not None and given != expected:
         raise ValueError(f"X has {given} features, but {who} is expecting {expected} features as input.")
 
 

@@ -69,9 +69,8 @@ class TableCounts:
                 self._add_levels(k, levels_of(part, block.X))
             else:
                 self.of_parts[k] += _numbers(part, block, self.of_parts[k].features[0].shift)
-        if self.nbytes > (limit := memory.allowed(self._limit)):
-            cure = "leave columns out with columns=, give a smaller hash_features, or a larger memory_limit"
-            memory.refuse(f"the values of {len(self.parts)} columns, counted", self.nbytes, limit, cure)
+        cure = "leave columns out with columns=, give a smaller hash_features, or a larger memory_limit"
+        memory.check(f"the values of {len(self.parts)} columns, counted", self.nbytes, self._limit, cure)
 
     def __add__(self, other: "TableCounts") -> "TableCounts":
         both = TableCounts(self.parts, self._most, self._limit)

@@ -12,12 +12,12 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
 from streamnb.encoding.learning import LearnsBins, matrix, prepared
-from streamnb.estimators.rows_of_fit import check_features
+from streamnb.estimators.preparation import check_features
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.stats.value_counts import ValueCells, ValueCounts
+from streamnb.stats.value_counts import ValueCounts
 
 
 @persistence.register
@@ -115,7 +115,8 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         counts, report = run(ValueScan(options.memory_limit), rows, options)
         self._bins = self.learned(counts)
         exact = self.edges is not None or self.strategy == "uniform"
-        self.precision_ = np.array([0.0 if exact else _precision(cells) for cells in counts.features])
+        shifts = [0 if exact else cells.shift for cells in counts.features]
+        self.precision_ = np.array([2.0 ** (shift - 52) if shift else 0.0 for shift in shifts])
         self.n_features_in_, self.report_ = counts.n_features, report
         return self
 
@@ -123,7 +124,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """The borders, from counts of values; checks parameters and values."""
         self._check_params()
         learned = BinEdges.learned(counts, self.n_bins, self.strategy, self.missing)
-        if not self._auto and not self.missing and counts.missing.any():
+        if not self.missing and counts.missing.any():
             column = int(np.argmax(counts.missing > 0))
             raise ValueError(
                 f"X has {counts.missing[column]} NaN in column {column}, and missing=False leaves no bin for them; "
@@ -142,10 +143,6 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         arguments.one_of("strategy", self.strategy, STRATEGIES)
         if not isinstance(self.missing, bool | np.bool_):
             arguments.one_of("missing", self.missing, ["auto", True, False])
-
-    @property
-    def _auto(self) -> bool:
-        return isinstance(self.missing, str)
 
     def _check_names(self, given: Any, reset: bool) -> None:
         """Let scikit-learn store or check the names of columns."""
@@ -174,8 +171,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "_bins")
         rows = opened(X, labelled=False, look=lambda given: self._check_names(given, False))
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return matrix(self._bins, rows)
 
     def rows(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Source:
@@ -199,8 +195,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "_bins")
         rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._check_names(given, False))
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return prepared(self._bins, rows, y, sample_weight, labelled=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -241,7 +236,3 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
-
-
-def _precision(cells: ValueCells) -> float:
-    return 2.0 ** (cells.shift - 52) if cells.shift else 0.0

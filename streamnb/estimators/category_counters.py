@@ -224,8 +224,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "_counters")
         numbers = as_numbers(X)
         rows = opened(numbers, labelled=False, look=lambda _: self._check_names(X, False))
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         left = () if without_fold is None else (arguments.whole_number("without_fold", without_fold),)
         return self._coded(rows, self._counters.table(*left)[None], None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import methodcaller
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
-from streamnb.estimators import cells, explained, exporting, rows_of_fit
+from streamnb.estimators import explained, exporting, preparation
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged_in_full
@@ -35,17 +36,9 @@ class Parameter:
         vars(instance)[self._name] = value
 
 
-def _has_probabilities(estimator: Classifier) -> bool:
-    return estimator._gives_probabilities()
-
-
 def recalibrate(estimator: Classifier, calibration: Callable[[LinearModel], LinearModel]) -> None:
     """Replace the model of a fitted estimator by a calibrated one."""
     estimator._set_calibrated(calibration(estimator._fitted_model()))
-
-
-def _can_be_calibrated(estimator: Classifier) -> bool:
-    return estimator._calibrates()
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -99,20 +92,20 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    _all_or_nothing = rows_of_fit.all_or_nothing
-    _opened_as_given = rows_of_fit.opened_as_given
-    _opened_to_fit = rows_of_fit.opened_to_fit
-    _learned_by_fold = rows_of_fit.learned_by_fold
-    _with_step = rows_of_fit.with_step
-    _opened = rows_of_fit.opened_as_fitted
-    _remember_names = rows_of_fit.remember_names
-    _check_features = rows_of_fit.check_features
-    _check_step = rows_of_fit.check_step
-    _state_of_rows = rows_of_fit.state_of_rows
-    _restore_rows = rows_of_fit.restore_rows
+    _all_or_nothing = preparation.all_or_nothing
+    _opened_as_given = preparation.opened_as_given
+    _opened_to_fit = preparation.opened_to_fit
+    _learned_by_fold = preparation.steps_of_folds
+    _with_step = preparation.with_step
+    _opened = preparation.opened_as_fitted
+    _remember_names = preparation.remember_names
+    _check_features = preparation.check_features
+    _check_step = preparation.check_step
+    _state_of_rows = preparation.state_of_rows
+    _restore_rows = preparation.restore_rows
 
-    encoding_ = rows_of_fit.encoding
-    layer_ = rows_of_fit.layer
+    encoding_ = preparation.encoding
+    layer_ = preparation.layer
 
     @property
     def _step(self) -> LearnedStep | None:
@@ -121,7 +114,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     @property
     def column_names_(self) -> np.ndarray:
         """Names of the columns of the weights, where bins or categories replace the features of X."""
-        names = self._preparation.column_names(rows_of_fit.names_of(self))
+        names = self._preparation.column_names(preparation.names_of(self))
         if names is None:
             raise AttributeError(f"{type(self).__name__} has no 'column_names_': no columns are made of those of X")
         return names
@@ -144,13 +137,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         model, rows = self._ready(X)
         return model.predict(rows, out=out)
 
-    @available_if(_has_probabilities)
+    @available_if(methodcaller("_gives_probabilities"))
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K); for a 2-D y those of each label."""
         model, rows = self._ready(X)
         return model.predict_proba(rows, out=out)
 
-    @available_if(_has_probabilities)
+    @available_if(methodcaller("_gives_probabilities"))
     def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K)."""
         model, rows = self._ready(X)
@@ -183,7 +176,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         model = self._fitted_model()
         return model, self._opened(X, *beside, labelled=labelled)
 
-    @available_if(_can_be_calibrated)
+    @available_if(methodcaller("_calibrates"))
     def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
         """Calibrate the probabilities on rows that the model has not learned from; the model is not refitted.
 
@@ -238,8 +231,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     top_features = explained.top_features
     contrast = explained.contrast
     explain = explained.explain
-    markers = cells.markers
-    annotate = cells.annotate
+    markers = explained.markers
+    annotate = explained.annotate
     save = exporting.save
     export = exporting.export
     to_sklearn = exporting.to_sklearn
@@ -269,7 +262,7 @@ def fitted_model(estimator: Classifier) -> LinearModel:
 
 def family_of_columns(estimator: Classifier, family: Family) -> Family:
     """A family for the columns of a fitted classifier's weights."""
-    return estimator._preparation.family(family, rows_of_fit.names_of(estimator))
+    return estimator._preparation.family(family, preparation.names_of(estimator))
 
 
 def check_parameters(estimator: Classifier) -> None:

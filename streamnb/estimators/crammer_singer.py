@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from streamnb.core import messages, persistence
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.penalty_search import PenaltySearch
 from streamnb.training.cutting_planes import CuttingPlanesMethod
 from streamnb.training.learner import FittedModel, Learner
@@ -181,11 +179,11 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
         method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, shares=True)
         return learner_of(self, method, scheme="ovr")
 
-    def _rank(self, search: PenaltySearch, models: Sequence[FoldModel]) -> None:
-        ends = [[model.outcome for model in some] for some in search.by_point(models)]
+    def _rank(self, search: PenaltySearch) -> None:
+        ends = [[model.outcome for model in some] for some in search.by_point()]
         self._gaps = np.array([[end.gap for end in some] for some in ends])
         self._short = [end.n_reads for some in ends for end in some if not end.converged]
-        super()._rank(search, models)
+        super()._rank(search)
 
     def _choose(self) -> None:
         super()._choose()

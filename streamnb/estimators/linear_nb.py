@@ -10,12 +10,11 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.learning import check_applied, check_maps, learned_maps, of_values
-from streamnb.estimators import densities, linear_predictions, posteriors
+from streamnb.estimators import linear_predictions, posteriors
 from streamnb.estimators.classifier import Parameter, family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
-from streamnb.estimators.preparation import StepRequest, check_coded
-from streamnb.estimators.rows_of_fit import opened_to_fit
+from streamnb.estimators.preparation import StepRequest, check_coded, opened_to_fit
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
@@ -257,7 +256,7 @@ class LinearNB(IncrementalClassifier):
     predict_log_proba = linear_predictions.predict_log_proba
     decision_function = linear_predictions.decision_function
     sparsify = linear_predictions.sparsify
-    mahalanobis, log_density = densities.mahalanobis, densities.log_density
+    mahalanobis, log_density = linear_predictions.mahalanobis, linear_predictions.log_density
     smoothing_ = posteriors.smoothing_
     posterior, log_evidence = posteriors.posterior, posteriors.log_evidence
     _calibrates = linear_predictions.has_probabilities

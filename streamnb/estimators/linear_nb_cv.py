@@ -50,10 +50,6 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or np.array_equal(a, b)
 
 
-def _never(_: LinearNBCV) -> bool:
-    return False
-
-
 @persistence.register
 class LinearNBCV(LinearNB):
     """`LinearNB` whose penalty is chosen by repeated k-fold cross-validation in two scans of the data.
@@ -75,8 +71,8 @@ class LinearNBCV(LinearNB):
     repeats : int
         How many times the rows are split into folds.
     scoring : str, callable or list of such
-        A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (see `streamnb.metrics.SCORERS`), or a
-        function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
+        A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss", or a function of an `Evaluation`; the greater
+        the better. An unknown name lists all. For more than two classes "roc_auc" is the mean over
         classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
         its margin on the rows of u and of the reference alone. Of a list the first chooses, and `cv_results_` has
         mean_test_<scoring> and its like of all, beside mean_test_score of the first; none is read twice.
@@ -301,12 +297,12 @@ class LinearNBCV(LinearNB):
         assert self.calibration is not None
         self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), sample, model_without, self.calibration)
 
-    @available_if(_never)
+    @available_if(lambda _: False)
     def partial_fit(self, *_: Any, **__: Any) -> Self:
         """Not available: the choice needs all rows twice."""
         raise AttributeError
 
-    @available_if(_never)
+    @available_if(lambda _: False)
     def forget(self, *_: Any, **__: Any) -> Self:
         """Not available: the choice needs all rows twice."""
         raise AttributeError

@@ -14,7 +14,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.estimators.rows_of_fit import OF_ROWS
+from streamnb.estimators.preparation import OF_ROWS
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.keeping import Keeping

@@ -17,7 +17,7 @@ from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.conditional import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
-from streamnb.estimators import rows_of_fit, scan_fits
+from streamnb.estimators import preparation, scan_fits
 from streamnb.estimators.learned import learned
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.passes.answering import answer
@@ -153,16 +153,16 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     _takes_indicator = False
     _indicator_advice = "take snb.LinearNB, which has a model for each label"
     meta_ = None
-    encoding_ = rows_of_fit.encoding
-    layer_ = rows_of_fit.layer
-    _all_or_nothing = rows_of_fit.all_or_nothing
-    _opened_as_given = rows_of_fit.opened_as_given
-    _opened_to_fit = rows_of_fit.opened_to_fit
-    _opened = rows_of_fit.opened_as_fitted
-    _remember_names = rows_of_fit.remember_names
-    _check_features = rows_of_fit.check_features
-    _state_of_rows = rows_of_fit.state_of_rows
-    _restore_rows = rows_of_fit.restore_rows
+    encoding_ = preparation.encoding
+    layer_ = preparation.layer
+    _all_or_nothing = preparation.all_or_nothing
+    _opened_as_given = preparation.opened_as_given
+    _opened_to_fit = preparation.opened_to_fit
+    _opened = preparation.opened_as_fitted
+    _remember_names = preparation.remember_names
+    _check_features = preparation.check_features
+    _state_of_rows = preparation.state_of_rows
+    _restore_rows = preparation.restore_rows
     _known_classes = scan_fits.known_classes
     _check_labels = scan_fits.check_labels
     _keep = scan_fits.keep
@@ -302,8 +302,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         rows = opened_for(self.encoding_, X, labelled=False)
         if rows.in_memory:
             return super().transform(X)
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         kept = self.get_support(indices=True)
         return answer(partial(self._kept_of, kept), rows, len(kept), None, join=_joined)
 

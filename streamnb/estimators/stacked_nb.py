@@ -18,7 +18,7 @@ from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.least_squares import LeastSquaresClassifier
 from streamnb.estimators.linear_nb import LinearNB, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.rows_of_fit import OF_ROWS
+from streamnb.estimators.preparation import OF_ROWS
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression
 from streamnb.models.linear import LinearModel
@@ -39,10 +39,6 @@ from streamnb.stats.class_stats import ClassStats
 TOL = 1e-2  # of the gradient: margins of several families are nearly collinear, and the last digits take long
 _FITTED = "final", "step", "report", *OF_ROWS
 _NAMED = "family of a LinearNB"  # the key in files of a family that was given with further parameters
-
-
-def _has_probabilities(estimator: StackedNB) -> bool:
-    return hasattr(estimator.final_ if hasattr(estimator, "final_") else estimator._final(False), "predict_proba")
 
 
 @persistence.register
@@ -227,7 +223,7 @@ class StackedNB(Classifier):
         return model_and_rows(self.final_, *margins, labelled=labelled)
 
     def _gives_probabilities(self) -> bool:
-        return _has_probabilities(self)
+        return hasattr(self.final_ if hasattr(self, "final_") else self._final(False), "predict_proba")
 
     def _calibrates(self) -> bool:
         return hasattr(self._final(False), "calibrate")

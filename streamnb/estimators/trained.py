@@ -14,8 +14,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.classifier import Classifier, Parameter, decision_function
-from streamnb.estimators.preparation import StepRequest
-from streamnb.estimators.rows_of_fit import OF_ROWS
+from streamnb.estimators.preparation import OF_ROWS, StepRequest
 from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
@@ -45,15 +44,11 @@ def _above_0(why: str) -> Check:
     return lambda name, value: arguments.number_above_0(name, value, why)
 
 
-def _components(name: str, value: Any) -> int | None:
-    return None if value is None else arguments.positive_integer(name, value)
-
-
 POINT: dict[str, Check] = {  # parameters that may be chosen from a grid
     "l2": check_strength,
     "l1": check_strength,
     "C": _above_0("0 leaves the losses no say"),
-    "n_components": _components,
+    "n_components": lambda name, value: None if value is None else arguments.positive_integer(name, value),
 }
 CHECKS: dict[str, Check] = {
     "tol": lambda name, value: arguments.finite_number(name, value, minimum=0.0),

@@ -19,7 +19,6 @@ from streamnb.passes.report import Report
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
 from streamnb.selection.score_table import GridScores, check_choice
 from streamnb.training.learner import FittedModel
@@ -110,9 +109,10 @@ class TrainedClassifierCV(TrainedClassifier):
         """
         with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
-            on_folds = ChosenOnFolds(self, (X, y, sample_weight), groups, options, checkpoint, layer)
-            on_folds.judge()
-            on_folds.fit()
+            search = self._search((X, y, sample_weight), groups, options, checkpoint, layer)
+            search.judge()
+            self._rank(search)
+            self._fit_best(search)
         return self
 
     def _search(
@@ -130,9 +130,9 @@ class TrainedClassifierCV(TrainedClassifier):
         search.check()
         return search
 
-    def _rank(self, search: PenaltySearch, models: Sequence[FoldModel]) -> None:
+    def _rank(self, search: PenaltySearch) -> None:
         """Choose a point by the models without folds trained so far."""
-        self._scores = search.scores(models)
+        self._scores = search.scores()
         self._choose()
 
     def _choose(self) -> None:
@@ -140,13 +140,13 @@ class TrainedClassifierCV(TrainedClassifier):
         self.best_, self.best_score_ = scores.grid[self._point], float(scores.mean[self._point])
         self.cv_results_ = scores.table()
 
-    def _fit_best(self, search: PenaltySearch, models: Sequence[FoldModel], report: Report) -> None:
-        """Fit the model of all rows at the chosen point."""
+    def _fit_best(self, search: PenaltySearch, calibration: str | None = None) -> None:
+        """Fit the model of all rows at the chosen point; `calibration` is used if it has none."""
         self._scores.warn_missing()
-        fitted, history = search.fit(self.best_, models), {}
+        fitted, history = search.fit(self.best_, calibration), {}
         if "held_out_score" in self._history:
             history["held_out_score"] = scores_by_read(self._scores, self._point)[: len(fitted.history["seconds"])]
-        self._keep(replace(fitted, history=fitted.history | history, report=report + fitted.report))
+        self._keep(replace(fitted, history=fitted.history | history))
         self._warn_chosen(fitted)
 
     def _warn_chosen(self, fitted: FittedModel) -> None:
@@ -223,49 +223,34 @@ class ChosenOnFolds:
     The rows are scanned first. `report` covers all reads so far.
     """
 
-    def __init__(
-        self,
-        model: TrainedClassifierCV,
-        given: Any,
-        groups: Any,
-        options: RunOptions,
-        checkpoint: Any = None,
-        layer: str | None = None,
-    ):
-        self._model, self._search = model, model._search(given, groups, options, checkpoint, layer)
-        self._models: list[FoldModel] = []
-        self._own = True  # whether all models were trained on the rows of this scan
-        self.report = self._search.scanned.report
+    def __init__(self, model: TrainedClassifierCV, given: Any, groups: Any, options: RunOptions):
+        self._model, self._search = model, model._search(given, groups, options, None, None)
+
+    @property
+    def report(self) -> Report:
+        return self._search.report
 
     @property
     def n_rows(self) -> int:
         """The number of rows in each read."""
         return self._search.scanned.stats.n_rows
 
-    def judge(self, folds: Any = None, most_reads: int | None = None, time_is_up: Any = None) -> GridScores:
-        """Scores of all penalties after every read, on the folds so far plus `folds` (default: all).
+    def judge(self, folds: Any = None, most_reads: int | None = None, time_is_up: Any = None) -> None:
+        """Judge all penalties after every read, on the folds so far plus `folds` (default: all).
 
         Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`.
         """
-        return self._add(*self._search.run(folds, most_reads, time_is_up))
+        self._search.judge(folds, most_reads, time_is_up)
+        self._model._rank(self._search)
 
     def take(self, other: ChosenOnFolds) -> None:
         """Take over the models of another instance on its own folds, with the same labels and folds."""
-        self._own = False
-        self._add(other._models, other.report)
-
-    def _add(self, models: Sequence[FoldModel], report: Report) -> GridScores:
-        self._models, self.report = [*self._models, *models], self.report + report
-        self._model._rank(self._search, self._models)
-        return self._model._scores
+        self._search.take(other._search)
+        self._model._rank(self._search)
 
     def fit(self, calibration: str | None = None) -> None:
         """Fit the model of all rows at the best point on the folds so far; `calibration` is used if it has none."""
-        search = self._search
-        if calibration is not None and search.learner.calibration is None:
-            search = replace(search, learner=replace(search.learner, calibration=calibration))
-        self._model._fit_best(search, self._models if self._own else (), self.report)
-        self.report = self._model.report_
+        self._model._fit_best(self._search, calibration)
 
 
 def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamnb.core import notebook, persistence
-from streamnb.evaluation import decision_metrics, ranking_metrics
+from streamnb.evaluation import metrics
 from streamnb.evaluation.tallied import Tallied, has
 
 
@@ -56,29 +56,29 @@ class Evaluation(Tallied):
     """
 
     # metrics are functions of judged rows, each named once
-    accuracy = decision_metrics.accuracy
-    balanced_accuracy = decision_metrics.balanced_accuracy
-    confusion_matrix = decision_metrics.confusion_matrix
-    precision = decision_metrics.precision
-    recall = decision_metrics.recall
-    specificity = decision_metrics.specificity
-    f_score = decision_metrics.f_score
-    matthews_corrcoef = decision_metrics.matthews_corrcoef
-    cohen_kappa = decision_metrics.cohen_kappa
-    hamming_loss = decision_metrics.hamming_loss
-    jaccard = decision_metrics.jaccard
-    subset_accuracy = decision_metrics.subset_accuracy
-    ranking_loss = decision_metrics.ranking_loss
-    log_loss = decision_metrics.log_loss
-    brier = decision_metrics.brier
-    expected_calibration_error = decision_metrics.expected_calibration_error
-    reliability_curve = decision_metrics.reliability_curve
-    roc_auc = ranking_metrics.roc_auc
-    roc_auc_margin = ranking_metrics.roc_auc_margin
-    average_precision = ranking_metrics.average_precision
-    roc_auc_error = property(ranking_metrics.roc_auc_error)
-    average_precision_error = property(ranking_metrics.average_precision_error)
-    roc_curve = ranking_metrics.roc_curve
+    accuracy = metrics.accuracy
+    balanced_accuracy = metrics.balanced_accuracy
+    confusion_matrix = metrics.confusion_matrix
+    precision = metrics.precision
+    recall = metrics.recall
+    specificity = metrics.specificity
+    f_score = metrics.f_score
+    matthews_corrcoef = metrics.matthews_corrcoef
+    cohen_kappa = metrics.cohen_kappa
+    hamming_loss = metrics.hamming_loss
+    jaccard = metrics.jaccard
+    subset_accuracy = metrics.subset_accuracy
+    ranking_loss = metrics.ranking_loss
+    log_loss = metrics.log_loss
+    brier = metrics.brier
+    expected_calibration_error = metrics.expected_calibration_error
+    reliability_curve = metrics.reliability_curve
+    roc_auc = metrics.roc_auc
+    roc_auc_margin = metrics.roc_auc_margin
+    average_precision = metrics.average_precision
+    roc_auc_error = property(metrics.roc_auc_error)
+    average_precision_error = property(metrics.average_precision_error)
+    roc_curve = metrics.roc_curve
 
     def summary(self) -> dict[str, float]:
         """The metrics of the printed form, by name."""
@@ -103,7 +103,7 @@ class Evaluation(Tallied):
         if self.multilabel and has(self, "decisions"):
             shown += [("hamming_loss", self.hamming_loss(), 0.0), ("jaccard", self.jaccard(), 0.0)]
         if has(self, "margin"):
-            error = ranking_metrics.margin_error(self)
+            error = metrics.margin_error(self)
             shown += [("roc_auc_margin", self.roc_auc_margin(), error)]
         if has(self, "ranking"):
             shown += [("roc_auc", self.roc_auc(), self.roc_auc_error)]

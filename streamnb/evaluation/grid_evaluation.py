@@ -15,6 +15,7 @@ from streamnb.problem.schemes import Scheme
 from streamnb.stats.row_means import RowMeans
 
 CACHED_MARGINS = 1 << 16  # transposed at once
+TALLIES = "total", "decisions", "ranking", "margin"
 
 
 @persistence.register
@@ -33,43 +34,42 @@ class GridEvaluation:
         self._empty, self._n_points = new(), n_points
         self.n_rows = 0
         K, needs = self._empty.n_classes, self._empty.needs
-        self._total = RowMeans(())
-        self._decisions = GridDecisions(n_points, K, "confusion" in needs) if needs & {"hits", "confusion"} else None
-        self._ranking, self._margin = (
-            self._empty.ranking_of(n_points) if need in needs else None for need in ("ranking", "margin")
-        )
+        self._tallies: dict[str, Any] = {"total": RowMeans(())}  # those that are needed, out of TALLIES
+        if needs & {"hits", "confusion"}:
+            self._tallies["decisions"] = GridDecisions(n_points, K, "confusion" in needs)
+        self._tallies |= {name: self._empty.ranking_of(n_points) for name in ("ranking", "margin") if name in needs}
         self._losses = [RowMeans(LOSSES) for _ in range(n_points)] if "probabilities" in needs else []
 
     def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
         """Add rows with the decisions of the models (n, G), possibly padded; without weights each row counts once."""
-        assert self._decisions is not None
-        if weight is None and self._decisions.without_table:
+        decisions: GridDecisions = self._tallies["decisions"]
+        if weight is None and decisions.without_table:
             self.n_rows += len(labels)
-            self._total.pairs[0][-1] += len(labels)
-            self._decisions.add_each_once(labels, decided)
+            self._tallies["total"].pairs[0][-1] += len(labels)
+            decisions.add_each_once(labels, decided)
         else:
             weight = np.ones(len(labels)) if weight is None else weight
             self._count_rows(weight)
-            self._decisions.add(labels, weight, decided)
+            decisions.add(labels, weight, decided)
 
     def _count_rows(self, weight: np.ndarray) -> None:
         self.n_rows += len(weight)
-        self._total.add([], weight)
+        self._tallies["total"].add([], weight)
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), possibly padded."""
         n = len(margins)
         self._count_rows(weight)
-        if self._decisions is not None:
-            self._decisions.add(labels, weight, scheme.decide(margins))
-        for ranking, ranked_by in ((self._ranking, scheme.ranking), (self._margin, partial(raw_scores, scheme))):
-            if ranking is not None:
+        if "decisions" in self._tallies:
+            self._tallies["decisions"].add(labels, weight, scheme.decide(margins))
+        for name, ranked_by in (("ranking", scheme.ranking), ("margin", partial(raw_scores, scheme))):
+            if name in self._tallies:
                 kept = weight > 0.0
                 scores = self._scores(ranked_by, margins)
                 width = scores.shape[1] * scores.shape[2]
                 row_checks.check_scores(scores.reshape(-1, width), n, width)
                 rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
-                ranking.add(*rows)
+                self._tallies[name].add(*rows)
         for point, losses in enumerate(self._losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
             known = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])).known()
@@ -88,23 +88,13 @@ class GridEvaluation:
     def __add__(self, other: "GridEvaluation") -> "GridEvaluation":
         total = copy(self)
         total.n_rows += other.n_rows
-        total._total = self._total + other._total
-        total._decisions = None if self._decisions is None else self._decisions + other._decisions
-        for name in ("_ranking", "_margin"):
-            own = getattr(self, name)
-            setattr(total, name, None if own is None else own + getattr(other, name))
+        total._tallies = {name: own + other._tallies[name] for name, own in self._tallies.items()}
         total._losses = [a + b for a, b in zip(self._losses, other._losses, strict=True)]
         return total
 
     def of_point(self, point: int) -> Evaluation:
         """The evaluation of one model."""
-        tallies: dict[str, Any] = {"total": self._total}
-        if self._decisions is not None:
-            tallies["decisions"] = self._decisions.of_point(point)
-        if self._ranking is not None:
-            tallies["ranking"] = self._ranking.of_model(point)
-        if self._margin is not None:
-            tallies["margin"] = self._margin.of_model(point)
+        tallies = {name: own if name == "total" else own.of_point(point) for name, own in self._tallies.items()}
         if self._losses:
             tallies["losses"] = self._losses[point]
         return self._empty.with_tallies(self.n_rows, tallies)
@@ -114,10 +104,7 @@ class GridEvaluation:
             "empty": self._empty,
             "n_points": self._n_points,
             "n_rows": self.n_rows,
-            "total": self._total._to_state(),
-            "decisions": None if self._decisions is None else self._decisions._to_state(),
-            "ranking": None if self._ranking is None else self._ranking._to_state(),
-            "margin": None if self._margin is None else self._margin._to_state(),
+            **{name: self._tallies[name]._to_state() if name in self._tallies else None for name in TALLIES},
             "losses": [losses._to_state() for losses in self._losses],
         }
 
@@ -130,21 +117,18 @@ class GridEvaluation:
             persistence.array("predicted", state["decisions"]["_predicted"], ["f8"], (n_points, empty.n_classes))
         grid = cls(lambda: empty, n_points)
         grid.n_rows = arguments.whole_number("n_rows", state["n_rows"])
-        parts: dict[str, Any] = {"total": grid._total, "decisions": grid._decisions}
-        parts |= {"ranking": grid._ranking, "margin": grid._margin}
-        for name, part in parts.items():
-            if (part is None) != (state[name] is None):
+        for name in TALLIES:
+            if (name in grid._tallies) == (state[name] is None):
                 raise ValueError(f"{name} of a grid of evaluations are missing, or there should be none")
-            if part is not None:
-                part.restore(state[name])
+        for name, tally in grid._tallies.items():
+            tally.restore(state[name])
         for losses, kept in zip(grid._losses, state["losses"], strict=True):
             losses.restore(kept)
         return grid
 
     def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray, None]:
         """Accuracy of all models (G,), and recall of each class (G, K), NaN for classes without rows; both exact."""
-        assert self._decisions is not None
-        return *self._decisions.rates(), None
+        return *self._tallies["decisions"].rates(), None
 
 
 @persistence.register

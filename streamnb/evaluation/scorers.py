@@ -5,6 +5,7 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import GridEvaluation
-from streamnb.evaluation.ranking_metrics import margin_error, micro_error
+from streamnb.evaluation.metrics import margin_error, micro_error
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.tallied import ranking
 
@@ -74,12 +75,14 @@ def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
     return values if method in RANKED else np.where(evaluation.class_weight > 0.0, values, np.nan)
 
 
-def _error(evaluation: Evaluation, method: str, average: str | None = None) -> float:
+def _error(evaluation: Evaluation, method: str = "roc_auc", average: str | None = None, n_parts: int = 1) -> float:
+    """The error bound of a score that is the mean of the metric and of others, which are exact."""
     if method == "roc_auc_margin":
         return margin_error(evaluation)
     if ranking(evaluation).is_exact:
         return 0.0
-    return micro_error(evaluation, method) if average == "micro" else getattr(evaluation, f"{method}_error")
+    error = micro_error(evaluation, method) if average == "micro" else getattr(evaluation, f"{method}_error")
+    return error / n_parts
 
 
 def _accuracy_and_area(evaluation: Evaluation) -> float:
@@ -97,23 +100,6 @@ def _area_of_known_classes(evaluation: Evaluation) -> float:
     areas = evaluation.roc_auc(average=None)
     known = (evaluation.class_weight >= FEW_ROWS) & ~np.isnan(areas)
     return float(areas[known].mean()) if known.any() else evaluation.roc_auc()
-
-
-def _third_error(evaluation: Evaluation) -> float:
-    return _error(evaluation, "roc_auc") / 3.0
-
-
-def _half_error(evaluation: Evaluation) -> float:
-    return 0.5 * _error(evaluation, "roc_auc")
-
-
-def _areas(judged: Any) -> np.ndarray:
-    """ROC AUC of each class against the reference, (K,)."""
-    return judged.roc_auc(average=None)
-
-
-def _bound(judged: Any) -> float:
-    return judged.roc_auc_error
 
 
 def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
@@ -156,12 +142,12 @@ def _scorers() -> dict[str, Scorer]:
             scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
         if name != "specificity":  # its mean over rows is not kept
             scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
-    scorers.append(
-        Scorer("accuracy_and_roc_auc", frozenset({"hits", "ranking"}), _accuracy_and_area, error=_half_error)
-    )
-    scorers.append(Scorer("overall", frozenset({"hits", "ranking", "probabilities"}), _overall, error=_third_error))
+    needs, error = frozenset({"hits", "ranking"}), partial(_error, n_parts=2)
+    scorers.append(Scorer("accuracy_and_roc_auc", needs, _accuracy_and_area, error=error))
+    scorers.append(Scorer("overall", needs | {"probabilities"}, _overall, error=partial(_error, n_parts=3)))
     areas = _scorer("roc_auc_reference", "ranking reference", "roc_auc")
-    scorers.append(replace(areas, per_class=_areas, error=_bound, of_grid=ReferenceEvaluation.of_all))
+    areas = replace(areas, per_class=methodcaller("roc_auc", average=None), error=attrgetter("roc_auc_error"))
+    scorers.append(replace(areas, of_grid=ReferenceEvaluation.of_all))
     scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)
     return {scorer.name: scorer for scorer in scorers}
 

@@ -97,8 +97,7 @@ class CovarianceModel(LinearModel):
         """Return squared distances of rows of any kind to each class, or log densities, (n_rows, K)."""
         function = self.log_densities if density else self.squared_distances
         rows = opened_through(self.options.step, X, labelled=False)
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
         return answer(function, rows, len(self.classes_), np.dtype(np.float64), out=out)
 
     def sparsify(self) -> LinearModel:

@@ -287,8 +287,7 @@ class LinearModel:
     def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
         """Apply `finish` to the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
         rows = opened_through(self.options.step, X, labelled=False)
-        if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self._n_taken, type(self).__name__)
+        row_checks.check_n_features(rows.n_features, self._n_taken, type(self).__name__)
         return answer(partial(self.finished, finish), rows, width, dtype, out=out)
 
     def save(self, path: Any) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.models.linear import LinearModel
-from streamnb.problem.hierarchy import Nested
+from streamnb.problem.label_structure import Nested
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,8 @@ from scipy.special import digamma, gammaln, logit, polygamma
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
 from streamnb.problem.multinomial import Categorical, Multinomial
+from streamnb.problem.points import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
 from streamnb.problem.positive import Gamma, InverseGaussian
-from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
 from streamnb.rows.preparing import MAPS
 from streamnb.stats.complements import HEAVY
 from streamnb.stats.dense_tables import columns_at_once

@@ -53,8 +53,8 @@ class Scheme:
         raise NotImplementedError
 
     def sides(self, data: "ClassSums", pseudo: Pseudo, rows: Any) -> Sides:
-        """Form the sides of some rows of coef_, each smoothed once."""
-        raise NotImplementedError
+        """Form the sides of some rows of coef_, each smoothed once: by default those of two groups of classes."""
+        return class_against_class(data, pseudo, *self.groups(rows))
 
     def intercepts(self, log_priors: np.ndarray) -> np.ndarray:
         """The intercept that log class priors (K,) add to each row of weights, (R,)."""
@@ -153,9 +153,6 @@ class TwoClasses(Scheme):
     def groups(self, rows):
         return np.array([1]), np.array([0])
 
-    def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, *self.groups(rows))
-
     def intercepts(self, log_priors):
         return log_ratio(log_priors[1:], log_priors[:1])
 
@@ -217,9 +214,6 @@ class Reference(Scheme):
     def groups(self, rows):
         return self._others[rows], np.array([self.reference])
 
-    def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, *self.groups(rows))
-
     def intercepts(self, log_priors):
         # the reference scores 0; if it has no rows, a tiny probability in place of 0 keeps the others above it
         return log_ratio(log_priors[self._others], np.maximum(log_priors[[self.reference]], _LEAST))
@@ -278,9 +272,6 @@ class LabelReference(Scheme):
     def two_groups(self, stats, row):
         return two_labels(stats, int(self.against[0]), int(self._labels[row]))
 
-    def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, *self.groups(rows))
-
     def intercepts(self, log_priors):
         return log_ratio(log_priors[self._labels], np.maximum(log_priors[self.against], _LEAST))
 
@@ -321,8 +312,8 @@ class OneVsOne(Scheme):
     def row_names(self, classes):
         return list(zip(classes[self._earlier].tolist(), classes[self._later].tolist(), strict=True))
 
-    def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, self._later[rows], self._earlier[rows])
+    def groups(self, rows):
+        return self._later[rows], self._earlier[rows]
 
     def intercepts(self, log_priors):
         return log_ratio(log_priors[self._later], log_priors[self._earlier])

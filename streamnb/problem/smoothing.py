@@ -78,7 +78,11 @@ class Smoothing:
         """The same with the prior that "empirical_bayes" finds in the statistics of the family's features."""
         if not isinstance(self.given, str):
             return self
-        found = ClassSharesPrior.of_counts(stats, self.family.moment) if _has_values(self.family, stats) else 1.0
+        found = (
+            ClassSharesPrior.of_counts(stats, self.family.moment)
+            if self.family.coupled and not stats.multilabel
+            else 1.0
+        )
         return replace(self, given=found)
 
     @property
@@ -149,11 +153,6 @@ def chosen(smoothing: Any, family: Family, estimate: str) -> Any:
     if not isinstance(smoothing, str) or smoothing != AUTO:
         return smoothing
     return family.smoothing if estimate == "posterior_mean" else 1.0
-
-
-def _has_values(family: Family, stats: ClassStats) -> bool:
-    """Whether the features are the values of a variable, and each row has one label."""
-    return family.coupled and not stats.multilabel
 
 
 def _have() -> str:

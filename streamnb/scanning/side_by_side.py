@@ -140,9 +140,8 @@ class SideBySide(PassTask):
                 for scan, n_splits in zip(self.scans, splits, strict=True)
             ]
             needed = sum(second_moments.bytes_of(*each) for each in every)
-            if needed > (limit := memory.allowed(first.memory_limit)):
-                what = f"products of {n_features:,} features by {n_features:,}, each under {len(self.scans)} maps,"
-                memory.refuse(what, needed, limit, f"try fewer maps, or {second_moments.CURE}")
+            what = f"products of {n_features:,} features by {n_features:,}, each under {len(self.scans)} maps,"
+            memory.check(what, needed, first.memory_limit, f"try fewer maps, or {second_moments.CURE}")
         wanted = [scan.wants(n_rows, n_features) for scan in self.scans]
         tile_rows = lcm(*(w.tile_rows for w in wanted))
         return Wants(any(w.values for w in wanted), max(w.block_bytes for w in wanted), tile_rows)

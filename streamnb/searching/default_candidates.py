@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamnb.estimators.bins import Bins
-from streamnb.estimators.label_space import LabelSpaceCV
+from streamnb.estimators.least_squares import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV

@@ -135,10 +135,8 @@ def sampled(
     most = int(stats.rows.max(initial=1))
     each = most if rows is None else min(arguments.positive_integer("rows", rows), most)
     width = stats.n_features if columns is None else len(columns)
-    needed, allowed = 8 * int(np.minimum(stats.rows, each).sum()) * width, memory.allowed(options.memory_limit)
-    if needed > allowed:
-        what = f"up to {each:,} rows of each of {len(stats.classes):,} classes, {width:,} values each,"
-        memory.refuse(what, needed, allowed, CURE)
+    what = f"up to {each:,} rows of each of {len(stats.classes):,} classes, {width:,} values each,"
+    memory.check(what, 8 * int(np.minimum(stats.rows, each).sum()) * width, options.memory_limit, CURE)
     task = SampleTask(stats.classes, stats.folding, 0, each, seed, columns, stats.options, stats.n_features)
     found, report = run(task, source, options)
     row_checks.check_same_rows(report.rows, stats.n_rows)

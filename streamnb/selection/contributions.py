@@ -143,10 +143,8 @@ def judged(
     family = check_adds_up(by, options["family"], options["scheme"], penalty)
     scheme = as_scheme(options["scheme"], stats.classes, options["reference"], False)
     n_rows = scheme.n_rows(len(stats.classes))
-    needed, allowed = 4 * len(sample.codes) * len(sample.columns) * n_rows, memory.allowed(limit)
-    if needed > allowed:
-        what = f"contributions of {len(sample.columns):,} features to {n_rows} scores of {len(sample.codes):,} rows"
-        memory.refuse(what, needed, allowed, CURE)
+    what = f"contributions of {len(sample.columns):,} features to {n_rows} scores of {len(sample.codes):,} rows"
+    memory.check(what, 4 * len(sample.codes) * len(sample.columns) * n_rows, limit, CURE)
     ends = np.searchsorted(sample.fold, np.arange(stats.n_folds + 1))
     _check_each_fold(sample, ends)
     rests = [stats.without_fold(fold) for fold in range(stats.n_folds)]

@@ -50,8 +50,7 @@ class CovarianceModels:
         self._kept, self._centre = known.kept, known.centre[known.kept]
         n_classes, n = len(known.means), len(known.kept)
         needed = (12 if decisions else 8) * len({a for a, _ in path.points}) * n_classes * n**2
-        if needed > (limit := memory.allowed(None)):
-            memory.refuse(f"directions of {len(path)} shrinkages of {n_classes} classes", needed, limit, CURE)
+        memory.check(f"directions of {len(path)} shrinkages of {n_classes} classes", needed, None, CURE)
         self.decider = self if decisions else None
         self._parts: list[Scores] = []
         self.singular = np.zeros(len(path), bool)

@@ -27,7 +27,17 @@ STRATEGIES = ("uniform", "quantile")
 
 @dataclass(frozen=True)
 class Criterion:
-    """Scores features; a new criterion is a subclass and a line in CRITERIA."""
+    """Scores features; a new criterion is a subclass and a line in CRITERIA.
+
+    Attributes
+    ----------
+    moments : tuple of str
+        The moments that a scan must sum.
+    lowest, highest : float
+        The smallest and largest values of x allowed.
+    takes_values : bool
+        True where scores follow from a feature's table of values by class.
+    """
 
     presence: str = "above"
     family: Any = "poisson"
@@ -38,7 +48,10 @@ class Criterion:
     n_bins: int | None = None
     strategy: str = "uniform"
     min_rows: float = 6.0
-    takes_values: ClassVar[bool] = False  # True where scores follow from a feature's table of values by class
+    moments: ClassVar[tuple[str, ...]] = ("sum",)
+    lowest: ClassVar[float] = -np.inf
+    highest: ClassVar[float] = np.inf
+    takes_values: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         arguments.one_of("presence", self.presence, PRESENCE)
@@ -59,21 +72,6 @@ class Criterion:
                 f"values={self.values!r} is for the criteria {able}; {named} goes by sums of values: leave values out"
             )
 
-    @property
-    def moments(self) -> tuple[str, ...]:
-        """The moments that a scan must sum."""
-        return ("sum",)
-
-    @property
-    def lowest(self) -> float:
-        """The smallest value of x allowed."""
-        return -np.inf
-
-    @property
-    def highest(self) -> float:
-        """The largest value of x allowed."""
-        return np.inf
-
     def scores(self, stats: ClassStats) -> np.ndarray:
         """Scores (n_features,); every class has weight."""
         raise NotImplementedError
@@ -89,11 +87,11 @@ class Chi2(Criterion):
     takes_values = True
 
     @property
-    def moments(self) -> tuple[str, ...]:
+    def moments(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("sum",) if self.values == "presence" else ()
 
     @property
-    def lowest(self) -> float:
+    def lowest(self) -> float:  # type: ignore[override]
         return 0.0 if self.values == "presence" else -np.inf
 
     def scores(self, stats: ClassStats) -> np.ndarray:
@@ -126,9 +124,7 @@ class Chi2(Criterion):
 class FClassif(Criterion):
     """Variance between the classes divided by that within them."""
 
-    @property
-    def moments(self) -> tuple[str, ...]:
-        return "sum", "sum_sq"
+    moments = "sum", "sum_sq"
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         between, within = self._degrees(stats)
@@ -157,9 +153,7 @@ class FClassif(Criterion):
 class Pearson(Criterion):
     """The largest absolute correlation of x with the indicator of a class."""
 
-    @property
-    def moments(self) -> tuple[str, ...]:
-        return "sum", "sum_sq"
+    moments = "sum", "sum_sq"
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         weight, total = stats.weight[:, None], stats.weight.sum()
@@ -176,9 +170,7 @@ class Pearson(Criterion):
 class PoissonLogRatio(Criterion):
     """The largest log ratio of means, one class against the rest, which is the unpenalised Poisson weight."""
 
-    @property
-    def lowest(self) -> float:
-        return 0.0
+    lowest = 0.0
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         path = solve(stats, "poisson", scheme="ovr", smoothing=self.smoothing)
@@ -189,15 +181,15 @@ class Score(Criterion):
     """The largest abs(z) over the rows of weights."""
 
     @property
-    def moments(self) -> tuple[str, ...]:
+    def moments(self) -> tuple[str, ...]:  # type: ignore[override]
         return as_family(self.family).moments
 
     @property
-    def lowest(self) -> float:
+    def lowest(self) -> float:  # type: ignore[override]
         return as_family(self.family).lowest
 
     @property
-    def highest(self) -> float:
+    def highest(self) -> float:  # type: ignore[override]
         return as_family(self.family).highest
 
     def scores(self, stats: ClassStats) -> np.ndarray:
@@ -212,7 +204,7 @@ class OfCells(Criterion):
     takes_values = True
 
     @property
-    def moments(self) -> tuple[str, ...]:
+    def moments(self) -> tuple[str, ...]:  # type: ignore[override]
         return (self.presence,) if self.values == "presence" else ()
 
     def scores(self, stats: ClassStats) -> np.ndarray:

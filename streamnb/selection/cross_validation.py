@@ -252,10 +252,9 @@ def check_sheet(
     n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
     n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
     n_bytes = n_bytes * (at_once or n_models) // n_models
-    if n_bytes > (may := memory.allowed(limit)):
-        less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
-        cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"
-        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, may, cure)
+    less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
+    cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"
+    memory.check(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
 
 
 def cross_validated(

@@ -173,6 +173,10 @@ class FeatureSearch(persistence.Parameters):
     Attributes
     ----------
     name : str
+    begins : str
+        The criterion whose best features are looked at.
+    n_folds : int or None
+        Into how many folds a scan for it splits the rows.
     reads : str
         What it looks at beside the sums, in words.
     keeps : bool
@@ -180,18 +184,10 @@ class FeatureSearch(persistence.Parameters):
     """
 
     name: ClassVar[str]
+    begins: ClassVar[str]
+    n_folds: ClassVar[int | None] = None
     reads: ClassVar[str]
     keeps: ClassVar[bool] = True
-
-    @property
-    def begins(self) -> str:
-        """The criterion whose best features are looked at."""
-        raise NotImplementedError
-
-    @property
-    def n_folds(self) -> int | None:
-        """Into how many folds a scan for it splits the rows."""
-        return None
 
     def moments(self, criterion: Criterion) -> tuple[str, ...]:
         """What that scan sums."""

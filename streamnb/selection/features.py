@@ -10,8 +10,7 @@ from streamnb.core import arguments
 from streamnb.selection.criteria import CRITERIA, Criterion, as_criterion
 from streamnb.selection.feature_ranking import FeatureRanking, FeatureSearch, scored, searched
 from streamnb.selection.redundancy import FCBF
-from streamnb.selection.relief import ReliefF
-from streamnb.selection.tree_features import TreeFeatures
+from streamnb.selection.sampled_searches import ReliefF, TreeFeatures
 from streamnb.selection.wrappers import BackwardElimination, ExhaustiveSearch, ForwardSelection, IncrementalSelection
 from streamnb.stats.class_stats import ClassStats, check_stats
 from streamnb.stats.complements import with_and_without

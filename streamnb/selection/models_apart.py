@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.evaluation.nested_ranking import Steps
-from streamnb.evaluation.reference_evaluation import ComparedRows, JudgedRows, ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import ComparedRows, JudgedRows, ReferenceEvaluation, Steps
 from streamnb.kernels import nested
 from streamnb.models.grid_weights import DOUBLE, GridWeights, size_of
 from streamnb.rows.chunk import Chunk, ColumnForm

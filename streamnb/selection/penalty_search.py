@@ -15,14 +15,12 @@ import numpy as np
 from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.selection.cross_validation import check_sheet
-from streamnb.selection.fold_models import FoldModel, fit_at_point, train_together
+from streamnb.selection.fold_models import FoldModel, Judge, fit_at_point, train_together
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import check_calibration
 from streamnb.selection.score_table import GridScores, check_defined
-from streamnb.selection.shared_reads import Judge
 from streamnb.training.data import TrainingData
 from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method
@@ -72,9 +70,8 @@ class ModelGroups:
 
     def check(self, options: RunOptions) -> None:
         """Raise where not even one model fits into memory."""
-        if self.model_bytes > (limit := memory.allowed(options.memory_limit)):
-            cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
-            memory.refuse("a model of the grid", self.model_bytes, limit, cure)
+        cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
+        memory.check("a model of the grid", self.model_bytes, options.memory_limit, cure)
 
     def announce(self, max_passes: int) -> None:
         """Warn that not all models fit into memory."""
@@ -87,22 +84,26 @@ class ModelGroups:
             )
 
 
-@dataclass(frozen=True, eq=False)
 class PenaltySearch:
     """Judges the points of a grid, and numbers of reads, by models without each fold, trained in shared reads.
 
-    Attributes
+    Parameters
     ----------
     learner : Learner
     grid : points by name, such as {"l2": 1.0}
     scanned : ScannedRows
     scorer : Scorer
+
+    Attributes
+    ----------
+    report : Report
+        Covers the scan and all reads so far.
     """
 
-    learner: Learner
-    grid: Sequence[dict[str, Any]]
-    scanned: ScannedRows
-    scorer: Scorer
+    def __init__(self, learner: Learner, grid: Sequence[dict[str, Any]], scanned: ScannedRows, scorer: Scorer):
+        self.learner, self.grid, self.scanned, self.scorer = learner, grid, scanned, scorer
+        self.report, self._models = scanned.report, list[FoldModel]()
+        self._own = True  # whether all models were trained on the rows of this scan
 
     def groups(self, n_folds: int | None = None) -> ModelGroups:
         """The groups in which the models of `n_folds` folds train."""
@@ -123,13 +124,13 @@ class PenaltySearch:
             learner.check_memory(stats, len(stats.folds), options)
         learner.data(scanned.of_folds.whole, scanned.rows, options)
 
-    def run(
+    def judge(
         self,
         folds: Sequence[int] | None = None,
         most_reads: int | None = None,
         time_is_up: Callable[[], bool] | None = None,
-    ) -> tuple[list[FoldModel], Report]:
-        """The models of all points, and of `folds` or all folds, each judged after every read.
+    ) -> None:
+        """Judge models of all points, without each of `folds` or of all folds, after every read.
 
         Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
         is a folder with one file per read.
@@ -154,39 +155,48 @@ class PenaltySearch:
             return learner.data(self.scanned.of_folds.outside(fold), self.scanned.shared, options, fold)
 
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
-        done, report = [], Report()
         for number, first in enumerate(range(0, len(every), groups.at_once), 1):
             group = [
                 FoldModel(fold, point, learner.trainer(data(fold), self.grid[point], max_passes))
                 for fold, point in every[first : first + groups.at_once]
             ]
-            report = report + train_together(group, *shared, f"folds-{number:02}-read", self.scorer, time_is_up)
+            read = train_together(group, *shared, f"folds-{number:02}-read", self.scorer, time_is_up)
+            self.report = self.report + read
             if groups.n_groups > 1:  # memory is for the next group
                 for model in group:
                     model.trained = None
-            done.extend(group)
-        return done, report
+            self._models.extend(group)
 
-    def fit(self, point: dict[str, Any], models: Sequence[FoldModel]) -> FittedModel:
-        """The model of all rows at a point, which may start from results of the models without each fold."""
-        scanned, learner = self.scanned, self.learner
+    def take(self, other: "PenaltySearch") -> None:
+        """Take over the models of another search on its own folds, with the same labels and folds."""
+        self._own, self.report = False, self.report + other.report
+        self._models.extend(other._models)
+
+    def fit(self, point: dict[str, Any], calibration: str | None = None) -> FittedModel:
+        """The model of all rows at a point, which may start from results of the models without each fold.
+
+        `calibration` is used if the learner has none.
+        """
+        scanned, learner = self.scanned, replace(self.learner, calibration=self.learner.calibration or calibration)
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
-        by_point = self.by_point(models)
+        by_point = self.by_point() if self._own else [[] for _ in self.grid]
         n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in by_point]
         method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
         hyperparameters = {name: value for name, value in point.items() if name != "max_passes"}
         own = by_point[self.grid.index(hyperparameters)]
-        return fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"], own)
+        fitted = fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"], own)
+        self.report = self.report + fitted.report
+        return replace(fitted, report=self.report)
 
-    def by_point(self, models: Sequence[FoldModel]) -> list[list[FoldModel]]:
-        """The models of each point of the grid, ordered by fold."""
-        ordered = sorted(models, key=lambda model: model.fold)
+    def by_point(self) -> list[list[FoldModel]]:
+        """The models of each point of the grid so far, ordered by fold."""
+        ordered = sorted(self._models, key=lambda model: model.fold)
         return [[model for model in ordered if model.point == point] for point in range(len(self.grid))]
 
-    def scores(self, done: Sequence[FoldModel]) -> GridScores:
+    def scores(self) -> GridScores:
         """The scores of each penalty after each read, up to the last read of its models, in their folds."""
         grid, found, used = [], [], []
-        for point, models in zip(self.grid, self.by_point(done), strict=True):
+        for point, models in zip(self.grid, self.by_point(), strict=True):
             allowed = self.learner.method.final_max_passes([model.outcome for model in models])
             for n_reads in range(1, max(1, *(len(model.reached) for model in models)) + 1):
                 at = [model.after(n_reads) for model in models]

@@ -152,16 +152,13 @@ class FCBF(FeatureSearch):
     delta: float = 0.0
     candidates: int = MAX_PAIRED
     name: ClassVar[str] = "fcbf"
+    begins: ClassVar[str] = "symmetrical_uncertainty"
     reads: ClassVar[str] = "pairs of features, scan(moments=['above', 'gram_above'])"
 
     def __post_init__(self) -> None:
         arguments.share("delta", self.delta)
         if arguments.positive_integer("candidates", self.candidates) > MAX_PAIRED:
             raise ValueError(f"candidates={self.candidates} should be at most {MAX_PAIRED:,}: more take too long")
-
-    @property
-    def begins(self) -> str:
-        return "symmetrical_uncertainty"
 
     def _candidates(self, stats: ClassStats, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
         """Scores of all features, and the candidates, best first."""

@@ -76,11 +76,11 @@ class Wrapper(FeatureSearch):
                 arguments.positive_integer(name, getattr(self, name))
 
     @property
-    def begins(self) -> str:
+    def begins(self) -> str:  # type: ignore[override]
         return self.first
 
     @property
-    def n_folds(self) -> int | None:
+    def n_folds(self) -> int | None:  # type: ignore[override]
         return self.folds
 
     def moments(self, criterion: Criterion) -> tuple[str, ...]:

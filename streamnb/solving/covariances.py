@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
-from streamnb.problem.shrinkage import LEDOIT_WOLF, Point
+from streamnb.problem.points import LEDOIT_WOLF, Point
 from streamnb.solving import ledoit_wolf
 from streamnb.solving.tridiagonal import factors, ratios, turned
 from streamnb.stats.class_stats import ClassStats

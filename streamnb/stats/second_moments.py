@@ -89,11 +89,9 @@ def check_fits(
     names: tuple[str, ...], pooled: bool, n_classes: int, n_splits: int, n_features: int, limit: int | None
 ) -> None:
     """Raise an error if the tables would be too large."""
-    needed = bytes_of(names, pooled, n_classes, n_splits, n_features)
-    if needed and needed > memory.allowed(limit):
-        groups = "pooled" if pooled else f"of {n_classes:,} classes" + (f" in {n_splits} folds" * (n_splits > 1))
-        what = f"products of {n_features:,} features by {n_features:,}, {groups}, twice as much of real values,"
-        memory.refuse(what, needed, memory.allowed(limit), CURE)
+    groups = "pooled" if pooled else f"of {n_classes:,} classes" + (f" in {n_splits} folds" * (n_splits > 1))
+    what = f"products of {n_features:,} features by {n_features:,}, {groups}, twice as much of real values,"
+    memory.check(what, bytes_of(names, pooled, n_classes, n_splits, n_features), limit, CURE)
 
 
 def matrices(table: Table) -> np.ndarray:

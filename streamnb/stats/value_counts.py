@@ -177,8 +177,7 @@ class CountingValues:
                 low[j], high[j] = known.min(), known.max()
             features.append(cells)
         self._total = self._total + ValueCounts(tuple(features), missing, low, high)
-        if self.nbytes > (limit := memory.allowed(self._limit)):
-            memory.refuse(f"the values of {n_features:,} features, counted", self.nbytes, limit, CURE)
+        memory.check(f"the values of {n_features:,} features, counted", self.nbytes, self._limit, CURE)
 
     def finish(self) -> ValueCounts:
         return self._total

@@ -129,10 +129,8 @@ class Method:
     def check_memory(self, n_features: int, n_used: int, n_rows: int, n_models: int, limit: int | None) -> None:
         """Raise where `n_models` models of `n_rows` rows of weights need more memory than allowed."""
         n_rows *= n_models
-        needed, may = 8.0 * self.n_arrays * (n_used + 1) * n_rows, memory.allowed(limit)
-        if needed > may:
-            what = f"descent on {n_rows:,} x {n_used:,} weights"
-            memory.refuse(what, needed, may, "give a larger memory_limit, or fewer features (snb.FeatureSelector)")
+        what, cure = f"descent on {n_rows:,} x {n_used:,} weights", "fewer features (snb.FeatureSelector)"
+        memory.check(what, 8.0 * self.n_arrays * (n_used + 1) * n_rows, limit, f"give a larger memory_limit, or {cure}")
 
     def unconverged(self, trained: Trained, tol: float, allowed: int, max_passes: int) -> str:
         """The warning for a model that has not converged in the reads allowed."""

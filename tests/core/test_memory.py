@@ -18,6 +18,10 @@ def test_a_limit_is_a_number_of_bytes():
 def test_without_a_limit_half_of_what_is_free_is_allowed(monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 1001)
     assert memory.allowed(None) == 500 and memory.allowed(7) == 7
+    for limit, most in ((None, 500), (7, 7)):
+        memory.check("a table", most, limit, "take less")
+        with pytest.raises(MemoryError, match=r"a table would take .*, and memory_limit allows .*; take less"):
+            memory.check("a table", most + 1, limit, "take less")
 
 
 def container(folder, version, most, taken):

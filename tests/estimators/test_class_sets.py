@@ -30,16 +30,13 @@ def test_weights_are_those_of_indicators(options):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_rows_may_be_added_and_models_saved(model, tmp_path):
+def test_rows_may_be_added(model):
     model.fit(X, Y)
     expected = model.predict_proba(X)
     model.fit(X[:80], Y[:80], classes=np.unique(Y)).partial_fit(X[80:], Y[80:])
     np.testing.assert_array_equal(model.predict_proba(X), expected)
-    model.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    np.testing.assert_array_equal(loaded.predict_proba(X), expected)
-    assert loaded.score(X, Y) == model.score(X, Y) > 0.3
-    assert not (loaded.refit(penalty=snb.L1(5.0)).coef_ == model.coef_).all()
+    before = model.coef_
+    assert model.score(X, Y) > 0.3 and not (model.refit(penalty=snb.L1(5.0)).coef_ == before).all()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -106,10 +106,7 @@ def test_files_chunks_and_checkpoints_give_the_same_bits(tmp_path):
     calibrated = model(calibration="sigmoid").fit(lambda: iter(pieces), n_threads=1)
     for other in (resumed, calibrated):
         np.testing.assert_array_equal(other.planes_.products, whole.planes_.products)
-    calibrated.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    np.testing.assert_array_equal(loaded.predict_proba(X), calibrated.predict_proba(X))
-    assert loaded.gap_ == whole.gap_ > 0.0 and loaded.score(X, Y) > 0.9
+    assert calibrated.gap_ == whole.gap_ > 0.0 and calibrated.score(X, Y) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -157,19 +154,16 @@ def test_shared_reads_judge_what_fits_one_by_one_come_to_and_the_best_is_fitted(
     assert shared < 1.3 * max(n_reads) < sum(n_reads) / 2
 
 
-def test_choices_are_the_same_for_any_chunks_threads_and_memory_and_in_files(tmp_path):
+def test_choices_are_the_same_for_any_chunks_threads_and_memory():
     two, folds = Y != "setosa", snb.fold_numbers(100, 5)
     asked = {"folds": folds, "calibration": "sigmoid", "idf": True, "tol": 1e-2}
     whole = chosen(X[two], Y[two], n_threads=1, **asked)
     pieces = [(sp.csr_array(X[two][i : i + 17]), Y[two][i : i + 17]) for i in range(0, 100, 17)]
     streamed = chosen(lambda: iter(pieces), None, n_threads=2, **asked)
-    streamed.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    for other in (streamed, loaded):
-        np.testing.assert_array_equal(other.predict_proba(X), whole.predict_proba(X))
-        assert other.best_ == whole.best_ and other.gap_ == whole.gap_
-        for name, column in whole.cv_results_.items():
-            np.testing.assert_array_equal(other.cv_results_[name], column)
+    np.testing.assert_array_equal(streamed.predict_proba(X), whole.predict_proba(X))
+    assert streamed.best_ == whole.best_ and streamed.gap_ == whole.gap_
+    for name, column in whole.cv_results_.items():
+        np.testing.assert_array_equal(streamed.cv_results_[name], column)
 
 
 def test_reads_that_are_short_go_on_and_models_wait_for_memory(tmp_path):

@@ -51,7 +51,7 @@ def test_of_a_column_that_stands_twice_half_is_taken_from_each():
     np.testing.assert_allclose(corrections, -(g - g.reshape(2, 4).mean(axis=1).repeat(4)) / 2, atol=1e-4)
 
 
-def test_labels_weights_chunks_and_files(tmp_path):
+def test_labels_weights_and_chunks():
     weight = np.arange(N) % 3
     labels = snb.GeneralizedNB(1e12, snb.Bins(4)).fit(X, SETS, weight)
     for k in range(2):
@@ -61,10 +61,7 @@ def test_labels_weights_chunks_and_files(tmp_path):
     pieces = [(sp.csr_array(X[i : i + 17]), Y[i : i + 17], weight[i : i + 17]) for i in range(0, N, 17)]
     again = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(lambda: iter(pieces), n_threads=1)
     np.testing.assert_array_equal(again.coef_, model.coef_)
-    model.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert loaded.column_names_[0].startswith("x0 in (-inf, ") and len(loaded.column_names_) == 8
+    assert model.column_names_[0].startswith("x0 in (-inf, ") and len(model.column_names_) == 8
 
 
 @pytest.mark.parametrize(

@@ -223,16 +223,6 @@ def test_inside_scikit_learn():
     assert search.best_score_ > 0.8
 
 
-def test_saved_and_loaded(tmp_path):
-    model = snb.LinearNBCV("poisson", folds=3, repeats=2).fit(X, y)
-    model.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    assert loaded.best_ == model.best_
-    assert (loaded.predict(X) == model.predict(X)).all()
-    assert (loaded.cv_results_["mean_test_score"] == model.cv_results_["mean_test_score"]).all()
-    assert loaded.refit(rule="parsimonious").best_ == model.refit(rule="parsimonious").best_
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [

@@ -1,9 +1,11 @@
-"""Bins and the quantile-normal map as transform=: learned before the scan, kept in the model's own file."""
+"""Rows of a fit: how they are opened, what is learned of them before the scan, and what of that a file keeps."""
 
 import dask.array as da
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 import streamnb as snb
 
@@ -13,7 +15,7 @@ X = pd.DataFrame(RNG.gamma(1.0 + Y[:, None], 1.0, (200, 3)), columns=["a", "b", 
 X.iloc[3, 1] = np.nan
 
 
-def test_bins_inside_a_model_are_bins_before_it(tmp_path):
+def test_bins_inside_a_model_are_bins_before_it():
     model = snb.LinearNB("bernoulli", snb.L2(0.5), transform=snb.Bins(5)).fit(X, Y)
     bins = snb.Bins(5).fit(X)
     apart = snb.LinearNB("bernoulli", snb.L2(0.5)).fit(bins.rows(X, Y))
@@ -25,11 +27,6 @@ def test_bins_inside_a_model_are_bins_before_it(tmp_path):
     assert model.posterior()["feature"].tolist()[0] == model.column_names_[0]
     expected = apart.predict_proba(bins.rows(X))
     np.testing.assert_array_equal(model.predict_proba(X), expected)
-    model.save(tmp_path / "m.snb")
-    again = snb.load(tmp_path / "m.snb")
-    np.testing.assert_array_equal(again.predict_proba(X), expected)
-    assert repr(again.get_params()["transform"]) == repr(snb.Bins(5)) and again.score(X, Y) == model.score(X, Y)
-    assert again.refit(penalty=snb.L1(1.0)).n_features_in_ == 3
     lazy = da.from_array(X.to_numpy(), chunks=(70, 3))
     of_dask = snb.LinearNB("bernoulli", snb.L2(0.5), transform=snb.Bins(5)).fit(lazy, da.from_array(Y, chunks=70))
     np.testing.assert_array_equal(of_dask.coef_, model.coef_)
@@ -40,14 +37,12 @@ def test_bins_inside_a_model_are_bins_before_it(tmp_path):
     np.testing.assert_array_equal(rest.stats_.above, snb.scan(bins.rows(X[50:], Y[50:])).above)
 
 
-def test_quantile_normal_is_a_map_of_ranks(tmp_path):
+def test_quantile_normal_is_a_map_of_ranks():
     x = np.nan_to_num(X.to_numpy(), nan=1.0)
     family = snb.Gaussian(covariance="own")
     model = snb.LinearNB(family, transform="quantile_normal").fit(x, Y)
     other = snb.LinearNB(family, transform="quantile_normal").fit(np.exp(x), Y)  # which keeps the order
     np.testing.assert_allclose(model.predict_proba(x), other.predict_proba(np.exp(x)), atol=0.02)
-    model.save(tmp_path / "m.snb")
-    assert (snb.load(tmp_path / "m.snb").predict_proba(x) == model.predict_proba(x)).all()
     assert model.n_features_in_ == 3 and not hasattr(model, "column_names_")
 
 
@@ -59,8 +54,6 @@ def test_models_of_several_reads_learn_steps_too(tmp_path):
     model = snb.SoftmaxRegression(**asked, transform=snb.Bins(4)).fit(X, Y, checkpoint=tmp_path / "reads")
     np.testing.assert_array_equal(model.coef_, snb.SoftmaxRegression(**asked).fit(rows).coef_)
     assert model.n_features_in_ == 3 and model.column_names_[0].startswith("a in (-inf")
-    model.save(tmp_path / "m.snb")
-    assert (snb.load(tmp_path / "m.snb").predict_proba(X) == model.predict_proba(X)).all()
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X[["a", "b"]])
     chosen = snb.SoftmaxRegressionCV([1.0], folds=3, max_passes=3, transform=snb.Bins(4)).fit(X, Y)
@@ -93,3 +86,111 @@ def test_columns_of_bins_go_by_their_own_names():
 def test_what_cannot_be_prepared(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+# ---- names, layers and encodings, as a fit remembers them ------------------------------------------------------------
+
+FRAME = pd.DataFrame({"a": [3.0, 0.0, 2.0, 1.0], "b": [0.0, 3.0, 2.0, 4.0]})
+PETS = ["cat", "dog", "dog", "cat"]
+FITTED = [snb.LinearNB(), snb.MultinomialNB(), snb.SoftmaxRegression(max_passes=3), snb.FeatureSelector(k=1)]
+
+
+@pytest.mark.filterwarnings("ignore:max_passes")
+@pytest.mark.parametrize("model", FITTED, ids=lambda model: type(model).__name__)
+def test_a_fit_that_fails_leaves_names_and_what_was_learned(model):
+    model.fit(FRAME, PETS)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(pd.DataFrame({"c": [np.inf, 0.0]}), ["cat", "dog"])
+    assert vars(model) == before and model.feature_names_in_.tolist() == ["a", "b"]
+
+
+@pytest.mark.filterwarnings("ignore:max_passes")
+@pytest.mark.parametrize("model", FITTED, ids=lambda model: type(model).__name__)
+def test_names_layer_and_encoding_are_kept_in_a_file(model, tmp_path):
+    model.fit(FRAME, PETS).save(tmp_path / "m.snb")
+    again = snb.load(tmp_path / "m.snb")
+    assert again.feature_names_in_.tolist() == ["a", "b"] and again.layer_ is None and again.encoding_ is None
+    texts = ["good day", "bad night", "good night"]
+    of_texts = snb.LinearNB().fit(texts, ["+", "-", "+"])
+    of_texts.save(tmp_path / "t.snb")
+    assert snb.load(tmp_path / "t.snb").encoding_ == of_texts.encoding_ is not None
+
+
+def test_rows_with_other_columns_are_refused():
+    with pytest.raises(ValueError, match="feature names"):
+        snb.LinearNB().fit(FRAME, PETS).predict(FRAME[["b", "a"]])
+
+
+TELCO = pd.DataFrame(
+    {
+        "plan": ["a", "b", "a", "c", "b", "a"] * 8,
+        "since": pd.date_range("2024-01-01", periods=48, freq="9D"),
+        "minutes": np.where(np.arange(48) % 7 == 0, np.nan, np.arange(48) % 11),
+        "loyal": pd.Categorical(["yes", "no", "yes"] * 16),
+        "churn": ["no", "yes", "no", "no", "yes", "yes"] * 8,
+    }
+)
+ESTIMATORS = [
+    snb.LinearNB("multinomial"),
+    snb.LinearNBCV("bernoulli", snb.L1(n_taus=3), folds=2),
+    snb.MultinomialNB(),
+    snb.GaussianNB(),
+    snb.LinearDiscriminantAnalysis(),
+    snb.TreeNB(),
+    snb.SoftmaxRegression(max_passes=5),
+    snb.MarginClassifierCV(folds=2),
+    snb.CrammerSingerSVM(max_passes=5),
+    snb.LeastSquaresClassifier(),
+    snb.StackedNB(["multinomial", "bernoulli"], folds=2),
+    snb.FeatureSelector(k=3),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+def test_the_same_rows_are_a_table_as_a_path_and_in_memory(model, tmp_path):
+    TELCO.to_parquet(path := tmp_path / "telco.parquet")
+    X, y = TELCO.drop(columns="churn"), TELCO["churn"]
+    of = next(name for name in ("decision_function", "predict_proba", "transform") if hasattr(model, name))
+
+    def made(fitted, rows):
+        found = getattr(fitted, of)(rows)
+        return found.toarray() if of == "transform" else found
+
+    expected = made(clone(model).fit(path, "churn"), path)
+    for given in ((TELCO, "churn"), (X, y), (X, y.to_numpy()), (pa.Table.from_pandas(X), y)):
+        fitted = clone(model).fit(*given)
+        for rows in (X, path, pa.Table.from_pandas(X[X.columns[::-1]])):
+            np.testing.assert_array_equal(made(fitted, rows), expected)
+    if of != "transform":
+        assert fitted.score(X, y) == fitted.score(TELCO, "churn") == fitted.score(path, "churn")
+    fitted.save(tmp_path / "m.snb")
+    np.testing.assert_array_equal(made(snb.load(tmp_path / "m.snb"), X), expected)
+
+
+def test_parts_of_a_frame_that_is_a_table_add_up():
+    parts = [TELCO[::2], TELCO[1::2]]
+    model = snb.LinearNB("multinomial").fit(parts[0], "churn")
+    both = clone(model).partial_fit(parts[0], "churn", classes=["no", "yes"]).partial_fit(parts[1], "churn")
+    assert both.stats_.n_rows == 48 and both.feature_names_in_.tolist() == model.feature_names_in_.tolist()
+
+
+def test_frames_of_numbers_alone_stay_as_they_are():
+    numbers = FRAME.assign(c=[True, False, True, True], d=pd.array([1, 2, 3, 4], "Int64"), e=[1, 2, 3, 4.5])
+    numbers["e"] = numbers["e"].astype(object)
+    for X in (numbers, pa.Table.from_pandas(numbers.astype({"e": float}))):
+        model = snb.LinearNB("poisson").fit(X, PETS)
+        assert model.n_features_in_ == 5 and model.encoding_ is None
+    gaps = FRAME.assign(a=[np.nan, 1.0, 2.0, 3.0])
+    binned = snb.LinearNB("bernoulli", transform=snb.Bins()).fit(gaps, PETS)  # which have a place for them
+    assert binned.n_features_in_ == 2 and binned.encoding_ is None and binned.column_names_[0] == "a in (-inf, 1.5]"
+    assert snb.LinearNB("bernoulli").fit(gaps, PETS).feature_names_in_.tolist()[3] == "a is missing"
+
+
+def test_names_of_labels_beside_a_table_are_kept():
+    labels = pd.DataFrame({"red": [1, 0] * 24, "blue": [0, 1, 1] * 16})
+    model = snb.LinearNB("bernoulli").fit(TELCO, labels)
+    assert model.classes_.tolist() == ["red", "blue"]
+    with pytest.raises(ValueError, match="order"):
+        model.score(TELCO, labels[["blue", "red"]])

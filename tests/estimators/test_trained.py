@@ -140,17 +140,6 @@ def test_predictions_are_of_the_kind_of_the_rows():
     np.testing.assert_array_equal(lazy.compute(), model.predict(pd.DataFrame(X, columns=[*"abcdef"])))
 
 
-def test_a_saved_model_is_the_same(tmp_path):
-    model = snb.SoftmaxRegression(0.1, transform="log1p", idf=True).fit(X, Y)
-    model.save(tmp_path / "m.snb")
-    again = snb.load(tmp_path / "m.snb")
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert again.get_params() == model.get_params() and again.converged_ == model.converged_
-    np.testing.assert_equal(again.history_, model.history_)
-    assert again.report_ == model.report_ and again.n_passes_ == len(again.history_["seconds"])
-    assert again.report_.rows == N * (1 + again.n_passes_)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
 def test_calibrated_models_have_probabilities_that_fit_other_rows(kind, y, tmp_path):

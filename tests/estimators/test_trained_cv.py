@@ -158,7 +158,7 @@ class Killed(BaseException):
 
 
 def test_a_choice_that_was_killed_goes_on_to_the_same_bits(tmp_path, monkeypatch):
-    from streamnb.selection.shared_reads import SharedRead
+    from streamnb.selection.fold_models import SharedRead
 
     model, folder = snb.SoftmaxRegressionCV([0.1, 10.0], **FEW), tmp_path / "reads"
     expected, add, n_blocks = result(clone(model).fit(X, Y, WEIGHT)), SharedRead.add, []
@@ -178,15 +178,6 @@ def test_a_choice_that_was_killed_goes_on_to_the_same_bits(tmp_path, monkeypatch
     assert len(n_blocks) == 4 + 2  # the fourth read again, and the fifth
     with pytest.raises(ValueError, match="is of another scan: penalties or start of the models had"):
         clone(model).set_params(l2=[0.2, 10.0]).fit(X, Y, WEIGHT, checkpoint=folder)
-
-
-def test_a_saved_choice_is_the_same(tmp_path):
-    model = snb.LeastSquaresClassifierCV([1.0, 10.0], folds=3, max_passes=20).fit(X, Y)
-    model.save(tmp_path / "m.snb")
-    again = snb.load(tmp_path / "m.snb")
-    assert result(again) == result(model) and again.best_score_ == model.best_score_
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert "l1" not in model.best_ and again.report_ == model.report_
 
 
 def test_what_is_refused():

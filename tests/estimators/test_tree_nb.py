@@ -52,7 +52,7 @@ def test_rows_of_any_kind_give_the_same_bits(options, tmp_path):
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
-def test_weights_count_as_rows_and_rows_may_be_added_and_taken_away(options, tmp_path):
+def test_weights_count_as_rows_and_rows_may_be_added_and_taken_away(options):
     whole = snb.TreeNB(**options).fit(X, Y, np.round(2 * WEIGHT))
     repeated = np.repeat(np.arange(150), np.round(2 * WEIGHT).astype(int))
     again = snb.TreeNB(**options).fit(X[repeated], Y[repeated])
@@ -63,10 +63,7 @@ def test_weights_count_as_rows_and_rows_may_be_added_and_taken_away(options, tmp
     parts.partial_fit(X[:50], Y[:50], sample_weight=WEIGHT[:50])
     expected = snb.TreeNB(**options).fit(X, Y, WEIGHT)
     np.testing.assert_allclose(parts.coef_, expected.coef_, atol=1e-9)
-    parts.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    np.testing.assert_array_equal(loaded.predict_proba(X), parts.predict_proba(X))
-    assert loaded.refit(strength=50.0).strength_ == 50.0 and parts.strength_ == 5.0
+    assert parts.strength_ == 5.0 and parts.refit(strength=50.0).strength_ == 50.0
     balanced = expected.refit(class_weight="balanced").class_count_
     np.testing.assert_allclose(balanced, balanced[0])
 

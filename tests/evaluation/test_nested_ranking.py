@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from streamnb.evaluation.nested_ranking import NestedRanking, Steps
+from streamnb.evaluation.reference_evaluation import NestedRanking, Steps
 
 N, G = 400, 12
 rng = np.random.default_rng(3)
@@ -23,8 +23,12 @@ def steps_of(scores):
     return Steps(starts.sum(axis=1).cumsum(), np.nonzero(starts)[1].astype(np.int32), scores.T[starts])
 
 
+def empty(exact_rows):
+    return NestedRanking(1, multilabel=True, pairs=False, exact_rows=exact_rows, n_bins=512, n_models=G)
+
+
 def ranking(n_rows, exact_rows, step):
-    one = NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
+    one = empty(exact_rows)
     for first in range(0, n_rows, step):
         some = slice(first, min(first + step, n_rows))
         one.add_steps(steps_of(SCORES[some]), LABELS[some], WEIGHT[some])
@@ -35,24 +39,24 @@ def ranking(n_rows, exact_rows, step):
 def test_against_scikit_learn(exact_rows):
     whole = ranking(N, exact_rows, 70)
     alike = ranking(N, exact_rows, N)
-    part, rest = ranking(100, exact_rows, 30), NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
+    part, rest = ranking(100, exact_rows, 30), empty(exact_rows)
     rest.add(SCORES[100:, None], LABELS[100:], WEIGHT[100:])  # all scores, not steps
-    again = NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
+    again = empty(exact_rows)
     again.restore((part + rest)._to_state())
     for g in range(G):
-        one = whole.of_model(g)
+        one = whole.of_point(g)
         finite = np.clip(SCORES[:, g], -1e9, 1e9)
         area, error = roc_auc_score(LABELS[:, 0], finite, sample_weight=WEIGHT), one.auc_error(0)
         assert error == 0.0 if exact_rows == N else 0.0 < error < 5e-3
         assert one.auc(0) == pytest.approx(area, abs=error + 1e-12)
-        assert one.auc(0) == alike.of_model(g).auc(0) == again.of_model(g).auc(0) == whole.areas()[0, g]
+        assert one.auc(0) == alike.of_point(g).auc(0) == again.of_point(g).auc(0) == whole.areas()[0, g]
         assert whole.areas()[1, g] == pytest.approx(error, rel=1e-12)
 
 
 def test_areas_follow_what_is_added_later():
     one = ranking(200, 0, 200)
-    before = one.of_model(3).auc(0)
+    before = one.of_point(3).auc(0)
     both = one + ranking(200, 0, 200)
-    assert both.of_model(3).auc(0) == before and both.n_rows == 400
+    assert both.of_point(3).auc(0) == before and both.n_rows == 400
     one.add_steps(steps_of(SCORES[200:]), LABELS[200:], WEIGHT[200:])
-    assert one.of_model(3).auc(0) == ranking(N, 0, N).of_model(3).auc(0) != before
+    assert one.of_point(3).auc(0) == ranking(N, 0, N).of_point(3).auc(0) != before

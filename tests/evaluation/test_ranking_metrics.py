@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from streamnb.evaluation import ranking_metrics as rm
+from streamnb.evaluation import metrics as rm
 from streamnb.evaluation.tallied import Tallied
 
 

@@ -43,10 +43,10 @@ def files_met(fit):
 @pytest.mark.parametrize(
     ("model", "most"),
     [
-        (snb.SoftmaxRegression(max_passes=2), 7),
-        (snb.SoftmaxRegression(max_passes=2, transform=snb.Bins(3), idf=True, normalize="l2"), 7),
-        (snb.SoftmaxRegressionCV(1.0, folds=3, max_passes=2), 10),
-        (snb.MarginClassifier(max_passes=2, calibration="sigmoid"), 9),
+        (snb.SoftmaxRegression(max_passes=2), 6),
+        (snb.SoftmaxRegression(max_passes=2, transform=snb.Bins(3), idf=True, normalize="l2"), 6),
+        (snb.SoftmaxRegressionCV(1.0, folds=3, max_passes=2), 8),
+        (snb.MarginClassifier(max_passes=2, calibration="sigmoid"), 7),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -58,9 +58,9 @@ def test_rows_pass_few_files(model, most):
 @pytest.mark.parametrize(
     ("chosen", "most"),
     [
-        (lambda: snb.LinearNBCV("gaussian", calibration="sigmoid").fit(X, Y), 6),
+        (lambda: snb.LinearNBCV("gaussian", calibration="sigmoid").fit(X, Y), 5),
         (lambda: snb.compare(X, Y, families=["gaussian"], penalties=["plain"], show=False), 3),
-        (lambda: snb.search(X, Y, families=["gaussian"], models=[], show=False), 9),  # with a sample to calibrate by
+        (lambda: snb.search(X, Y, families=["gaussian"], models=[], show=False), 7),  # with a sample to calibrate by
     ],
     ids=["LinearNBCV", "compare", "search"],
 )

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.models.nested import NestedModel
-from streamnb.problem.hierarchy import Nested
+from streamnb.problem.label_structure import Nested
 
 FOLLOWS = np.array([[1, 1, 1], [0, 1, 0], [0, 0, 1]], bool)  # "a" is above "b" and "c"
 

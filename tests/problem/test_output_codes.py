@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.problem.output_codes import check_code, distance, random_code
+from streamnb.problem.label_structure import check_code, distance, random_code
 
 
 @pytest.mark.parametrize(("n_classes", "size"), [(2, 1.0), (3, 1.5), (10, 3.0), (40, 0.5)])

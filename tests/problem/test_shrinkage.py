@@ -3,7 +3,7 @@
 import pytest
 
 import streamnb as snb
-from streamnb.problem.shrinkage import as_maps, as_shrinkage, points_of
+from streamnb.problem.points import as_maps, as_shrinkage, points_of
 
 
 def test_points_are_read_in_every_form():

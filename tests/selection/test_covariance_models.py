@@ -50,7 +50,7 @@ def test_scores_are_those_of_models_fitted_without_the_fold(n_classes):
     )
 
 
-def test_scores_do_not_depend_on_the_cut_and_the_search_is_saved(tmp_path):
+def test_scores_do_not_depend_on_the_cut():
     X, y = data(3)
     model = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage=POINTS), folds=3, scoring="neg_log_loss")
     whole = model.fit(X, y).cv_results_["mean_test_score"]
@@ -58,9 +58,6 @@ def test_scores_do_not_depend_on_the_cut_and_the_search_is_saved(tmp_path):
     stream = [slice(a, b) for a, b in pairwise(cuts)]
     again = snb.LinearNBCV(**model.get_params()).fit(lambda: ((X[s], y[s]) for s in stream))
     np.testing.assert_array_equal(again.cv_results_["mean_test_score"], whole)
-    model.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    assert loaded.best_ == model.best_ and (loaded.decision_function(X) == model.decision_function(X)).all()
 
 
 def test_points_without_inverse_have_no_score():

@@ -5,13 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.evaluation.scorers import SCORERS
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.schemes import as_scheme
+from streamnb.problem.schemes import Joint, as_scheme
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import PATIENCE, FoldModel, train_together
-from streamnb.selection.shared_reads import Judge
+from streamnb.selection.fold_models import PATIENCE, FoldModel, Judge, ReadRequest, SharedRead, train_together
 from streamnb.stats.row_sample import SampleTask
 from streamnb.training import objectives
 from streamnb.training.conjugate import ConjugateGradients
@@ -20,10 +20,40 @@ from streamnb.training.fitting import DescentTrainer
 from streamnb.training.method import Trainer
 from streamnb.training.objectives import LeastSquares, SquaredHinge
 from tests.support import training
+from tests.training.test_reading import CODES, POINT, STEP, WEIGHT, Softmax, read, task
+from tests.training.test_reading import X as ROWS
 
 rng = np.random.default_rng(6)
 X, Y = rng.poisson(1.0, (120, 4)).astype(float), rng.integers(0, 3, 120)
 OPTIONS, FOLDING = RunOptions(progress=False), Folding(5)
+
+
+def test_each_model_reads_what_is_outside_its_fold_and_is_judged_inside():
+    like, folding = task(Softmax()), Folding(3)
+    line = task(Softmax(), step=STEP, lengths=np.array([0.5, 1.0]))
+    asked = (
+        ReadRequest(1, like, like.weights),
+        ReadRequest(0, line, None),
+        ReadRequest(1, None, STEP),
+        ReadRequest(2, like, STEP),
+    )
+    shared = SharedRead(asked, folding, Judge(Joint(), np.arange(3), frozenset({"hits"}), 4), like)
+    assert [shared.judged(fold) for fold in range(3)] == [[], [0, 2], [3]]
+    total, _ = run(shared, opened(ROWS, CODES, WEIGHT), RunOptions(progress=False, n_threads=2))
+    folds = folding.numbers(0, 90, None, 0)
+    assert total.rows.tolist() == np.bincount(folds).tolist() and total.judged[0] is None
+    for model, found in zip(asked, total.sums, strict=True):
+        if model.read is None:
+            assert found is None
+            continue
+        alone = read(model.read, opened(ROWS, CODES, np.where(folds == model.fold, 0.0, WEIGHT)))
+        for name, value in alone.arrays().items():
+            np.testing.assert_array_equal(found.arrays()[name], value)
+    for fold, place, weights in ((1, 0, POINT), (1, 1, STEP), (2, 0, STEP)):
+        own = folds == fold
+        right = (ROWS[own] @ weights[:-1] + weights[-1]).argmax(axis=1) == CODES[own]
+        evaluation = total.judged[fold].of_point(place)
+        np.testing.assert_allclose(SCORERS["accuracy"].value(evaluation), np.average(right, weights=WEIGHT[own]))
 
 
 def test_models_that_share_reads_are_those_of_the_other_rows_alone():

@@ -60,9 +60,9 @@ from streamnb.scanning.side_by_side import SideBySide
 from streamnb.scanning.user_tasks import _UserTask
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
+from streamnb.selection.fold_models import Judge, ReadRequest, SharedRead
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
-from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_sample import SampleTask

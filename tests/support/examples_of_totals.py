@@ -11,8 +11,7 @@ from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
-from streamnb.evaluation.nested_ranking import NestedRanking
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import Tallied
 from streamnb.evaluation.tallies import Decisions, Rows, SetDecisions
@@ -75,7 +74,8 @@ def against_reference(seed: int) -> Any:
 
 def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
     _, codes, weight, margins = drawn(seed)
-    ranked = NestedRanking(exact_rows=exact_rows, n_bins=8, n_models=margins.shape[2])
+    sizes = {"exact_rows": exact_rows, "n_bins": 8, "n_models": margins.shape[2]}
+    ranked = NestedRanking(1, multilabel=True, pairs=False, **sizes)
     ranked.add(margins[:, :1], (codes[:, None] == 1).astype(np.uint8), weight)
     return ranked
 

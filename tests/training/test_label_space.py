@@ -5,8 +5,7 @@ import pytest
 
 from streamnb.rows.boundary import as_chunk
 from streamnb.solving.label_axes import LabelAxes
-from streamnb.training.conjugate import Solved
-from streamnb.training.label_space import of_labels
+from streamnb.training.conjugate import Solved, of_labels
 from streamnb.training.reading import FactoredWeights, judged_scores, n_used, scores_of
 
 rng = np.random.default_rng(0)

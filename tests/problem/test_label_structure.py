@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.problem.hierarchy import Nested, check_hierarchy, nested
+from streamnb.problem.label_structure import Nested, check_hierarchy, nested
 
 ABOVE = {"dog": "pet", "pet": ["animal", "friend"], "cat": "pet"}
 

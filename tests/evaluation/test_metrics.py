@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from streamnb.evaluation import decision_metrics as dm
+from streamnb.evaluation import metrics as dm
 from streamnb.evaluation.tallied import Tallied
 
 CODES = st.lists(
