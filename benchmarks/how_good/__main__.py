@@ -47,6 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--page", action="store_true", help="only make the pages of what is kept")
     parser.add_argument("--out", type=Path, nargs="+", default=PAGES, help="the pages (default: docs and README)")
     options = parser.parse_args(arguments)
+    if lacking := [str(page) for page in options.out if not page.exists()]:
+        parser.error(f"there is no page {', '.join(lacking)}: a page has comments between which its tables are put")
     results = Results.read(options.results, options.rows)
     if not options.page:
         if options.folder is None:

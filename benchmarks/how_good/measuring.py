@@ -25,7 +25,7 @@ def in_a_process(folder: Path, name: str, tool: str, most: int | None, limit: fl
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, folder, name, tool, most))
+    process = context.Process(target=_send, args=(sender, folder, name, tool, most), daemon=True)
     process.start()
     sender.close()
     try:

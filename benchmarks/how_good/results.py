@@ -28,10 +28,20 @@ class Results(NamedTuple):
         return kept
 
     def write(self, path: Path) -> None:
-        """All of it or nothing, so that it may be stopped at any time."""
+        """All of it or nothing, so that it may be stopped at any time; a line for each tool and set."""
+        found = {name: lines(of_set) for name, of_set in self.found.items()}
+        parts = {"rows": json.dumps(self.rows), "sets": lines(self.sets), "found": in_lines(found)}
         beside = path.with_suffix(".new")
-        beside.write_text(json.dumps(self._asdict(), indent=1) + "\n")
+        beside.write_text(in_lines(parts) + "\n")
         os.replace(beside, path)
+
+
+def lines(values: dict[str, Any]) -> str:
+    return in_lines({name: json.dumps(value) for name, value in values.items()})
+
+
+def in_lines(texts: dict[str, str]) -> str:
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {text}" for name, text in texts.items()) + "\n}"
 
 
 def size(rows: Rows) -> dict[str, Any]:
