@@ -1,8 +1,8 @@
 """Reads that softmax regression needs, with a sample of the rows and without one.
 
-`python -m benchmarks.steps [FOLDER] [--names ..] [--rows 24000]` takes the sets of `benchmarks.blind`. Reads count, the
-sample included, until on a fifth of the rows held out the log loss is within .005 and the accuracy within .003 of those
-of the weights to which training converges. Seconds are those of the processor for a fit of that many reads.
+`python -m benchmarks.steps FOLDER [--names ..] [--rows 7200]` takes the arrays of `benchmarks.how_good`. Reads count,
+the sample included, until on the rows held out the log loss is within .005 and the accuracy within .003 of those of the
+weights to which training converges. Seconds are those of the processor for a fit of that many reads.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 import streamnb as snb
-from benchmarks.blind import OURS, loaded, scaling, split
+from benchmarks.how_good.sets import read, scaling
 from streamnb.training.fitting import DescentMethod
 
 LOSS, ACCURACY, MOST = 0.005, 0.003, 60
@@ -47,14 +47,13 @@ def reads_needed(X, y, X_test, y_test, sampled):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="has NAME.npz of other sets")
+    parser.add_argument("folder", type=Path, help="has NAME.npz of each set")
     parser.add_argument("--names", nargs="+")
-    parser.add_argument("--rows", type=int, default=24_000)
+    parser.add_argument("--rows", type=int, help="at most so many to learn from")
     options = parser.parse_args()
-    others = [] if options.folder is None else sorted(path.stem for path in options.folder.glob("*.npz"))
     found = []
-    for name in options.names or [*OURS, *others]:
-        X, y, X_test, y_test = split(*loaded(name, options.folder), options.rows)
+    for name in options.names or sorted(path.stem for path in options.folder.glob("*.npz")):
+        X, y, X_test, y_test = read(options.folder, name, options.rows)
         scale = make_pipeline(scaling(X)).fit(X)
         X, X_test = scale.transform(X), scale.transform(X_test)
         with warnings.catch_warnings():
