@@ -16,7 +16,7 @@ import streamnb as snb
 from streamnb.passes.kept_segments import KeptSegments
 from streamnb.rows import sizes
 from streamnb.rows.keeping import Keeping, Space
-from tests.support.clusters import cluster_of, in_thread, until
+from tests.support.clusters import cluster_of, in_thread, until, watched
 
 pytestmark = [pytest.mark.cluster, pytest.mark.process]
 
@@ -33,7 +33,7 @@ def client(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 4_000)
+    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 1_000)
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +75,11 @@ def before_third_read(monkeypatch):
     actions, make_room, n_reads = [], KeptSegments.make_room, count()
 
     def counted(self, step):
-        make_room(self, step)
+        n_threads = make_room(self, step)
         if next(n_reads) == 3:
             while actions:
                 actions.pop()()
+        return n_threads
 
     monkeypatch.setattr(KeptSegments, "make_room", counted)
     return actions
@@ -87,12 +88,14 @@ def before_third_read(monkeypatch):
 @pytest.mark.parametrize("keep", ["auto", "memory", "disk"])
 def test_workers_read_the_source_once(keep, client, lines, here, before_third_read):
     seen = []
-    before_third_read.append(lambda: seen.append(held_by_workers(client)))
+    before_third_read.append(lambda: seen.append((held_by_workers(client), watched(client))))
     model = fit(lines, keep)
     np.testing.assert_array_equal(model.coef_, here.coef_)
     assert model.report_.reads == here.report_.reads == model.report_.reads_kept + 1
-    n_bytes, n_files, n_fits = seen[0]
+    n_bytes, n_files, n_fits = seen[0][0]
     assert (n_bytes > 0, n_files > 0) == (keep != "disk", keep == "disk") and n_fits > 0
+    n_segments, n_tasks = lines.stat().st_size // 1_000, watched(client)[1]
+    assert n_tasks <= (model.report_.reads - 3) * n_segments / 2  # a few segments each
     check_all_is_freed(client)
 
 
@@ -166,10 +169,10 @@ from streamnb.passes.kept_segments import KeptSegments
 make_room, reads = KeptSegments.make_room, iter(range(99))
 
 def counted(self, step):
-    make_room(self, step)
     if next(reads) == 3:
         print("kept", flush=True)
         signal.pause()
+    return make_room(self, step)
 
 KeptSegments.make_room = counted
 with Client(sys.argv[1]):
