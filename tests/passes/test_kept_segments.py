@@ -54,6 +54,13 @@ def fit(lines, keep, model=None, **options):
     return (model or snb.SoftmaxRegression(tol=1e-6)).fit(rows, keep=keep, **options)
 
 
+def search(lines, keep):
+    """Scores of naive Bayes, which takes two reads, and of models of several reads; and the weights of the best."""
+    rows, model = snb.text(lines, text="text", y="y", n_features=256), snb.SoftmaxRegressionCV(l2=[0.1, 1.0], tol=1e-2)
+    found = snb.search(rows, families=["poisson"], models=[model], folds=2, show=False, keep=keep)
+    return found.results_.filter(like="score").to_numpy(), found.best_.coef_
+
+
 def held():
     """What this process has for rows: bytes of memory, files without a name, and fits."""
     names = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if os.path.lexists(link)]
@@ -160,11 +167,12 @@ def test_two_fits_at_once_do_not_disturb_one_another(client, lines, here):
     check_all_is_freed(client)
 
 
-KILLED_FIT = """
+KILLED = """
 import signal, sys
 from dask.distributed import Client
-import streamnb as snb
 from streamnb.passes.kept_segments import KeptSegments
+from streamnb.rows import sizes
+from tests.passes.test_kept_segments import fit, search
 
 make_room, reads = KeptSegments.make_room, iter(range(99))
 
@@ -174,18 +182,24 @@ def counted(self, step):
         signal.pause()
     return make_room(self, step)
 
-KeptSegments.make_room = counted
+KeptSegments.make_room, sizes.SEGMENT_BYTES = counted, 1_000
 with Client(sys.argv[1]):
-    rows = snb.text(sys.argv[2], text="text", y="y", n_features=256)
-    snb.SoftmaxRegression(tol=1e-6).fit(rows, keep="disk")
+    {"fit": fit, "search": search}[sys.argv[2]](sys.argv[3], "disk")
 """
 
 
-def test_workers_free_what_a_killed_process_had_them_keep(client, lines):
-    address = client.scheduler.address
-    fit = subprocess.Popen([sys.executable, "-c", KILLED_FIT, address, lines], stdout=subprocess.PIPE, text=True)
-    assert fit.stdout.readline() == "kept\n"
+@pytest.mark.parametrize("work", ["fit", "search"])
+def test_workers_free_what_a_killed_process_had_them_keep(work, client, lines):
+    command = [sys.executable, "-c", KILLED, client.scheduler.address, work, lines]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout.readline() == "kept\n"
     assert held_by_workers(client)[1] > 0
-    fit.kill()
-    fit.wait()
+    killed.kill()
+    killed.wait()
     check_all_is_freed(client)
+    if work == "search":  # begun anew
+        again = search(lines, "disk")
+        with dask.config.set(scheduler="threads"):
+            for found, expected in zip(again, search(lines, "no"), strict=True):
+                np.testing.assert_array_equal(found, expected)
+        check_all_is_freed(client)
