@@ -172,7 +172,7 @@ import signal, sys
 from dask.distributed import Client
 from streamnb.passes.kept_segments import KeptSegments
 from streamnb.rows import sizes
-from tests.passes.test_kept_segments import fit, search
+from tests.passes.test_kept_segments import search
 
 make_room, reads = KeptSegments.make_room, iter(range(99))
 
@@ -184,22 +184,21 @@ def counted(self, step):
 
 KeptSegments.make_room, sizes.SEGMENT_BYTES = counted, 1_000
 with Client(sys.argv[1]):
-    {"fit": fit, "search": search}[sys.argv[2]](sys.argv[3], "disk")
+    search(sys.argv[2], "disk")
 """
 
 
-@pytest.mark.parametrize("work", ["fit", "search"])
-def test_workers_free_what_a_killed_process_had_them_keep(work, client, lines):
-    command = [sys.executable, "-c", KILLED, client.scheduler.address, work, lines]
+def test_workers_free_what_a_killed_search_had_them_keep_and_it_can_be_begun_anew(client, lines):
+    command = [sys.executable, "-c", KILLED, client.scheduler.address, lines]
     killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert killed.stdout.readline() == "kept\n"
     assert held_by_workers(client)[1] > 0
     killed.kill()
     killed.wait()
     check_all_is_freed(client)
-    if work == "search":  # begun anew
-        again = search(lines, "disk")
-        with dask.config.set(scheduler="threads"):
-            for found, expected in zip(again, search(lines, "no"), strict=True):
-                np.testing.assert_array_equal(found, expected)
-        check_all_is_freed(client)
+    again = search(lines, "disk")
+    with dask.config.set(scheduler="threads"):
+        expected = search(lines, "no")
+    for one, other in zip(again, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    check_all_is_freed(client)
