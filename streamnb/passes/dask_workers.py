@@ -21,14 +21,14 @@ from streamnb.core.messages import DataError
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask
-from streamnb.passes.kept_segments import Note, make_room, notes_of, placed, remember
+from streamnb.passes.kept_segments import Group, Note, grouped, notes_of, remember
 from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
 from streamnb.rows.retries import ATTEMPTS, retried, with_retries
 from streamnb.rows.source import Source, row_ranges
 from streamnb.rows.zarr_reading import Clock, timed
 
-FAN_IN = 8  # results merged at once
+FAN_IN = 8  # results merged at once, or kept segments that one task sums
 GROUP = FAN_IN**3  # results merged on the workers before one is fetched
 IN_FLIGHT = 4  # tasks for each thread, so that no thread waits for the next to be submitted
 FEWEST = 64  # tasks in flight at least, so that an adaptive cluster starts to grow
@@ -266,15 +266,15 @@ def of_segments(source: Source, client: Any, title: str, function: Callable, sha
     The function runs on workers, and its errors name the segment; `shared` is sent to each worker once.
     """
     with Tasks(client) as tasks:
-        for future in tasks.ended(_jobs(tasks, source, client, row_ranges(source), title, function, shared)):
-            yield tasks.result(future)
+        jobs = _jobs(tasks, source, grouped(source, row_ranges(source), client), title, function, shared)
+        yield from map(tasks.result, tasks.ended(jobs))
 
 
 def in_order(source: Source, client: Any, title: str, function: Callable, shared: Any) -> Iterator[Any]:
     """As `of_segments`, in the order of rows, working a few segments ahead."""
     with Tasks(client) as tasks:
         ahead, most = deque[Any](), max(IN_FLIGHT * sum(client.nthreads().values()), 1)
-        for job in _jobs(tasks, source, client, row_ranges(source), title, function, shared):
+        for job in _jobs(tasks, source, grouped(source, row_ranges(source), client), title, function, shared):
             ahead.append(job())
             if len(ahead) > most:
                 yield tasks.result(ahead.popleft())
@@ -282,16 +282,16 @@ def in_order(source: Source, client: Any, title: str, function: Callable, shared
 
 
 def _jobs(
-    tasks: Tasks, source: Source, client: Any, ranges: Iterable[Range], title: str, function: Callable, shared: Any
+    tasks: Tasks, source: Source, groups: Iterable[Group], title: str, function: Callable, shared: Any
 ) -> Iterator[Callable[[], Any]]:
-    """What submits a task for each range of rows, to the worker that has kept these if any has."""
+    """What submits a task for each group of segments, to the worker that has kept them if any has."""
     _check_sendable(source)
-    make_room(source, client)
     remote = tasks.submit(f"{title}-plan", title, _itself, shared)
     tasks.replicate(remote)
-    for start, stop in ranges:
-        what, part, place = f"{title} of rows {start} to {stop}", source.cut(start, stop), placed(source, (start, stop))
-        yield partial(tasks.submit, title, what, _on_segment, function, remote, part, start, stop, **place)
+    for ranges, where in groups:
+        what = f"{title} of rows {', '.join(f'{start} to {stop}' for start, stop in ranges)}"
+        segments = [(source.cut(*rows), *rows) for rows in ranges]
+        yield partial(tasks.submit, title, what, _on_segments, function, remote, segments, **where)
 
 
 def check_task_sendable(task: PassTask) -> None:
@@ -325,12 +325,17 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _on_segment(function: Callable, shared: Any, source: Source, start: int, stop: int) -> Any:
-    try:
-        check_found(source)
-        return function(shared, source, start, stop)
-    except DataError as error:
-        raise DataError(f"rows {start} to {stop}: {error}") from error
+def _on_segments(function: Callable, shared: Any, segments: list[tuple[Source, int, int]]) -> Any:
+    """What a function makes of a segment, or the sum for several."""
+    found: Any = None
+    for source, start, stop in segments:
+        try:
+            check_found(source)
+            part = function(shared, source, start, stop)
+        except DataError as error:
+            raise DataError(f"rows {start} to {stop}: {error}") from error
+        found = part if found is None else merged([found, part])
+    return found
 
 
 def on_workers(
@@ -341,8 +346,9 @@ def on_workers(
     remaining = ranges if checkpoint is None else checkpoint.remaining(ranges)
     total: Any = None
     with Tasks(client) as tasks:
-        ended = tasks.ended(_jobs(tasks, source, client, remaining, task.title, _add_segment, task))
-        bar = bar_of(ended, title=task.title, progress=progress, total=len(remaining), unit=" segments")
+        groups = grouped(source, remaining, client, FAN_IN)
+        ended = tasks.ended(_jobs(tasks, source, groups, task.title, _add_segment, task))
+        bar = bar_of(ended, title=task.title, progress=progress, total=len(groups), unit=" tasks")
         for *part, notes in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
             remember(source, notes)
             if checkpoint is None:

@@ -1,5 +1,6 @@
 """Segments of rows that the workers of a Dask cluster keep from read to read, and which worker has which."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,11 +34,11 @@ class KeptSegments:
         self._rooms: dict[str, Any] = {}  # futures, by the address of the worker
         self.places: dict[Range, str] = {}
 
-    def make_room(self, step: int) -> None:
-        """Have every worker that has no room yet make some, for segments of so many rows."""
+    def make_room(self, step: int) -> dict[str, int]:
+        """Have every worker that has no room yet make some, for segments of so many rows; the threads of each."""
         from distributed import wait
 
-        self.step = step
+        self.step, n_threads = step, self._client.nthreads()
         new = {
             address: self._client.submit(
                 _room,
@@ -46,13 +47,14 @@ class KeptSegments:
                 workers=[address],
                 priority=FIRST,
             )
-            for address in self._client.nthreads()
+            for address in n_threads
             if address not in self._rooms
         }
         self._rooms |= new
         if new:
             with suppress(TimeoutError):
                 wait(list(new.values()), timeout=WAITING)
+        return n_threads
 
     def add(self, note: "Note") -> None:
         """Remember where a segment was kept; a worker that failed to keep it is warned of."""
@@ -76,6 +78,13 @@ class Note(NamedTuple):
     problem: str
 
 
+class Group(NamedTuple):
+    """Segments that one task reads, and its options, which name the worker that has kept them, if any has."""
+
+    ranges: list[Range]
+    options: dict[str, Any]
+
+
 def _room(name: str, keep: str, memory_limit: int | None) -> Keeping:
     """A `Keeping` of this worker; the one of this name that its process has, if any."""
     from distributed import get_worker
@@ -86,21 +95,28 @@ def _room(name: str, keep: str, memory_limit: int | None) -> Keeping:
     return Keeping.on_workers.setdefault(name, keeping)
 
 
-def make_room(source: Source, client: Any) -> None:
-    """Have every worker make room for segments of a source, if it is to be kept."""
-    if not source.keepers:
-        return
-    rows, (start, stop) = source.keepers[0], row_ranges(source)[0]
-    rows.keeping.elsewhere.setdefault(rows.key, KeptSegments(rows, client)).make_room(stop - start)
+def grouped(source: Source, ranges: Iterable[Range], client: Any, most: int = 1) -> list[Group]:
+    """The segments that each task reads; every worker has room for them by then, if they are to be kept.
 
-
-def placed(source: Source, rows: Range) -> dict[str, Any]:
-    """Options of a task that reads a segment: the worker that has kept it, if any, or else another."""
-    for keeper in source.keepers:
-        address = None if keeper.segments is None else keeper.segments.places.get(rows)
-        if address is not None:
-            return {"workers": [address], "allow_other_workers": True}
-    return {}
+    What a worker has kept is shared among its threads, `most` segments a task; other segments are a task each.
+    """
+    groups, n_threads, on_worker = list[Group](), dict[str, int](), dict[str, list[Range]]()
+    if source.keepers:
+        rows, (start, stop) = source.keepers[0], row_ranges(source)[0]
+        segments = rows.keeping.elsewhere.setdefault(rows.key, KeptSegments(rows, client))
+        n_threads = segments.make_room(stop - start)
+    places = [keeper.segments.places for keeper in source.keepers if keeper.segments is not None]
+    for segment in ranges:
+        address = next((held[segment] for held in places if segment in held), None)
+        if address in n_threads:
+            on_worker.setdefault(address, []).append(segment)
+        else:
+            groups.append(Group([segment], {}))
+    for address, kept in on_worker.items():
+        step = min(-(-len(kept) // n_threads[address]), most)
+        where = {"workers": [address], "allow_other_workers": True}
+        groups += [Group(kept[first : first + step], where) for first in range(0, len(kept), step)]
+    return sorted(groups)  # so that all workers begin at once
 
 
 def remember(source: Source, notes: list[Note]) -> None:

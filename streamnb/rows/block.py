@@ -1,11 +1,42 @@
 """A block: consecutive rows as they were read, with their labels and weights."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+
+class Forms:
+    """Other forms of the same rows, made by the first read that needs them.
+
+    Parameters
+    ----------
+    X : object
+        The rows, as their block has them.
+    takes : callable
+        Whether so many bytes may be held; forms for which there is no memory are made again.
+    """
+
+    def __init__(self, X: Any, takes: Callable[[int], bool]):
+        self._X, self._takes, self.nbytes = X, takes, 0
+        self._held: dict[Hashable, tuple[np.ndarray, ...]] = {}
+
+    def are_of(self, X: Any) -> bool:
+        """Whether these are the rows, and not others that were made of them."""
+        return self._X is X
+
+    def get(self, name: Hashable, make: Callable[[], tuple[np.ndarray, ...]]) -> Any:
+        """The form of this name."""
+        if name in self._held:
+            return self._held[name]
+        form = make()
+        n_bytes = sum(array.nbytes for array in form)
+        if self._takes(n_bytes):
+            self._held[name] = form
+            self.nbytes += n_bytes
+        return form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +56,7 @@ class Block:
     first_row: int
     nbytes: int
     kept: bool = False
+    forms: Forms | None = None  # of rows that are kept in memory
 
     @property
     def n_rows(self) -> int:

@@ -10,7 +10,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary, finalize
 
 from streamnb.core import arguments, memory, messages, scratch
-from streamnb.rows.block import Block
+from streamnb.rows.block import Block, Forms
 from streamnb.rows.derived_sources import WrappedSource
 from streamnb.rows.packing import packed, unpacked
 from streamnb.rows.source import Source
@@ -188,7 +188,7 @@ class KeptRows:
             return
         self._ranges.append((block.first_row, block.first_row + block.n_rows))
         if self._file is None and self._space.takes(block.nbytes):
-            self._blocks.append(replace(block, kept=True))
+            self._blocks.append(replace(block, kept=True, forms=Forms(block.X, self._space.takes)))
             self._taken += block.nbytes
             return
         try:
@@ -207,7 +207,7 @@ class KeptRows:
             self._give_back()
             for one in earlier:
                 self._write(one)
-        self._file.append(packed(block))
+        self._file.append(packed(replace(block, forms=None)))
 
     def _give_back(self) -> None:
         self._space.give_back(self._taken)
@@ -237,6 +237,7 @@ class KeptRows:
 
     def close(self) -> None:
         """Free memory and disk."""
+        self._taken += sum(block.forms.nbytes for block in self._blocks if block.forms is not None)
         self._ranges, self._blocks = [], []
         self._give_back()
         if self._file is not None:

@@ -13,7 +13,7 @@ from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
 from streamnb.passes.contract import PassTask, shown
-from streamnb.rows.block import Block
+from streamnb.rows.block import Block, Forms
 from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.training.objectives import Objective
@@ -67,7 +67,10 @@ class ReadSums:
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """A batch of consecutive rows of a block, with labels, targets and weights; `where` is its slice."""
+    """A batch of consecutive rows of a block, with labels, targets and weights; `where` is its slice.
+
+    `forms` are those of the block, if it is kept in memory: the values by column are then made once for all reads.
+    """
 
     where: slice
     chunk: Chunk
@@ -76,15 +79,18 @@ class RowBatch:
     weight: np.ndarray
     shared: bool = False  # whether several models read it
     kept: dict[str, ColumnForm] = field(default_factory=dict)  # cached for all of them
+    forms: Forms | None = None
 
     def columns(self, table: np.ndarray, cached: int = CACHED_WEIGHTS) -> ColumnForm | None:
-        """The values by column where the weights exceed the cache and most of them are used; else None."""
+        """The values by column where the weights exceed the cache, or they are held; None if few weights are used."""
         n_features, width = table.shape
+        cached = cached if self.forms is None else 0
         worth = table.nbytes > cached and width >= LANES // 2 and n_features <= self.chunk.stored.size < MAX_STORED
         if not worth or not isinstance(self.chunk, CSRChunk):
             return None
         if "columns" not in self.kept:
-            self.kept["columns"] = self.chunk.columns()
+            made, name = self.chunk.columns, (self.where.start, self.where.stop)
+            self.kept["columns"] = made() if self.forms is None else self.forms.get(name, made)
         return self.kept["columns"]
 
 
@@ -124,8 +130,11 @@ class ReadTask(PassTask):
         y = label_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
+        same = block.forms is not None and block.forms.are_of(block.X) and self.options == RowOptions()
+        forms = block.forms if same else None
         for some in self._batch_slices(block.n_rows, CACHED_SCORES[isinstance(chunk, CSRChunk)]):
-            yield RowBatch(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some], shared)
+            rows = chunk.of_rows(some.start, some.stop)
+            yield RowBatch(some, rows, y[some], targets[some], weight[some], shared, forms=forms)
 
     def add_rows(self, partial: ReadSums, rows: "RowBatch") -> np.ndarray:
         """Add a batch of rows, and return their scores under `weights`."""

@@ -16,7 +16,7 @@ import streamnb as snb
 from streamnb.passes.kept_segments import KeptSegments
 from streamnb.rows import sizes
 from streamnb.rows.keeping import Keeping, Space
-from tests.support.clusters import cluster_of, in_thread, until
+from tests.support.clusters import cluster_of, in_thread, until, watched
 
 pytestmark = [pytest.mark.cluster, pytest.mark.process]
 
@@ -33,7 +33,7 @@ def client(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 4_000)
+    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 1_000)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +52,13 @@ def here(lines):
 def fit(lines, keep, model=None, **options):
     rows = snb.text(lines, text="text", y="y", n_features=256)
     return (model or snb.SoftmaxRegression(tol=1e-6)).fit(rows, keep=keep, **options)
+
+
+def search(lines, keep):
+    """Scores of naive Bayes, which takes two reads, and of models of several reads; and the weights of the best."""
+    rows, model = snb.text(lines, text="text", y="y", n_features=256), snb.SoftmaxRegressionCV(l2=[0.1, 1.0], tol=1e-2)
+    found = snb.search(rows, families=["poisson"], models=[model], folds=2, show=False, keep=keep)
+    return found.results_.filter(like="score").to_numpy(), found.best_.coef_
 
 
 def held():
@@ -75,10 +82,11 @@ def before_third_read(monkeypatch):
     actions, make_room, n_reads = [], KeptSegments.make_room, count()
 
     def counted(self, step):
-        make_room(self, step)
+        n_threads = make_room(self, step)
         if next(n_reads) == 3:
             while actions:
                 actions.pop()()
+        return n_threads
 
     monkeypatch.setattr(KeptSegments, "make_room", counted)
     return actions
@@ -87,12 +95,14 @@ def before_third_read(monkeypatch):
 @pytest.mark.parametrize("keep", ["auto", "memory", "disk"])
 def test_workers_read_the_source_once(keep, client, lines, here, before_third_read):
     seen = []
-    before_third_read.append(lambda: seen.append(held_by_workers(client)))
+    before_third_read.append(lambda: seen.append((held_by_workers(client), watched(client))))
     model = fit(lines, keep)
     np.testing.assert_array_equal(model.coef_, here.coef_)
     assert model.report_.reads == here.report_.reads == model.report_.reads_kept + 1
-    n_bytes, n_files, n_fits = seen[0]
+    n_bytes, n_files, n_fits = seen[0][0]
     assert (n_bytes > 0, n_files > 0) == (keep != "disk", keep == "disk") and n_fits > 0
+    n_segments, n_tasks = lines.stat().st_size // 1_000, watched(client)[1]
+    assert n_tasks <= (model.report_.reads - 3) * n_segments / 2  # a few segments each
     check_all_is_freed(client)
 
 
@@ -157,32 +167,38 @@ def test_two_fits_at_once_do_not_disturb_one_another(client, lines, here):
     check_all_is_freed(client)
 
 
-KILLED_FIT = """
+KILLED = """
 import signal, sys
 from dask.distributed import Client
-import streamnb as snb
 from streamnb.passes.kept_segments import KeptSegments
+from streamnb.rows import sizes
+from tests.passes.test_kept_segments import search
 
 make_room, reads = KeptSegments.make_room, iter(range(99))
 
 def counted(self, step):
-    make_room(self, step)
     if next(reads) == 3:
         print("kept", flush=True)
         signal.pause()
+    return make_room(self, step)
 
-KeptSegments.make_room = counted
+KeptSegments.make_room, sizes.SEGMENT_BYTES = counted, 1_000
 with Client(sys.argv[1]):
-    rows = snb.text(sys.argv[2], text="text", y="y", n_features=256)
-    snb.SoftmaxRegression(tol=1e-6).fit(rows, keep="disk")
+    search(sys.argv[2], "disk")
 """
 
 
-def test_workers_free_what_a_killed_process_had_them_keep(client, lines):
-    address = client.scheduler.address
-    fit = subprocess.Popen([sys.executable, "-c", KILLED_FIT, address, lines], stdout=subprocess.PIPE, text=True)
-    assert fit.stdout.readline() == "kept\n"
+def test_workers_free_what_a_killed_search_had_them_keep_and_it_can_be_begun_anew(client, lines):
+    command = [sys.executable, "-c", KILLED, client.scheduler.address, lines]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout.readline() == "kept\n"
     assert held_by_workers(client)[1] > 0
-    fit.kill()
-    fit.wait()
+    killed.kill()
+    killed.wait()
+    check_all_is_freed(client)
+    again = search(lines, "disk")
+    with dask.config.set(scheduler="threads"):
+        expected = search(lines, "no")
+    for one, other in zip(again, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
     check_all_is_freed(client)

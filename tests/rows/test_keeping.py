@@ -15,7 +15,8 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core import scratch
 from streamnb.rows.boundary import checked
-from streamnb.rows.keeping import Keeping, KeptSource
+from streamnb.rows.chunk import CSRChunk
+from streamnb.rows.keeping import Keeping, KeptSource, Space
 from streamnb.rows.opening import opened
 from tests.support.failing_disk import flip_a_bit
 
@@ -237,3 +238,17 @@ def test_two_fits_at_once_share_a_folder(tmp_path):
     X = np.random.default_rng(0).random((20_000, 8))
     model = snb.SoftmaxRegression().fit(X, np.arange(20_000) % 2, keep="no")
     assert expected == [model.coef_.tobytes().hex() + "\n"] * 2
+
+
+def test_values_by_column_are_made_once_for_all_reads_of_what_is_in_memory_and_freed(monkeypatch):
+    columns, made = CSRChunk.columns, []
+    monkeypatch.setattr(CSRChunk, "columns", lambda chunk: made.append(chunk.shape[0]) or columns(chunk))
+    words, y = rng.choice(["ash", "birch", "cedar", "larch", "pine", "yew"], (3_000, 40)), np.arange(3_000) % 5
+    rows = snb.text([" ".join(row) for row in words], y=y, n_features=64)
+    found = []
+    for keep in ("no", "memory"):
+        with pytest.warns(snb.StreamnbWarning, match="reads were spent"):
+            found.append(snb.SoftmaxRegression(max_passes=5, tol=0.0).fit(rows, keep=keep).coef_)
+        made.append(keep)
+    np.testing.assert_array_equal(*found)
+    assert made == [(sample := made[0]), "no", sample, 3_000, "memory"] and Space.taken_by_all == 0
