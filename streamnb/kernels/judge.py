@@ -9,8 +9,8 @@ FEW = 4  # classes, up to which each is counted in a loop of its own
 
 
 @kernel
-def top_class(scores, out):
-    # out[i, g] = the first k where scores[i, k, g] is largest
+def top_class(scores, top, out):
+    # out[i, g] = the first k where scores[i, k, g] is largest; `top` is scratch for each g
     if scores.shape[2] == 1:
         for i in range(scores.shape[0]):
             best, highest = 0, scores[i, 0, 0]
@@ -19,7 +19,6 @@ def top_class(scores, out):
                 best, highest = (k, scores[i, k, 0]) if higher else (best, highest)
             out[i, 0] = best
         return
-    top = np.empty(scores.shape[2])
     for i in range(scores.shape[0]):
         for g in range(scores.shape[2]):  # to copy an array whole would compile what puts its shape into an error
             top[g], out[i, g] = scores[i, 0, g], 0

@@ -10,15 +10,16 @@ CACHED = 1 << 14  # numbers of a table that fits into the cache
 
 def top_class(scores: np.ndarray) -> np.ndarray:
     """The first class with the highest score, along axis 1 of (n, K) or (n, K, G)."""
-    top = np.empty((len(scores), *scores.shape[2:]), np.int64)
-    judge.top_class(*((scores, top) if scores.ndim == 3 else (scores[:, :, None], top[:, None])))
-    return top
+    by_point = np.ascontiguousarray(scores).reshape(*scores.shape[:2], -1)
+    top = np.empty((len(scores), by_point.shape[2]), np.int64)
+    judge.top_class(by_point, np.empty(by_point.shape[2]), top)
+    return top.reshape(len(scores), *scores.shape[2:])
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:
     """Scores less the logsumexp of their row, (n, K)."""
     logs, sums = np.empty(scores.shape), np.empty(len(scores))
-    judge.below_top(scores, logs)
+    judge.below_top(np.ascontiguousarray(scores), logs)
     judge.row_sums(np.exp(logs), sums)
     logs -= np.log(sums)[:, None]
     return logs
@@ -26,7 +27,7 @@ def log_softmax(scores: np.ndarray) -> np.ndarray:
 
 def log_odds(scores: np.ndarray) -> np.ndarray:
     """s_y - logsumexp of the other scores, (n, K), without cancellation."""
-    n_rows, n_classes = scores.shape
+    (n_rows, n_classes), scores = scores.shape, np.ascontiguousarray(scores)
     odds, step = np.empty(scores.shape), max(CACHED // n_classes, 1)
     for first in range(0, n_rows, step):
         some = slice(first, first + step)
