@@ -10,10 +10,11 @@ CACHED = 1 << 14  # numbers of a table that fits into the cache
 
 def top_class(scores: np.ndarray) -> np.ndarray:
     """The first class with the highest score, along axis 1 of (n, K) or (n, K, G)."""
-    by_point = np.ascontiguousarray(scores).reshape(*scores.shape[:2], -1)
-    top = np.empty((len(scores), by_point.shape[2]), np.int64)
-    judge.top_class(by_point, np.empty(by_point.shape[2]), top)
-    return top.reshape(len(scores), *scores.shape[2:])
+    if scores.ndim == 2:
+        return scores.argmax(axis=1)
+    top = np.empty((len(scores), scores.shape[2]), np.int64)
+    judge.top_class(np.ascontiguousarray(scores), np.empty(scores.shape[2]), top)
+    return top
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:

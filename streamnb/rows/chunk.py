@@ -114,7 +114,7 @@ class DenseChunk:
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
         """Yield the given rows in batches as CSR without zeros, each with its slice of `rows`."""
         step = max(COMPRESSED // self.shape[1], 1)
-        data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (self.values.dtype, np.int32))
+        data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (np.float64, np.int32))
         indptr = np.empty(step + 1, np.int64)
         for first in range(0, len(rows), step):
             some = slice(first, min(first + step, len(rows)))
@@ -125,7 +125,7 @@ class DenseChunk:
     def together(self, rows: np.ndarray) -> SparseRows:
         """The given rows as CSR without zeros, in one piece."""
         most = len(rows) * self.shape[1] + 1
-        data, indices = np.empty(most, self.values.dtype), np.empty(most, np.int32)
+        data, indices = np.empty(most), np.empty(most, np.int32)
         indptr = np.empty(len(rows) + 1, np.int64)
         grid_scores.compress(self.values, rows, data, indices, indptr)
         return SparseRows(frozen(data), frozen(indices), frozen(indptr), np.arange(len(rows)))
