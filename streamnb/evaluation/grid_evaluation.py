@@ -187,7 +187,7 @@ class GridDecisions:
     def add(self, labels: np.ndarray, weight: np.ndarray, decided: np.ndarray) -> None:
         """Add rows with one label each and the decisions of the models, (n, G)."""
         self._true += np.bincount(labels, weights=weight, minlength=len(self._true))
-        judge.count_decisions(labels, weight, decided, self._hit, self._predicted, self._table, *self._right.pairs)
+        judge.count_decisions(labels, weight, decided, self._hit.T, self._predicted, self._table, *self._right.pairs)
 
     @property
     def without_table(self) -> bool:

@@ -185,13 +185,16 @@ def add_dense(values, rows, codes, weight, moment, threshold, hi):
             hi[k, j] += hi.dtype.type(w * moment_of(np.float64(values[i, j]), moment, threshold))
 
 
+def lost_of(n_features):
+    """Scratch of `add_dense_pairs`, which leaves it as it was."""
+    return np.zeros((2, n_features))
+
+
 @kernel
-def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
+def add_dense_pairs(values, rows, codes, weight, moment, threshold, lost, hi, lo):
     # the same, error-free: rounding errors of hi go to lo, and errors of lo to later parts, if there are any. Loops
-    # without branches are vectorised. True if more than the first low part is in use
+    # without branches are vectorised. True if more than the first low part is in use; `lost` is that of `lost_of`
     n_features, squared, spilled = values.shape[1], moment == SUM_SQ, False
-    lost = np.empty((2, n_features))
-    lost[:] = 0.0
     for e in range(len(codes)):
         i, k, w, more = rows[e], codes[e], weight[e], 0  # counts are vectorised
         if w == 1.0 and (moment == SUM or (squared and values.itemsize <= 4)):  # squares of float32 are exact
@@ -215,5 +218,5 @@ def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
         if more:
             for j in range(n_features):
                 spilled |= spill(lo, k, j, lost[0, j], lost[1, j])
-            lost[:] = 0.0
+                lost[0, j], lost[1, j] = 0.0, 0.0
     return spilled

@@ -1,5 +1,6 @@
 """The only door to numba: kernels and their parts, compiler flags, the on-disk cache, what is said of compiling."""
 
+import gc
 import hashlib
 import os
 import pickle
@@ -27,6 +28,7 @@ from streamnb.core.replacing import replacing
 flags: Any = config  # filled by numba on import
 _USERS = Path(user_cache_dir())
 _DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: relative paths are ignored
+_OPTIONS: Any = {"nogil": True, "_nrt": False}  # kernels do not allocate: arrays need not be counted
 PATIENCE = 2.0  # seconds of compiling, after which it is said why nothing is seen yet
 FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
 
@@ -35,7 +37,7 @@ def kernel(func: Callable) -> Any:
     """Compile on first call: nopython, GIL released, serial; cached on disk where possible."""
     if flags.DISABLE_JIT:
         return func
-    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True)(func)  # never called from C
+    compiled: Any = njit(pipeline_class=_KernelCompiler, no_cfunc_wrapper=True, **_OPTIONS)(func)  # never called from C
     if func.__closure__ is None and FOLDER.is_absolute():  # relative for a user without a home
         compiled._cache = _DiskCache(func)
     return compiled
@@ -49,7 +51,7 @@ def part(func: Callable, **options: Any) -> Any:
     if flags.DISABLE_JIT:
         return func
     no_wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
-    compiled: Any = njit(nogil=True, pipeline_class=_PartCompiler, **no_wrappers, **options)(func)
+    compiled: Any = njit(pipeline_class=_PartCompiler, **no_wrappers, **_OPTIONS, **options)(func)
     compiled.add_overload = partial(_add_part, compiled)
     compiled.compile = partial(_compile_part, compiled.compile, kernel(func))
     return compiled
@@ -73,21 +75,37 @@ def _compile_part(compile: Callable, from_python: Any, signature: Any) -> Any:
     return from_python
 
 
-class _PartCompiler(Compiler):
-    def define_pipelines(self) -> Any:
-        self.state.flags.no_compile = True
-        self.state.library = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        return super().define_pipelines()
+class _KernelLibrary(JITCodeLibrary):
+    """The code of a kernel, which is optimised once, together with the parts that it calls."""
 
-
-class _PartLibrary(JITCodeLibrary):
-    """The code of a part, optimised together with the parts that it calls, and ready to be linked into kernels."""
-
-    def _optimize_functions(self, module: Any) -> None:  # each by itself, before they are optimised together
+    def _optimize_functions(self, module: Any) -> None:
         module.data_layout = str(self.codegen.target_data)
+
+
+class _PartLibrary(_KernelLibrary):
+    """The code of a part, ready to be linked into kernels."""
+
+    def _optimize_final_module(self) -> None: ...
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
+
+
+class _KernelCompiler(Compiler):
+    library: Any = _KernelLibrary
+
+    def define_pipelines(self) -> Any:
+        self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+class _PartCompiler(_KernelCompiler):
+    library = _PartLibrary
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.no_compile = True
+        return super().define_pipelines()
 
 
 class Compiling(event.Listener):
@@ -104,16 +122,19 @@ class Compiling(event.Listener):
     def __init__(self) -> None:
         self.n_forms, self.seconds, self.said = 0, 0.0, False
         self.failure: OSError | None = None
-        self._outer, self._since = None, 0.0
+        self._outer, self._since, self._collects = None, 0.0, False
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"]
         if self._outer is None and isinstance(kernel._cache, _DiskCache):  # numba compiles one at a time
-            self._outer, self._since = kernel, perf_counter()
+            self._outer, self._since, self._collects = kernel, perf_counter(), gc.isenabled()
+            gc.disable()  # compiling makes many objects and little garbage: to look through them takes a seventh of it
 
     def on_end(self, event: Any) -> None:
         if event.data["dispatcher"] is self._outer:
             self._outer = None
+            if self._collects:
+                gc.enable()
             self.n_forms += 1
             self.seconds += perf_counter() - self._since
             if self.seconds >= PATIENCE:

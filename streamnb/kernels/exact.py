@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.lanes import product_error
 
@@ -116,14 +114,11 @@ def keep_parts(parts, hi, lo, c):
 def add_rows(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
     """Put a + sign * b, renormalised, into (hi, lo); return how many low parts are in use.
 
-    Low parts are (0, 1 or 3, n). With three, nothing is lost; with one, digits below 2^-106 of the sum. The second and
+    Low parts are (1 or 3, n). With three, nothing is lost; with one, digits below 2^-106 of the sum. The second and
     third part of `lo` should be 0 on entry. Sums of at most `residue` times a become 0.
     """
-    none = np.zeros(0 if len(a_lo) and len(b_lo) else len(hi))
-    if max(len(a_lo), len(b_lo)) <= 1:
-        a_low, b_low = a_lo[0] if len(a_lo) else none, b_lo[0] if len(b_lo) else none
-        if add_pairs(a_hi, a_low, b_hi, b_low, sign, hi, lo[0]):
-            return int(settled(a_hi, residue, hi, lo[0]))
+    if len(a_lo) == 1 and len(b_lo) == 1 and add_pairs(a_hi, a_lo[0], b_hi, b_lo[0], sign, hi, lo[0]):
+        return int(settled(a_hi, residue, hi, lo[0]))
     used = 0
     for j in range(len(hi)):
         parts = add_deep(parts_of(a_hi, a_lo, j), parts_of(b_hi, b_lo, j), sign, residue)

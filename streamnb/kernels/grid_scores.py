@@ -125,7 +125,7 @@ def count_csr(arrays, weights, spare, intercepts, groups, weight, bounds, table,
 
 @kernel
 def compress(values, rows, data, indices, indptr):
-    # the nonzero values of some rows as CSR; the output has space for all values and one more
+    # the nonzero values of some rows as CSR, in float64; the output has space for all values and one more
     stored = 0
     for e in range(len(rows)):
         indptr[e] = stored

@@ -19,9 +19,9 @@ def bins_of(x, scale, shift, n, places):
 
 
 @kernel
-def add_dense(values, rows, codes, weight, scale, shift, hi):
-    # hi[codes[e], bin of x[rows[e], j]] += weight[e]
-    number, places = hi.dtype.type, np.empty(values.shape[1], np.int32)
+def add_dense(values, rows, codes, weight, scale, shift, places, hi):
+    # hi[codes[e], bin of x[rows[e], j]] += weight[e]; `places` are scratch for a row
+    number = hi.dtype.type
     for e in range(len(codes)):
         bins_of(values[rows[e]], scale, shift, hi.shape[1], places)
         k, w = np.uint64(codes[e]), number(weight[e])

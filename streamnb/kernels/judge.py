@@ -9,17 +9,8 @@ FEW = 4  # classes, up to which each is counted in a loop of its own
 
 
 @kernel
-def top_class(scores, out):
-    # out[i, g] = the first k where scores[i, k, g] is largest
-    if scores.shape[2] == 1:
-        for i in range(scores.shape[0]):
-            best, highest = 0, scores[i, 0, 0]
-            for k in range(1, scores.shape[1]):
-                higher = scores[i, k, 0] > highest
-                best, highest = (k, scores[i, k, 0]) if higher else (best, highest)
-            out[i, 0] = best
-        return
-    top = np.empty(scores.shape[2])
+def top_class(scores, top, out):
+    # out[i, g] = the first k where scores[i, k, g] is largest; `top` is scratch for each g
     for i in range(scores.shape[0]):
         for g in range(scores.shape[2]):  # to copy an array whole would compile what puts its shape into an error
             top[g], out[i, g] = scores[i, 0, g], 0
@@ -69,21 +60,21 @@ def row_sums(values, out):
 
 @kernel
 def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, right_lo):
-    # from decided[i, g], g < len(hit): hit[g, k] += weight[i] for correct decisions of class k, predicted[g, k] +=
-    # weight[i] for all decisions of class k, and table[g, true, decided] if there is a table; right_hi and right_lo are
-    # the sums of correct weights for each g and, last, of all weights; hit is stored class by class
+    # from decided[i, g], g < len(predicted): hit[k, g] += weight[i] for correct decisions of class k, predicted[g, k]
+    # += weight[i] for all decisions of class k, and table[g, true, decided] if there is a table; right_hi and right_lo
+    # are the sums of correct weights for each g and, last, of all weights
     for i in range(decided.shape[0]):
         k, w = labels[i], weight[i]
         right_hi[-1], error = two_sum(right_hi[-1], w)
         right_lo[-1] += error
-        for g in range(len(hit)):
+        for g in range(len(predicted)):
             found = decided[i, g]
             predicted[g, found] += w
             if len(table):
                 table[g, k, found] += w
-        for g in range(len(hit)):  # a separate loop without branches is vectorised
+        for g in range(len(predicted)):  # a separate loop without branches is vectorised
             right = w if decided[i, g] == k else 0.0
-            hit[g, k] += right
+            hit[k, g] += right
             right_hi[g], error = two_sum(right_hi[g], right)
             right_lo[g] += error
 

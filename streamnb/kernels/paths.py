@@ -14,10 +14,10 @@ at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
-def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, ends):
+def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, table, ends):
     # ends[j, r] = number of first taus, ascending, beyond which no total up to bounds[r, g] leaves a nonzero weight;
-    # bounds do not increase with g
-    index = index_of(taus)
+    # bounds do not increase with g; `table` is scratch of `steps.index_of`
+    index = index_of(taus, table)
     for j in range(ends.shape[0]):
         for r in range(ends.shape[1]):
             size, share, unit = abs(t_star[r, j]), pooled[min(r, len(pooled) - 1), j], sd[r, j] if scored else 1.0
@@ -30,12 +30,12 @@ def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, ends):
 
 
 @kernel
-def last_live(t_star, pooled, unit, taus, totals, lasts):
+def last_live(t_star, pooled, unit, taus, totals, table, lasts):
     # lasts[j] = number of first taus up to the last with a nonzero weight of feature j in this row, if that is more;
     # returns the largest number that the row adds or shares
     if len(taus) == 0:
         return 0
-    index, reach, most = index_of(taus), 0.0, 0
+    index, reach, most = index_of(taus, table), 0.0, 0
     for g in range(len(taus)):
         reach = max(reach, abs(totals[g]))
     for j in range(len(t_star)):
@@ -50,9 +50,9 @@ def last_live(t_star, pooled, unit, taus, totals, lasts):
 
 
 @kernel
-def count_live(t_star, pooled, sd, scored, taus, totals, ends, rows, union):
-    # add the number of nonzero weights to rows[r, g], and the number of features that have any to union[g]
-    found = np.empty(len(taus), np.int64)
+def count_live(t_star, pooled, sd, scored, taus, totals, ends, found, rows, union):
+    # add the number of nonzero weights to rows[r, g], and the number of features that have any to union[g]; `found` is
+    # scratch for each g
     for j in range(ends.shape[0]):
         found[:] = 0
         last = 0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamnb.kernels.compiler import kernel, part
-from streamnb.kernels.steps import index_of, n_below
+from streamnb.kernels.steps import index_of, n_below, scratch
 
 
 @kernel
@@ -54,14 +54,16 @@ def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, sta
 
 
 @part
-def clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums):
+def clipped_spans(excess, share, unit, taus, centre, reach, table, found, spans, sums):
     """For each feature the first taus at which it is clipped wherever T is in reach, and those at which it may be.
 
     The features for which these differ are put into `found`, their numbers of taus into `spans`; returns how many.
     sums[:, g] adds up share, +-unit and excess of the features that are clipped for sure at tau g, not before.
     """
-    n, index = 0, index_of(taus)
-    sums[:] = 0.0
+    n, index = 0, index_of(taus, table)
+    for s in range(len(sums)):
+        for g in range(len(taus)):
+            sums[s, g] = 0.0
     for j in range(len(excess)):
         moved = excess[j] + centre * share[j]
         size, room, threshold = abs(moved), reach * share[j], unit[j] * (1.0 - 1e-9)
@@ -85,10 +87,11 @@ def clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums):
 
 
 @part
-def in_order(spans, n, n_taus):
-    """The first `n` features in order of their first taus, and at each tau the end of those that begin there."""
-    ends, order, begin = np.empty(n_taus + 1, np.intp), np.empty(n, np.intp), 0
-    ends[:] = 0
+def sort_spans(spans, n, n_taus, order, ends):
+    # order = the first `n` features in order of their first taus, ends[g] = the end of those that begin at tau g
+    begin = 0
+    for g in range(n_taus + 1):
+        ends[g] = 0
     for i in range(n):
         ends[spans[0, i]] += 1
     for g in range(n_taus + 1):
@@ -96,44 +99,35 @@ def in_order(spans, n, n_taus):
     for i in range(n):
         order[ends[spans[0, i]]] = i
         ends[spans[0, i]] += 1
-    return order, ends
 
 
 @part
-def sums_of(a, b, c):
-    """The sums of three arrays of equal length, in one loop."""
-    sum_a, sum_b, sum_c = 0.0, 0.0, 0.0
-    for j in range(len(a)):
-        sum_a, sum_b, sum_c = sum_a + a[j], sum_b + b[j], sum_c + c[j]
-    return sum_a, sum_b, sum_c
-
-
-@part
-def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, flat, lows, highs):
+def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, room, totals, flat, lows, highs):
     """Roots T for ascending tau, correct if low and high are within `reach` of the centre.
 
     A feature is evaluated only at those taus at which clipping is uncertain.
     """
     surplus, bound, width = sums_of_all
-    found, spans, sums = np.empty(len(excess), np.intp), np.empty((2, len(excess)), np.intp), np.empty((3, len(taus)))
-    n = clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums)
-    order, ends = in_order(spans, n, len(taus))
-    e, q, u, last = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.intp)
+    (e, q, u), (found, order, last), spans, sums, ends, table = room
+    n = clipped_spans(excess, share, unit, taus, centre, reach, table, found, spans, sums)
+    sort_spans(spans, n, len(taus), order, ends)
     p, n, total = 0, 0, 0.0
     for g in range(len(taus)):
-        for i in order[p : ends[g]]:
+        for at in range(p, ends[g]):
+            i = order[at]
             j = found[i]
             e[n], q[n], u[n], last[n] = excess[j], share[j], unit[j], spans[1, i]
             n += 1
         tau, p, slope, level = taus[g], ends[g], sums[0, g], taus[g] * sums[1, g] - sums[2, g]
-        low, high = flat_range(e[:n], q[:n], u[:n], tau) if slope == 0.0 else (0.0, -1.0)
+        of_excess, of_share, of_unit = e[:n], q[:n], u[:n]
+        low, high = flat_range(of_excess, of_share, of_unit, tau) if slope == 0.0 else (0.0, -1.0)
         flat[g] = low <= high
-        if flat[g]:
+        if low <= high:
             total = flat_root(low, high)
             lows[g], highs[g] = (low, high) if total != 0.0 else (0.0, 0.0)
         else:
             low, high = (-surplus - tau * width) / bound, (-surplus + tau * width) / bound
-            total = newton_root(e[:n], q[:n], u[:n], tau, slope, level, low, high, total)
+            total = newton_root(of_excess, of_share, of_unit, tau, slope, level, low, high, total)
             lows[g], highs[g] = total, total
         totals[g] = total
         kept = 0
@@ -143,24 +137,34 @@ def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, 
         n = kept
 
 
+def room_for(n, n_taus):
+    """Scratch of `total_pulls`."""
+    floats, integers = tuple(np.empty((3, n))), tuple(np.empty((3, n), np.intp))
+    spans, sums, ends = np.empty((2, n), np.intp), np.empty((3, n_taus)), np.empty(n_taus + 1, np.intp)
+    room = floats, integers, spans, sums, ends, scratch()
+    return room, tuple(np.empty((4, n_taus))), tuple(np.empty((2, n_taus), np.intp))
+
+
 @kernel
-def total_pulls(excess, share, unit, taus, totals):
+def total_pulls(excess, share, unit, taus, room, of_taus, flags, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
     Excess sums to zero and share to one, except for features that are never clipped, which are not given. The roots of
-    the segment at T = 0 bound the search for the others. Returns the number of first taus with any clipping.
+    the segment at T = 0 bound the search for the others. Returns the number of first taus with any clipping. `room`,
+    `of_taus` and `flags` are the scratch of `room_for`.
     """
-    totals[:] = 0.0
-    sums = sums_of(excess, share, unit)
-    n_clipped, n, todo = 0, len(taus) if sums[1] > 0.0 else 0, np.empty(len(taus), np.intp)
-    for g in range(n):
-        todo[g] = g
-    centre, reach, wider = 0.0, 0.0, 1.0
+    (asked, some, lows, highs), (todo, flat) = of_taus, flags
+    surplus, bound, width = 0.0, 0.0, 0.0
+    for j in range(len(excess)):
+        surplus, bound, width = surplus + excess[j], bound + share[j], width + unit[j]
+    for g in range(len(taus)):
+        totals[g], todo[g] = 0.0, g
+    n_clipped, n = 0, len(taus) if bound > 0.0 else 0
+    sums, centre, reach, wider = (surplus, bound, width), 0.0, 0.0, 1.0
     while n > 0:
-        asked, some, lows, highs, flat = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.bool_)
         for i in range(n):
             asked[i] = taus[todo[i]]
-        roots_within(excess, share, unit, sums, asked, centre, reach, some, flat, lows, highs)
+        roots_within(excess, share, unit, sums, asked[:n], centre, reach, room, some, flat, lows, highs)
         n_left, low, high = 0, 0.0, 0.0
         for i in range(n):
             totals[todo[i]] = some[i]

@@ -75,16 +75,18 @@ def score_csr(data, indices, indptr, weights, out):
                 out[i, r] += x * weights[j, r]
 
 
+def room_for(n_features, n_columns):
+    """Scratch of `score_dense`."""
+    n = min(n_features, TILED) + 1
+    return np.arange(n, dtype=np.int32), np.empty((1, TILE)), np.empty((n_columns, n)), np.empty((n, TILE))
+
+
 @kernel
-def score_dense(values, weights, out):
-    # out[i, r] += sum over j of x[i, j] * weights[j, r], in the order of j, without x = 0
+def score_dense(values, weights, room, out):
+    # out[i, r] += sum over j of x[i, j] * weights[j, r], in the order of j, without x = 0; `room` is that of `room_for`
     n_rows, n_features = values.shape
     tiled = n_rows - n_rows % TILE if can_be_tiled(n_rows, weights) else 0
-    step = min(n_features, TILED)
-    numbers, sums = np.empty(step + 1, np.int32), np.empty((1, TILE))
-    columns, turned = np.empty((out.shape[1], step + 1)), np.empty((step + 1, TILE))
-    for j in range(step + 1):  # np.arange takes longer to compile
-        numbers[j] = j
+    numbers, sums, columns, turned = room
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
         for r in range(out.shape[1]):

@@ -110,16 +110,16 @@ def weights_at(plus, r_plus, minus, r_minus, of_minus, excess, share, threshold,
 
 
 @part
-def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w, n_steps):
+def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, terms, w, n_steps):
     """The sum of t* - t over all weights at T, and its derivative in T; w are the weights there.
 
     With L the counts minus T and plus T, t* - t = q L_+ L_- (e^w - 1) / (L_+ e^w + L_-), which keeps its precision
-    where T minus the sum of t has none. On entry w are weights at another T, or 0.
+    where T minus the sum of t has none. On entry w are weights at another T, or 0; `terms` (2, CHUNK) is scratch.
     """
     l_plus, l_minus = n_plus - total, n_minus + pulled * total
     r_plus, of_minus = 1.0 / l_plus, 1.0 / l_minus
     r_minus, heavier = pulled * of_minus, pulled * l_plus / l_minus
-    left, steep = np.empty(CHUNK), np.empty(CHUNK)
+    left, steep = terms[0], terms[1]
     gap, slope = 0.0, 0.0
     for first in range(0, len(w), CHUNK):
         some = slice(first, first + CHUNK)
@@ -143,13 +143,12 @@ def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, to
 
 
 @kernel
-def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total):
+def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, terms, w):
     """The T that equals the sum of the pulls t = +-threshold + tau w, found from `total`; 0 in `pulled` fixes a side.
 
     sum (t* - t) increases through its only root between the ends, where it vanishes too: Newton's method, with
-    bisection where a step leaves the bracket.
+    bisection where a step leaves the bracket. `terms` is scratch, as is w, which is 0 on entry.
     """
-    w = np.zeros(len(excess))
     low, high = -n_minus if pulled > 0.0 else -np.inf, n_plus
     size = n_plus
     for i in range(MOST_STEPS):
@@ -159,7 +158,8 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
             else:
                 total = 0.5 * (low + high)
         n_steps = max(STEPS - i, 2)  # the changes of T become small
-        gap, slope = gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w, n_steps)
+        arrays = plus, n_plus, minus, n_minus, pulled, excess, share, threshold
+        gap, slope = gaps(*arrays, tau, total, terms, w, n_steps)
         if gap == 0.0:
             return total
         if gap > 0.0:

@@ -8,9 +8,17 @@ ENTRIES = 1 << 11  # size of the table, which stays in the cache
 at = np.uintp  # an unsigned index spares the check for negative ones
 
 
+def scratch():
+    """The table of `index_of`."""
+    return np.empty(ENTRIES + 2, np.int64)
+
+
 @part
-def index_of(steps):
-    """The index of `n_below` for ascending, nonnegative numbers: table[b] numbers are below leading bits b."""
+def index_of(steps, table):
+    """The index of `n_below` for ascending, nonnegative numbers: table[b] numbers are below leading bits b.
+
+    The table has space for ENTRIES + 2 numbers, of which those up to `top` are used.
+    """
     # loops, where NumPy has a word for each: these words take a second to compile
     first, end = 0, len(steps) - 1
     while first < end and steps[first] < 1e-300:
@@ -20,22 +28,23 @@ def index_of(steps):
     while (last >> shift) - (origin >> shift) > ENTRIES:
         shift += 1
     origin >>= shift
-    table = np.empty((last >> shift) - origin + 2, np.int64)
-    table[:] = 0
+    top = (last >> shift) - origin + 1
+    for b in range(top + 1):
+        table[b] = 0
     for i in range(len(steps)):
         entry = (np.float64(steps[i]).view(np.int64) >> shift) - origin
         table[entry + 1 if entry > 0 else 1] += 1
-    for b in range(1, len(table)):
+    for b in range(1, top + 1):
         table[b] += table[b - 1]
-    return shift, origin, table
+    return shift, origin, top, table
 
 
 @part
 def n_below(number, steps, index):
     """The number of `steps` that are less than `number`."""
-    shift, origin, table = index
+    shift, origin, top, table = index
     bits = (np.float64(number).view(np.int64) >> shift) - origin
-    n = table[at(min(max(bits, 0), len(table) - 1))]
+    n = table[at(min(max(bits, 0), top))]
     while n < len(steps) and steps[at(n)] < number:  # among those with the same leading bits
         n += 1
     return n

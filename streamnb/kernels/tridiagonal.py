@@ -88,7 +88,10 @@ def factor(diagonals, beside, g, lower, inverse):
     # inverse[k, p, j] = 1 / D[j, j] of g[k, p]
     n = diagonals.shape[1]
     for k in range(len(diagonals)):
-        mean = diagonals[k].sum() / n
+        mean = 0.0
+        for j in range(n):
+            mean += diagonals[k, j]
+        mean /= n
         for p in range(g.shape[1]):
             less, more = 1.0 - g[k, p], g[k, p] * mean
             lower[k, p, 0], inverse[k, p, 0] = 0.0, np.divide(1.0, less * diagonals[k, 0] + more)

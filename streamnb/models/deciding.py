@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 from streamnb.core.memory import aligned
 from streamnb.kernels import grid_scores, screen
-from streamnb.kernels.judge import top_class
 from streamnb.kernels.scores import score_cells
 from streamnb.models.grid_weights import DOUBLE, SINGLE, GridWeights
+from streamnb.problem.score_logs import top_class
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk
 
@@ -130,9 +130,7 @@ class Decider:
         add_scores(chunk, rows, flat)
         in_order = np.array_equal(self.of_classes, np.arange(n_classes))
         of_classes = scores[:, :n_classes] if in_order else scores[:, self.of_classes]
-        decided = np.empty((len(rows), width), np.int64)
-        top_class(of_classes, decided)
-        return decided[:, :n_points]
+        return top_class(of_classes)[:, :n_points]
 
     @cached_property
     def _doubles(self) -> GridWeights | None:

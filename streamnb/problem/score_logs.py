@@ -10,15 +10,17 @@ CACHED = 1 << 14  # numbers of a table that fits into the cache
 
 def top_class(scores: np.ndarray) -> np.ndarray:
     """The first class with the highest score, along axis 1 of (n, K) or (n, K, G)."""
-    top = np.empty((len(scores), *scores.shape[2:]), np.int64)
-    judge.top_class(*((scores, top) if scores.ndim == 3 else (scores[:, :, None], top[:, None])))
+    if scores.ndim == 2:
+        return scores.argmax(axis=1)
+    top = np.empty((len(scores), scores.shape[2]), np.int64)
+    judge.top_class(np.ascontiguousarray(scores), np.empty(scores.shape[2]), top)
     return top
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:
     """Scores less the logsumexp of their row, (n, K)."""
     logs, sums = np.empty(scores.shape), np.empty(len(scores))
-    judge.below_top(scores, logs)
+    judge.below_top(np.ascontiguousarray(scores), logs)
     judge.row_sums(np.exp(logs), sums)
     logs -= np.log(sums)[:, None]
     return logs
@@ -26,7 +28,7 @@ def log_softmax(scores: np.ndarray) -> np.ndarray:
 
 def log_odds(scores: np.ndarray) -> np.ndarray:
     """s_y - logsumexp of the other scores, (n, K), without cancellation."""
-    n_rows, n_classes = scores.shape
+    (n_rows, n_classes), scores = scores.shape, np.ascontiguousarray(scores)
     odds, step = np.empty(scores.shape), max(CACHED // n_classes, 1)
     for first in range(0, n_rows, step):
         some = slice(first, first + step)

@@ -101,20 +101,20 @@ class DenseChunk:
 
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
         """Add the group sums of a moment to the table hi, or to (hi, lo); True if the second low part was used."""
-        arrays = self.values, *entries, moment, threshold, hi
+        arrays = self.values, *entries, moment, threshold
         if lo is None:
-            class_sums.add_dense(*arrays)
+            class_sums.add_dense(*arrays, hi)
             return False
-        return bool(class_sums.add_dense_pairs(*arrays, lo))
+        return bool(class_sums.add_dense_pairs(*arrays, class_sums.lost_of(self.shape[1]), hi, lo))
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
-        scores.score_dense(self.values, frozen(weights), out)
+        scores.score_dense(self.values, frozen(weights), scores.room_for(*weights.shape), out)
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
         """Yield the given rows in batches as CSR without zeros, each with its slice of `rows`."""
         step = max(COMPRESSED // self.shape[1], 1)
-        data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (self.values.dtype, np.int32))
+        data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (np.float64, np.int32))
         indptr = np.empty(step + 1, np.int64)
         for first in range(0, len(rows), step):
             some = slice(first, min(first + step, len(rows)))
@@ -125,7 +125,7 @@ class DenseChunk:
     def together(self, rows: np.ndarray) -> SparseRows:
         """The given rows as CSR without zeros, in one piece."""
         most = len(rows) * self.shape[1] + 1
-        data, indices = np.empty(most, self.values.dtype), np.empty(most, np.int32)
+        data, indices = np.empty(most), np.empty(most, np.int32)
         indptr = np.empty(len(rows) + 1, np.int64)
         grid_scores.compress(self.values, rows, data, indices, indptr)
         return SparseRows(frozen(data), frozen(indices), frozen(indptr), np.arange(len(rows)))

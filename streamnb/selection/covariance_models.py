@@ -11,8 +11,8 @@ from streamnb.core.blas import one_thread
 from streamnb.core.memory import aligned
 from streamnb.kernels import quadratic_forms as forms
 from streamnb.kernels.form_lanes import DIRECTIONS, TILE_BYTES
-from streamnb.kernels.judge import top_class
 from streamnb.models.grid_weights import DOUBLE, SINGLE
+from streamnb.problem.score_logs import top_class
 from streamnb.rows.chunk import Chunk, CSRChunk
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.covariances import Basis
@@ -94,12 +94,12 @@ class CovarianceModels:
                 if part.screen is None:
                     for first in range(0, len(x), TILE):  # scores stay in the cache
                         tile = slice(some.start + first, min(some.start + first + TILE, some.stop))
-                        decided[tile, part.points] = top(part.scores(x[first : first + TILE]))
+                        decided[tile, part.points] = top_class(part.scores(x[first : first + TILE]))
                     continue
                 found, certain = part.screen.decided(y)
                 again = np.flatnonzero(~certain)
                 if len(again):
-                    found[again] = top(part.scores(x[again]))
+                    found[again] = top_class(part.scores(x[again]))
                 decided[some, part.points] = found
         return decided
 
@@ -296,13 +296,6 @@ def in_tiles(x: np.ndarray, dtype: Any) -> np.ndarray:
     out[:whole] = x[: whole * lanes].reshape(whole, lanes, n).transpose(0, 2, 1)
     out[whole:, :, n_rows - whole * lanes :] = 0.0
     out[whole:, :, : n_rows - whole * lanes] = x[whole * lanes :].T
-    return out
-
-
-def top(scores: np.ndarray) -> np.ndarray:
-    """The class with the highest score, the first of several, at each point, (n_rows, P)."""
-    out = np.empty((len(scores), scores.shape[2]), np.int64)
-    top_class(np.ascontiguousarray(scores), out)
     return out
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.kernels import paths
+from streamnb.kernels.steps import scratch
 from streamnb.problem.penalties import L1, Penalty
 from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
@@ -47,7 +48,7 @@ class L1Grid:
         rows, union = np.zeros((problem.n_rows, len(self.taus)), np.int64), np.zeros(len(self.taus), np.int64)
         for block in problem.blocks:
             tested, of_block = self._tested(block.equations()), self._of_block(totals, block)
-            paths.count_live(*tested, of_block, self._ends(tested, of_block, block), rows, union)
+            paths.count_live(*tested, of_block, self._ends(tested, of_block, block), np.empty_like(union), rows, union)
         return np.ascontiguousarray(rows.T), union
 
     def _tested(self, unpulled: Equations) -> tuple[Any, ...]:
@@ -58,7 +59,7 @@ class L1Grid:
         """Count the taus, from the smallest on, that leave (coupled: may leave) a weight, (n_columns, R)."""
         ends = np.empty(tested[0].shape[::-1], np.int32)
         bounds = np.maximum.accumulate(np.abs(totals)[:, ::-1], axis=1)[:, ::-1].copy()
-        paths.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, ends)
+        paths.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, scratch(), ends)
         if self.feature_weight is not None:
             ends[self.feature_weight[block.columns] == 0.0] = 0
         return ends

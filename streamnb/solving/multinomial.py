@@ -11,8 +11,9 @@ from scipy.optimize import brentq
 
 from streamnb.core.threads import in_order
 from streamnb.kernels.paths import last_live
-from streamnb.kernels.roots import flat_range, flat_root, total_pulls
-from streamnb.kernels.smooth_roots import smooth_total
+from streamnb.kernels.roots import flat_range, flat_root, room_for, total_pulls
+from streamnb.kernels.smooth_roots import CHUNK, smooth_total
+from streamnb.kernels.steps import scratch
 from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
@@ -57,8 +58,14 @@ def _totals_of(
         if taus is None:
             totals[i] = list(_smooth_totals(sides, unpulled, pulls, arrays))
         else:
-            total_pulls(*arrays, taus, totals[i])
+            fill_totals(arrays, taus, totals[i])
     return totals
+
+
+def fill_totals(arrays: list[np.ndarray], taus: np.ndarray, totals: np.ndarray) -> int:
+    """Write T of a row at each L1 tau; return the number of first taus with any clipping."""
+    room, of_taus, flags = room_for(len(arrays[0]), len(taus))
+    return total_pulls(*arrays, taus, room, of_taus, flags, totals)
 
 
 def _of_features(unpulled: Equations, i: int, scored: bool) -> list[np.ndarray]:
@@ -83,7 +90,7 @@ def leaving(
         for i in range(group.stop - group.start):
             arrays, totals = _of_features(unpulled, i, scored), np.zeros(len(taus))
             if part.family.coupled and sides.alive[i, 0]:
-                totals = totals[: total_pulls(*arrays, taus, totals)]
+                totals = totals[: fill_totals(arrays, taus, totals)]
             found.append((arrays, totals))
         return found
 
@@ -92,7 +99,7 @@ def leaving(
         lasts.append(np.zeros(part.n_features, np.intp))
         found = chain.from_iterable(in_order(of_group, part.groups(rows), n_threads))
         for i, (arrays, totals) in enumerate(found):
-            ends[i] = max(ends[i], last_live(*arrays, taus[: len(totals)], totals, lasts[-1]))
+            ends[i] = max(ends[i], last_live(*arrays, taus[: len(totals)], totals, scratch(), lasts[-1]))
     n_gone = np.bincount(np.concatenate(lasts), minlength=len(taus) + 1).cumsum()
     return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]
 
@@ -110,7 +117,7 @@ def _smooth_totals(row: Sides, unpulled: Equations, pulls: Sequence[Pull], array
         elif pull.slopes or unpulled.close.any():
             total = _outer_root(partial(_excess, row, unpulled, pull), row)
         elif pull.l2 == 0.0:
-            total_pulls(*arrays, np.array([pull.l1]), alone := np.zeros(1))
+            fill_totals(arrays, np.array([pull.l1]), alone := np.zeros(1))
             total = float(alone[0])
         else:
             total = _l2_total(row, unpulled, pull, arrays, total)
@@ -123,7 +130,8 @@ def _l2_total(row: Sides, unpulled: Equations, pull: Pull, arrays: list[np.ndarr
     plus, minus = (np.ascontiguousarray(sums[0][given]) for sums in (row.positive, row.negative))
     n_plus, n_minus = float(row.n_positive[0, 0]), float(row.n_negative[0, 0])
     pulled = 0.0 if row.pooled else 1.0
-    return smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, pull.l1 * unit, pull.l2, start)
+    terms = np.empty((2, CHUNK)), np.zeros(len(excess))
+    return smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, pull.l1 * unit, pull.l2, start, *terms)
 
 
 def _excess(row: Sides, unpulled: Equations, pull: Pull, total: float) -> float:

@@ -75,7 +75,6 @@ class Accumulator:
         self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
         self._fits = 0  # groups whose products are known to fit into memory
         self._weight = GrowingTable()
-        self._weight.note(np.inf)
         self._rows = np.zeros(0, np.int64)
         self._negatives = np.zeros(self._groups.n_splits, np.int64)
         self._overlaps = CountedOverlaps()
@@ -118,10 +117,12 @@ class Accumulator:
         if survey.negatives:
             self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
         entries = self._groups.entries(y, weight, splits, chunk.first_row)
+        growth = n_rows * heaviest if whole else np.inf
+        self._weight.note(growth)
         self._add_weights(entries, weight is None)
         if isinstance(self._groups.codes, LabelColumns):
             self._overlaps.add(y, weight, splits, self._groups.n_splits)
-        block = chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf
+        block = chunk, survey, entries, self._groups.n, growth
         self._sums.add(*block)
         if self._labels is not None and sp.issparse(y):  # products of labels, as if these were features
             indicator, known = csr_chunk(y.data, y.indices, y.indptr, y.shape[1], chunk.first_row)

@@ -98,11 +98,12 @@ class Table:
         """Return self + sign * other, row by row; a row number of -1 means that the operand lacks the class."""
         rounded = self.rounded or other.rounded
         out, residue = _Builder(len(rows), self.shape[1]), residue_of(rounded)
-        nothing = np.zeros(self.shape[1]), NO_LOW_PARTS
+        no_lo = np.zeros((1, self.shape[1]))
+        nothing = no_lo[0], no_lo
         for k, (a, b) in enumerate(zip(rows, other_rows, strict=True)):
             hi, lo = self.parts(a) if a >= 0 else nothing
             more, more_lo = other.parts(b) if b >= 0 else nothing
-            operands = map(frozen, (hi, lo, more, more_lo))
+            operands = map(frozen, (hi, lo if len(lo) else no_lo, more, more_lo if len(more_lo) else no_lo))
             out.keep(k, exact.add_rows(*operands, sign, residue, out.hi[k], out.lo))
         return replace(self, hi=out.hi, lo=out.all_lo, rounded=rounded)
 

@@ -305,7 +305,7 @@ class HistogramSums:
         elif isinstance(chunk, CSRChunk):
             histograms.add_csr(chunk.data, chunk.indices, chunk.indptr, *entries, scale, shift, hi)
         else:
-            histograms.add_dense(chunk.values, *entries, scale, shift, hi)
+            histograms.add_dense(chunk.values, *entries, scale, shift, np.empty(n_features, np.int32), hi)
         if isinstance(chunk, CSRChunk):
             self._note_stored(chunk, entries, n_groups, weight)
 

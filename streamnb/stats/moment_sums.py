@@ -239,7 +239,7 @@ class GrowingTable:
                 self.lo[: self.n_low, : low.shape[1]] = low[: self.n_low]
 
     def add_weights(self, groups: np.ndarray, weight: np.ndarray) -> None:
-        """Add weights to the single column, in parts."""
+        """Add weights to the single column."""
         ones = DenseChunk(frozen(np.ones((len(weight), 1))), 0)
         entries = Entries(np.arange(len(weight)), groups, weight)
         self.spilled |= ones.add_moment(entries, class_sums.SUM, 0.0, self.hi, self.lo)

@@ -61,7 +61,7 @@ def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> 
     columns, n = frozen(np.column_stack([x, np.ones(len(x))])), len(x)
     hi, lo = np.zeros((1, len(middle) + 1)), np.zeros((1, 1, len(middle) + 1))
     entries = np.arange(n), np.zeros(n, np.int64), np.ones(n) if weight is None else weight
-    class_sums.add_dense_pairs(columns, *entries, class_sums.SUM, 0.0, hi, lo)
+    class_sums.add_dense_pairs(columns, *entries, class_sums.SUM, 0.0, class_sums.lost_of(hi.shape[1]), hi, lo)
     sums, of_rows = (hi[0, :-1], lo[0, 0, :-1]), (hi[0, -1], lo[0, 0, -1])
     shift, shift_low = _outer(np.ones(1) * of_rows[0], middle)[:, 0]
     left = sums[0] - shift  # exact: nearly equal numbers, or 0 subtracted

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.kernels.class_sums import SUM, add_dense_pairs
+from streamnb.kernels.class_sums import SUM, add_dense_pairs, lost_of
 from streamnb.kernels.exact import RESIDUE, add_rows
 from streamnb.rows.chunk import frozen
 
@@ -28,7 +28,7 @@ class RowMeans:
         """Add rows; there are values (n,) for each name."""
         columns = frozen(np.column_stack([*values, np.ones(len(weight))]))
         entries = np.arange(len(weight)), np.zeros(len(weight), np.int64), weight
-        add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo[None])
+        add_dense_pairs(columns, *entries, SUM, 0.0, lost_of(columns.shape[1]), self._hi, self._lo[None])
 
     @property
     def nbytes(self) -> int:

@@ -229,7 +229,8 @@ class ProductSums:
         elif self._waiting:
             codes, packed = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
             entries, packed = (np.arange(len(codes)), codes, np.ones(len(codes))), frozen(packed)
-            spilled = class_sums.add_dense_pairs(packed, *entries, class_sums.SUM, 0.0, table.hi, table.lo)
+            scratch = class_sums.lost_of(packed.shape[1])
+            spilled = class_sums.add_dense_pairs(packed, *entries, class_sums.SUM, 0.0, scratch, table.hi, table.lo)
             table.spilled |= bool(spilled)
         self._waiting.clear()
         self._n_waiting = 0

@@ -22,8 +22,9 @@ def whole(table: AnyTable) -> Table:
     n_classes, n_columns = table.shape
     hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
     entries = np.arange(n_classes), np.zeros(n_classes, np.int64), np.ones(n_classes)
+    lost = class_sums.lost_of(n_columns)
     for part in parts_of(table):
-        class_sums.add_dense_pairs(frozen(np.ascontiguousarray(part)), *entries, class_sums.SUM, 0.0, hi, lo)
+        class_sums.add_dense_pairs(frozen(np.ascontiguousarray(part)), *entries, class_sums.SUM, 0.0, lost, hi, lo)
     return renormalised(Table(hi, lo, table.rounded))
 
 

@@ -1,5 +1,6 @@
 """The door to numba: what a kernel may do, and when its compiled forms are kept on disk; within one process."""
 
+import gc
 import io
 import math
 import sys
@@ -55,6 +56,16 @@ def test_parts_are_compiled_into_kernels_alone_until_python_calls_them(made, fol
     assert not folder.exists()
     assert (first(3.0, 4.0), second(3.0, 4.0)) == (4.0, 12.0)
     assert any(folder.iterdir())
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_after_compiling_garbage_is_collected_as_before(collects, folder):
+    try:
+        (gc.enable if collects else gc.disable)()
+        compiler.kernel(lost)(1.0, 2.0)
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
 
 
 def test_each_compiled_form_is_kept_in_a_file_and_comes_from_there(folder):

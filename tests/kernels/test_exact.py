@@ -102,7 +102,7 @@ def test_of_pairs_a_residue_is_left_out(a):
 
 def test_what_lies_beside_a_tie_is_rounded_to_its_side():
     """2^53 + 1 is a tie, and what is below it goes down, not to the even neighbour."""
-    hi, lo, none = np.empty(2), np.zeros((3, 2)), np.zeros((0, 0))
+    hi, lo, none = np.empty(2), np.zeros((3, 2)), np.zeros((1, 2))
     first = np.array([2.0**53 + 2.0, 2.0**53]), np.array([[-1.0, 1.0]])
     add_rows(*first, np.array([-(2.0**-60), 2.0**-60]), none, 1.0, EXACT, hi, lo)
     assert hi.tolist() == [2.0**53, 2.0**53 + 2.0]
@@ -111,13 +111,13 @@ def test_what_lies_beside_a_tie_is_rounded_to_its_side():
 
 
 def test_sums_that_are_no_numbers_stay_so():
-    hi, lo, none = np.empty(2), np.zeros((3, 2)), np.zeros((0, 0))
+    hi, lo, none = np.empty(2), np.zeros((3, 2)), np.zeros((1, 2))
     with np.errstate(invalid="ignore"):
         used = add_rows(
             np.array([np.nan, 1.0]), none, np.array([1.0, np.inf]), np.full((1, 2), 1e-40), 1.0, EXACT, hi, lo
         )
     assert not np.isfinite(hi).any() and used == 0 and not lo.any()
-    assert scale_rows(np.array([np.nan]), none, 0.3, hi[:1], lo[:, :1])[0] == 0 and np.isnan(hi[0])
+    assert scale_rows(np.array([np.nan]), none[:0], 0.3, hi[:1], lo[:, :1])[0] == 0 and np.isnan(hi[0])
 
 
 @given(pairs, st.floats(1e-6, 1e6))
@@ -174,7 +174,7 @@ def test_pairs_are_renormalised_in_place_as_by_adding_nothing():
     hi = np.array([[1.0, -3.0, 1e300, 2.0, np.nan]])
     lo = np.array([[2.0**-52, 3.0, 1e280, 2.0**-80, 0.0]])
     expected, low = np.empty(5), np.zeros((1, 5))
-    nothing = np.zeros(5), np.zeros((0, 5))
+    nothing = np.zeros(5), np.zeros((1, 5))
     exact.add_rows(*all_frozen([hi[0].copy(), lo.copy(), *nothing]), 1.0, exact.DEEP_RESIDUE, expected, low)
     exact.renormalise(hi, lo)
     np.testing.assert_array_equal(hi[0, :4], expected[:4])

@@ -26,17 +26,17 @@ def test_each_stored_value_is_counted_in_its_bin(dtype, number, sparse):
             if x[i, j] or not sparse:
                 expected[k, int(np.floor(x[i, j] * SCALE[j])) + int(SHIFT[j])] += 2.0
     rows = stored(sp.csr_array(x)) if sparse else (frozen(x),)
-    add = histograms.add_csr if sparse else histograms.add_dense
-    add(*rows, ROWS, CODES, np.full(50, 2.0), SCALE, SHIFT, hi)
+    add, scratch = (histograms.add_csr, ()) if sparse else (histograms.add_dense, (np.empty(N, np.int32),))
+    add(*rows, ROWS, CODES, np.full(50, 2.0), SCALE, SHIFT, *scratch, hi)
     np.testing.assert_array_equal(hi, expected)
 
 
 @pytest.mark.parametrize("value", [-1e300, 1e300])
 def test_changed_values_are_counted_inside_the_table(value):
     hi = np.zeros((1, N * B), np.int32)
-    ones = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1), SCALE, SHIFT, hi
-    histograms.add_dense(np.full((1, N), value), *ones)
-    histograms.add_csr(np.full(N, value), np.arange(N, dtype=np.int32), np.array([0, N]), *ones)
+    ones = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1), SCALE, SHIFT
+    histograms.add_dense(np.full((1, N), value), *ones, np.empty(N, np.int32), hi)
+    histograms.add_csr(np.full(N, value), np.arange(N, dtype=np.int32), np.array([0, N]), *ones, hi)
     assert hi.tolist() == [[2 * N] + [0] * (N * B - 1)]
 
 

@@ -19,7 +19,7 @@ shapes = st.tuples(st.integers(1, 5), st.integers(1, 6))
 )
 def test_the_first_of_the_highest_classes_is_decided(scores):
     out = np.full((scores.shape[0], scores.shape[2]), 99)
-    judge.top_class(scores, out)
+    judge.top_class(scores, np.empty(scores.shape[2]), out)
     assert (out == scores.argmax(axis=1)).all()
 
 
@@ -72,7 +72,7 @@ def test_decisions_are_counted_by_weight(n_classes, n_points, with_table):
     weight = np.random.default_rng(1).choice([0.25, 0.1, 3.0], len(labels))
     hit, predicted = np.zeros((n_classes, n_points)).T, np.zeros((n_points, n_classes))
     table, right = np.zeros((n_points * with_table, n_classes, n_classes)), np.zeros((2, n_points + 1))
-    judge.count_decisions(labels, weight, decided, hit, predicted, table, *right)
+    judge.count_decisions(labels, weight, decided, hit.T, predicted, table, *right)
     expected = counted(labels, weight, decided, n_classes, n_points)
     for found, sums in zip((hit, predicted, table), expected if with_table else expected[:2]):
         np.testing.assert_allclose(found, sums, rtol=1e-14)

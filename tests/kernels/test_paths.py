@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamnb.kernels import paths
+from streamnb.kernels.steps import scratch
 
 TAUS = np.array([0.0, 0.1, 0.4, 0.4, 1.5, 3.0])
 N, G = 7, len(TAUS)
@@ -46,7 +47,7 @@ class Problem:
 
     def ends(self, bounds, slack=1.0):
         ends = np.empty((N, self.n_rows), np.int32)
-        paths.live_ends(*self.arguments(), bounds, slack, ends)
+        paths.live_ends(*self.arguments(), bounds, slack, scratch(), ends)
         return ends
 
 
@@ -69,13 +70,13 @@ def test_the_last_tau_with_a_weight_in_any_row(n_rows, one_for_all, scored):
         pooled = np.ascontiguousarray(np.broadcast_to(problem.pooled, problem.shape)[r])
         live = [[problem.size(r, j, g, problem.totals[r, g]) > TAUS[g] for g in range(G)] for j in range(N)]
         here = np.array([max((g + 1 for g in range(G) if of_feature[g]), default=0) for of_feature in live])
-        most = paths.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], lasts)
+        most = paths.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
         assert most == max(here[here >= expected], default=0)
         expected = np.maximum(expected, here)
         assert lasts.tolist() == expected.tolist()
-        again = paths.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], lasts)  # which shares it all
-        assert again == max(here[here >= expected], default=0)
-    assert paths.last_live(problem.t_star[0], pooled, unit, TAUS[:0], problem.totals[0, :0], lasts) == 0
+        again = paths.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
+        assert again == max(here[here >= expected], default=0)  # the row shares it all
+    assert paths.last_live(problem.t_star[0], pooled, unit, TAUS[:0], problem.totals[0, :0], scratch(), lasts) == 0
 
 
 @every_shape
@@ -83,7 +84,7 @@ def test_weights_are_counted_by_row_and_features_once(n_rows, one_for_all, score
     problem = Problem(n_rows, one_for_all, scored)
     bounds = np.full((n_rows, G), np.abs(problem.totals).max())
     rows, union = np.ones((n_rows, G), np.int64), np.ones(G, np.int64)
-    paths.count_live(*problem.arguments(), problem.totals, problem.ends(bounds), rows, union)
+    paths.count_live(*problem.arguments(), problem.totals, problem.ends(bounds), np.empty(G, np.int64), rows, union)
     live = np.zeros((N, n_rows, G), bool)
     for j, r, g in np.ndindex(live.shape):
         live[j, r, g] = problem.size(r, j, g, problem.totals[r, g]) > TAUS[g]

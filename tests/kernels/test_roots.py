@@ -6,6 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnb.kernels import roots
+from streamnb.kernels.steps import scratch
+from streamnb.solving.multinomial import fill_totals
 from tests.support import naive
 
 TAUS = np.array([0.25, 0.5, 1.5, 2.0, 6.0])
@@ -68,7 +70,7 @@ def test_what_is_looked_at_and_what_is_known_are_all_that_is_clipped_within_reac
     excess, share, unit = arrays
     n = len(excess)
     found, spans, sums = np.empty(n, np.intp), np.empty((2, n), np.intp), np.empty((3, len(TAUS)))
-    n_found = roots.clipped_spans(*arrays, TAUS, centre, reach, found, spans, sums)
+    n_found = roots.clipped_spans(*arrays, TAUS, centre, reach, scratch(), found, spans, sums)
     assert np.unique(found[:n_found]).size == n_found and (spans[0, :n_found] < spans[1, :n_found]).all()
     for total in np.linspace(centre - reach, centre + reach, 17):
         signs = np.sign(excess + total * share)
@@ -84,13 +86,10 @@ def test_what_is_looked_at_and_what_is_known_are_all_that_is_clipped_within_reac
 @given(st.lists(st.integers(0, 4), max_size=12))
 def test_features_in_order_of_their_first_tau(firsts):
     spans = np.array([firsts, [5] * len(firsts)], np.intp).reshape(2, -1)
-    order, ends = roots.in_order(spans, len(firsts), 5)
+    order, ends = np.empty(len(firsts), np.intp), np.empty(6, np.intp)
+    roots.sort_spans(spans, len(firsts), 5, order, ends)
     assert order.tolist() == sorted(range(len(firsts)), key=lambda i: firsts[i])
     assert ends[:5].tolist() == [sum(first <= g for first in firsts) for g in range(5)]
-
-
-def test_sums_side_by_side():
-    assert roots.sums_of(np.array([1.0, 2.0]), np.array([0.5, 0.25]), np.array([-3.0, 3.0])) == (3.0, 0.75, 0.0)
 
 
 @given(st.builds(counted, st.integers(0, 2**32 - 1), st.integers(2, 40)), st.sampled_from([0.04, 1.0, 16.0]))
@@ -98,18 +97,18 @@ def test_sums_side_by_side():
 def test_pulls_are_roots_whatever_the_other_taus_are_and_the_first_taus_clip(arrays, scale):
     taus = scale * TAUS
     totals, alone = np.full(len(TAUS), np.nan), np.full(1, np.nan)
-    n_clipped = roots.total_pulls(*arrays, taus, totals)
+    n_clipped = fill_totals(arrays, taus, totals)
     excess, share, unit = arrays
     for g, (tau, total) in enumerate(zip(taus, totals)):
         surplus = naive.surplus_of(excess, share, tau * unit)(total)
         assert abs(surplus) <= 1e-13 * (np.abs(excess).sum() + tau * unit.sum())
         low, high = roots.flat_range(*arrays, tau)
         assert (g < n_clipped) == (low > high)
-        roots.total_pulls(*arrays, taus[g : g + 1], alone)
+        fill_totals(arrays, taus[g : g + 1], alone)
         np.testing.assert_allclose(total, alone[0], rtol=1e-13, atol=1e-13)
 
 
 def test_features_that_no_total_moves_have_none():
     totals = np.ones(len(TAUS))
-    assert roots.total_pulls(np.array([3.0, -3.0]), np.zeros(2), np.ones(2), TAUS, totals) == 0
+    assert fill_totals([np.array([3.0, -3.0]), np.zeros(2), np.ones(2)], TAUS, totals) == 0
     assert not totals.any()

@@ -34,7 +34,7 @@ def test_few_columns(width, dtype):
     for first in (0, 4):
         sparse, dense = np.full((2, 9 - first, width), 0.5)
         scores.score_csr(*stored(x, first), frozen(weights), sparse)
-        scores.score_dense(frozen(x[first:]), frozen(weights), dense)
+        scores.score_dense(frozen(x[first:]), frozen(weights), scores.room_for(*weights.shape), dense)
         expected = added(x, weights, range(first, 9), 0.5)
         assert (sparse == expected).all() and (dense == expected).all()
 
@@ -47,7 +47,7 @@ def test_dense_rows_side_by_side(share, weight):
     weights[x.any(axis=0).argmin(), 1] *= weight
     x[:, np.isinf(weights).any(axis=1)] = 0.0  # is left out, where 0 times infinity would be NaN
     out = np.full((37, 3), 0.5)
-    scores.score_dense(frozen(x.astype(np.float32)), frozen(weights), out)
+    scores.score_dense(frozen(x.astype(np.float32)), frozen(weights), scores.room_for(*weights.shape), out)
     assert (out == added(x.astype(np.float32), weights, range(37), 0.5)).all()
 
 

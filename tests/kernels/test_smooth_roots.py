@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from streamnb.kernels.smooth_roots import gaps, log_roots, smooth_total
+from streamnb.kernels.smooth_roots import CHUNK, gaps, log_roots, smooth_total
 
 PLUS = np.array([0.5, 3.0, 4.0, 8.5, 40.0, 1e-9])
 MINUS = np.array([6.0, 3.5, 2.0, 8.0, 100.0, 2.0])
+
+
+def scratch(n=6):
+    return np.empty((2, CHUNK)), np.zeros(n)
 
 
 @pytest.mark.parametrize("tau", [1e-7, 0.3, 1e8])
@@ -18,7 +22,7 @@ def test_all_pulls_add_up_to_the_total_at_which_they_were_taken(tau, pulled, thr
     share = both / both.sum()
     excess = PLUS - n_plus * share
     unit = np.full(len(PLUS), threshold)
-    total = smooth_total(PLUS, n_plus, MINUS, n_minus, pulled, excess, share, unit, tau, 0.0)
+    total = smooth_total(PLUS, n_plus, MINUS, n_minus, pulled, excess, share, unit, tau, 0.0, *scratch())
     t_star = excess + total * share
     live = np.abs(t_star) > unit
     r_plus, r_minus = np.full(len(PLUS), 1.0 / (n_plus - total)), np.full(len(PLUS), 1.0 / (n_minus + pulled * total))
@@ -45,6 +49,7 @@ def test_of_small_classes_beside_large_ones_the_total_is_found_from_any_start(ta
     excess, sd = plus - n_plus * share, np.sqrt(n_plus * share * rest / minus)
     for threshold in np.linspace(0.0, 2.5, 6):
         arrays = plus, n_plus, minus, minus.sum(), 0.0, excess, share, threshold * sd, tau
-        roots = [smooth_total(*arrays, start) for start in (0.0, -0.9 * n_plus, -30.0 * n_plus, 0.5 * n_plus)]
+        starts = 0.0, -0.9 * n_plus, -30.0 * n_plus, 0.5 * n_plus
+        roots = [smooth_total(*arrays, start, *scratch(50)) for start in starts]
         np.testing.assert_allclose(roots, roots[0], rtol=1e-7)
-        assert abs(gaps(*arrays, roots[0], np.zeros(50), 4)[0]) < 1e-6 * n_plus
+        assert abs(gaps(*arrays, roots[0], *scratch(50), 4)[0]) < 1e-6 * n_plus
