@@ -140,6 +140,18 @@ def test_a_search_calibrates_its_best_model_by_rows_held_out():
         snb.search(X, Y, calibration="isotonic")
 
 
+def test_one_fold_of_many_rows_calibrates():
+    """The model that was chosen on it, without training those of the other folds."""
+    r = np.random.default_rng(0)
+    y = r.integers(0, 4, 6000)
+    rows = r.poisson(np.eye(4)[y] + 1.0)
+    models = {"families": [], "models": [snb.SoftmaxRegressionCV([3000.0])], "show": False, "scoring": "accuracy"}
+    found = {how: snb.search(rows[:3000], y[:3000], calibration=how, **models) for how in ("auto", None)}
+    assert found["auto"].ranked[0].n_folds == 1 and found["auto"].report.reads < found[None].report.reads + 3
+    losses = [log_loss(y[3000:], one.best_.predict_proba(rows[3000:])) for one in found.values()]
+    assert losses[0] < 0.95 * losses[1]
+
+
 def test_models_of_the_choice_calibrate_as_those_that_are_trained_for_it():
     """Where memory is short, the models without each fold are trained once more."""
     y, found = Y > 4, []
