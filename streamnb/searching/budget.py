@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from streamnb.selection.out_of_fold import ENOUGH_ROWS
-
 UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
 KEPT = 3  # a third of the candidates goes on to the next round
 LEAST_READS = 2  # to judge a model: the second read judges its first step
@@ -74,13 +72,14 @@ class Budget:
         """Whether at least so many seconds remain."""
         return self.left >= seconds
 
-    def rounds(self, n_folds: int, n_held: int) -> list[range]:
-        """The folds that are judged in each round: few at first, all in the end; the first has `n_held` rows.
+    def rounds(self, n_folds: int, tells: bool) -> list[range]:
+        """The folds that are judged in each round: few at first, all in the end.
 
-        A read serves all folds, so a budget of reads, or none, has a single round. So have few rows: they tell little.
+        A read serves all folds, so a budget of reads, or none, has a single round. "auto" has two if one fold `tells`
+        enough.
         """
         sizes = [-(-n_folds // KEPT**2), -(-n_folds // KEPT), n_folds] if self.seconds is not None else [n_folds]
-        if self.given == AUTO and n_held >= ENOUGH_ROWS:
+        if self.given == AUTO and tells:
             sizes = [1, n_folds]
         return [range(*ends) for ends in pairwise([0, *sorted(set(sizes))])]
 

@@ -14,8 +14,9 @@ from streamnb.passes.report import Report
 from streamnb.rows.splits import fold_numbers
 from streamnb.searching.budget import AUTO, KEPT, LEAST_READS, Allowed, Budget, divide_reads
 from streamnb.searching.search_result import Judged, Search, goodness, reasons
-from streamnb.selection.out_of_fold import LEAST_FOLDS
+from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS
 
+MANY_ROWS = 10_000  # of a fold, that tell all but exactly which of several models is better
 LEAST_GAIN = 0.003  # of a score: less is not worth judging a candidate on further folds
 
 
@@ -33,6 +34,7 @@ class Judging:
     calibration : str or None
         How the best model is calibrated.
     n_held : int, about how many rows the first fold has, 0 if unknown
+    wide : bool, whether rows have thousands of features, so that models take longer than reads
     """
 
     folds: Any
@@ -43,9 +45,15 @@ class Judging:
     scorer: Scorer
     calibration: str | None = None
     n_held: int = 0
+    wide: bool = False
 
     def __post_init__(self) -> None:
         arguments.one_of("calibration", self.calibration, ["auto", None])
+
+    @property
+    def first_fold_tells(self) -> bool:
+        """Whether one fold says enough to leave out candidates, and saves more than it costs in accuracy."""
+        return self.n_held >= (ENOUGH_ROWS if self.wide else MANY_ROWS)
 
     @property
     def calibrates(self) -> bool:
@@ -162,7 +170,7 @@ class Contest:
     def plan(self, judging: Judging) -> str:
         """Describe the reads to come."""
         lines = [group.plan(self._n_reads) for group in self._groups]
-        every = self._budget.rounds(judging.n_folds, judging.n_held)
+        every = self._budget.rounds(judging.n_folds, judging.first_fold_tells)
         if self._budget.given == AUTO and len(every) > 1:
             lines.append(f"judged on one fold first; those that may be better than the best go on to {judging.n_folds}")
         if self._budget.seconds is not None:
@@ -175,7 +183,7 @@ class Contest:
 
     def _run(self, judging: Judging) -> None:
         """Run all rounds, or as many as time allows and choosing takes."""
-        rounds = self._budget.rounds(judging.n_folds, judging.n_held)
+        rounds = self._budget.rounds(judging.n_folds, judging.first_fold_tells)
         alive = [name for group in self._groups for name in group.names]
         for number, folds in enumerate(rounds):
             waiting, began = self._in_order(alive), self._budget.spent

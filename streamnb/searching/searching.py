@@ -19,7 +19,7 @@ from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.default_candidates import default_candidates, default_transforms, scoring_of
+from streamnb.searching.default_candidates import WIDE, default_candidates, default_transforms, scoring_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
 from streamnb.searching.search_result import Search
@@ -91,14 +91,14 @@ def search(
         Any estimators with scikit-learn's `fit` and `predict`, including pipelines: fitted once without each fold, so
         that none of their steps learns from held-out rows. They need X and y in memory.
     budget : "auto", str or float, optional
-        By default, "auto", all candidates are judged on one fold first, if it has 500 rows or more; only those that may
-        gain 0.003 by it, in expectation, are judged on the other folds, and none if the best is alone. None judges all
-        of them on all folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of reads, "20 reads", including the
-        fit to all rows. With a limit of time, all candidates are judged on a ninth of the folds, then on a third, then
-        on all; where time is short, only the best third goes on, and models of several reads take as many as time
-        allows. Candidates that dropped out are in the table with the number of their folds. With a limit of reads,
-        which serve all folds at once, each model may take equally many. A search may exceed its time by a step that
-        began in time.
+        By default, "auto", all candidates are judged on one fold first, if it has 10,000 rows or more, or 500 of over
+        4,096 features; only those that may gain 0.003 by it, in expectation, are judged on the other folds, and none if
+        the best is alone. None judges all of them on all folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of
+        reads, "20 reads", including the fit to all rows. With a limit of time, all candidates are judged on a ninth of
+        the folds, then on a third, then on all; where time is short, only the best third goes on, and models of several
+        reads take as many as time allows. Candidates that dropped out are in the table with the number of their folds.
+        With a limit of reads, which serve all folds at once, each model may take equally many. A search may exceed its
+        time by a step that began in time.
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "overall", the mean of
         accuracy, area under ROC curves and exp(-log loss), and each of these. Where a candidate is a
@@ -169,8 +169,8 @@ def search(
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         given_axes = {name: axes[name] for name in named if named[name] is not None}
         given_axes |= {"families": []} if no_bayes else {} if families is None else {"families": axes["families"]}
-        n_folds, n_held = _sizes_of(folds, encoded[0].rows)
-        judging = Judging(folds, n_folds, groups, seed, scoring, scorer, calibration, n_held)
+        n_folds, n_held, wide = _sizes_of(folds, encoded[0].rows)
+        judging = Judging(folds, n_folds, groups, seed, scoring, scorer, calibration, n_held, wide)
         contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
         contestants += others_of(other_models, given, judging)
         contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
@@ -227,10 +227,12 @@ def _accepted(rows: Encoded, families: list[Any]) -> list[Any]:
     return [family for family in families if not (rows.unencoded and as_family(family).coded)]
 
 
-def _sizes_of(folds: Any, rows: Source) -> tuple[int, int]:
-    """The number of folds, and about how many rows the first one has, 0 if unknown."""
+def _sizes_of(folds: Any, rows: Source) -> tuple[int, int, bool]:
+    """The number of folds, about how many rows the first one has, 0 if unknown, and whether rows are wide."""
+    wide = (rows.n_features or 0) > WIDE
     if isinstance(folds, numbers.Number):
-        return int(folds), (rows.n_rows or 0) // int(folds)  # type: ignore[call-overload]
+        n_folds = int(folds)  # type: ignore[call-overload]
+        return n_folds, (rows.n_rows or 0) // n_folds, wide
     folding = as_folding(given := rows.whole_column(folds, "folds"))
     assert folding is not None
-    return folding.n_folds, int(np.count_nonzero(np.asarray(given) == 0))
+    return folding.n_folds, int(np.count_nonzero(np.asarray(given) == 0)), wide

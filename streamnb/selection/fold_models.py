@@ -40,7 +40,7 @@ class FoldModel:
         After each read, the index of the model's weights among those judged.
     objectives : list of float, after each read
     trained : Trained or None
-        The result, unless training was stopped early.
+        The result, None where training was stopped before there was one.
     outcome : further results of the trainer
     """
 
@@ -75,7 +75,8 @@ class FoldModel:
             self.used.append(n_used(self.request.judged))
 
     def stop(self) -> None:
-        """Stop training and free the memory."""
+        """Stop training, keep the weights so far, and free other memory."""
+        self.trained = self.trainer.so_far if self.trained is None else self.trained
         self.outcome, self.request = self.trainer.outcome, None
         self.trainer = self._reads = None
 
