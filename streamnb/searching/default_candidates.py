@@ -20,7 +20,7 @@ WIDE = 4096  # features; dense rows seldom have more
 FEW_READS = 10  # enough for texts
 FEW_VALUES = 0.5  # share of stored values below which rows are sparse
 L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
-L2_OF_COUNTS = [10.0, 1.0]
+L2_OF_COUNTS, L2_OF_INDICATORS = [1.0], [10.0, 1.0]
 L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1]  # for columns divided by their standard deviations
 L2_OF_TF_IDF = [0.1, 0.03]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
@@ -49,7 +49,8 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
         return [{"families": ["auto"]}], [softmax]
     if is_sparse(rows):
         softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
-        return OF_COUNTS, [softmax, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
+        l2 = L2_OF_INDICATORS if is_like_indicators(rows) else L2_OF_COUNTS
+        return OF_COUNTS, [softmax, SoftmaxRegressionCV(l2, max_passes=20)]
     models = [standardized]
     if has_few_features(rows):
         models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]
@@ -97,6 +98,13 @@ def _for_labels(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     solver = "products" if rows.n_features is not None and rows.n_features <= WIDE else "conjugate_gradients"
     models = [LabelSpaceCV(solver=solver), StackedNB(["gaussian", "bernoulli"])]
     return [{"families": DEFAULTS["families"]}], models
+
+
+def is_like_indicators(rows: Source) -> bool:
+    """Whether all rows may have equally many values, as indicators of a table's columns do; texts hardly ever do."""
+    if rows.n_values is None or not rows.n_rows:
+        return False
+    return rows.n_values % rows.n_rows == 0
 
 
 def is_sparse(rows: Source) -> bool:

@@ -22,7 +22,9 @@ def test_rows_of_each_kind_have_candidates_that_suit_them():
     assert [[model.standardize for model in of(np.ones((4, n)))[1]] for n in (3, 400)] == [[True, False, False], [True]]
     axes, models = of(sp.csr_array(np.eye(6)))
     assert {name for some in axes for name in some["families"]} == {"multinomial", "bernoulli"}
-    assert [model.idf for model in models] == [True, False]
+    assert [model.idf for model in models] == [True, False] and models[1].l2 == [10.0, 1.0]
+    ragged = of(sp.csr_array(np.triu(np.ones((9, 40)), 36)))[1]
+    assert [model.idf for model in ragged] == [True, False] and ragged[1].l2 == [1.0]
     assert default_transforms(Encoded(opened(np.ones((4, 3)), labelled=False), (None, None, None))) == [
         "quantile_normal"
     ]
