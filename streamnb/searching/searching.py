@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import notebook
+from streamnb.core import messages, notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -156,7 +156,7 @@ def search(
     chosen = named_models([] if models is None else models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
     axes = checked({**named, "families": None if no_bayes else families})
-    with Keeping(keep, memory_limit) as keeping:
+    with Keeping(keep, memory_limit) as keeping, messages.each_once():
         options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
         encoded = encoded_rows(given, encodings, axes["learned"], options)
         if families is None and transforms is None and encodings is None:
