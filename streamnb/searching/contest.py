@@ -34,7 +34,7 @@ class Judging:
     calibration : str or None
         How the best model is calibrated.
     n_held : int, about how many rows the first fold has, 0 if unknown
-    wide : bool, whether rows have thousands of features, so that models take longer than reads
+    wide : bool, whether rows have so many features that models take longer than reads
     """
 
     folds: Any

@@ -19,7 +19,7 @@ from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.default_candidates import WIDE, default_candidates, default_transforms, scoring_of
+from streamnb.searching.default_candidates import FEW_FEATURES, default_candidates, default_transforms, scoring_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
 from streamnb.searching.search_result import Search
@@ -92,7 +92,7 @@ def search(
         that none of their steps learns from held-out rows. They need X and y in memory.
     budget : "auto", str or float, optional
         By default, "auto", all candidates are judged on one fold first, if it has 10,000 rows or more, or 500 of over
-        4,096 features; only those that may gain 0.003 by it, in expectation, are judged on the other folds, and none if
+        300 features; only those that may gain 0.003 by it, in expectation, are judged on the other folds, and none if
         the best is alone. None judges all of them on all folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of
         reads, "20 reads", including the fit to all rows. With a limit of time, all candidates are judged on a ninth of
         the folds, then on a third, then on all; where time is short, only the best third goes on, and models of several
@@ -229,7 +229,7 @@ def _accepted(rows: Encoded, families: list[Any]) -> list[Any]:
 
 def _sizes_of(folds: Any, rows: Source) -> tuple[int, int, bool]:
     """The number of folds, about how many rows the first one has, 0 if unknown, and whether rows are wide."""
-    wide = (rows.n_features or 0) > WIDE
+    wide = (rows.n_features or 0) > FEW_FEATURES
     if isinstance(folds, numbers.Number):
         n_folds = int(folds)  # type: ignore[call-overload]
         return n_folds, (rows.n_rows or 0) // n_folds, wide
