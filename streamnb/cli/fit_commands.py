@@ -83,7 +83,7 @@ def _model(settings: dict[str, Any]) -> Any:
 @click.option("--family", "families", multiple=True, help="A family to try; several times for several.")
 @click.option("--transform", "transforms", multiple=True, help="Steps to try, none among them; several times, too.")
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to compare on.")
-@click.option("--budget", help="Limit on time or reads: 600s, 10m, or '20 reads'.")
+@click.option("--budget", default="auto", show_default=True, help="auto, or a limit: 600s, 10m, or '20 reads'.")
 @click.option("--scoring", default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
 @click.option("-o", "out", required=True, help="The file of the best model.")

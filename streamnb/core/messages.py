@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
+
+_said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 
 
 class DataError(ValueError):
@@ -47,4 +52,18 @@ def warn_absent(classes: np.ndarray) -> None:
 
 def warn(message: str) -> None:
     """Warn the user of something that does not make the result wrong."""
-    warnings.warn(message, StreamnbWarning, stacklevel=4)
+    said = _said.get()
+    if said is None or message not in said:
+        warnings.warn(message, StreamnbWarning, stacklevel=4)
+    if said is not None:
+        said.add(message)
+
+
+@contextmanager
+def each_once() -> Iterator[None]:
+    """Warn once of what many fits of the same rows would warn of."""
+    token = _said.set(set())
+    try:
+        yield
+    finally:
+        _said.reset(token)

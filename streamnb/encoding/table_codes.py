@@ -45,11 +45,16 @@ class Code(persistence.Parameters):
 @persistence.register
 @dataclass(frozen=True)
 class LevelCodes(Code):
-    """An indicator for each known value, optionally one for rare and new values and one for missing values."""
+    """An indicator for each known value, optionally one for rare and new values and one for missing values.
+
+    `new` is the share of values in further rows that are likely to be new, by Good and Turing that of values that one
+    row had.
+    """
 
     values: list[str]
     rare: bool = False
     missing: bool = False
+    new: float = 0.0
 
     @property
     def n_columns(self) -> int:

@@ -221,7 +221,7 @@ class TableEncoding(persistence.Parameters, Encoding):
                 places.append(coded.spread(found))
                 values.append(None)
                 if unknown is not None and isinstance(code, LevelCodes) and not code.rare and len(part.columns) == 1:
-                    unknown.add(part, code.values, coded, found)  # with `rare`, new values count as rare ones
+                    unknown.add(part, code, coded, found)  # with `rare`, new values count as rare ones
         if self._n_shared > 1:
             places[-self._n_shared :] = _sorted_without_repeats(places[-self._n_shared :])
         return _joined(places, values, (n_rows, self.n_columns))

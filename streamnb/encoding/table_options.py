@@ -145,7 +145,9 @@ class ColumnOptions:
         gaps = self.missing and learned.missing > 0
         kept = self._kept(learned)
         order = WEEKDAYS.index if part.date_part == "weekday" else _order
-        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), gaps)
+        n_values, n_once = learned.counts.total(), sum(count == 1 for count in learned.counts.values())
+        new = n_once / n_values if n_values else 0.0
+        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), gaps, new)
         return code if code.n_columns > 1 else None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from streamnb.core import memory
 from streamnb.core.messages import listed, warn
 from streamnb.encoding.ngrams import ENTRY_BYTES
+from streamnb.encoding.table_codes import LevelCodes
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
 from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, levels_of, numbers_of, same_values, strings_of
@@ -166,17 +167,20 @@ class _Found(NamedTuple):
 
 
 class UnknownValues:
-    """Counts unknown values as several threads read rows; at the end, warns of parts where most values are unknown."""
+    """Counts unknown values as several threads read rows; at the end, warns of parts where most values are unknown.
+
+    Where new values are usual, it takes most of those that would be known.
+    """
 
     def __init__(self) -> None:
         self._found: dict[ColumnPart, list[_Found]] = {}
-        self._fitted: dict[ColumnPart, list[str]] = {}
+        self._codes: dict[ColumnPart, LevelCodes] = {}
         self._warned, self._lock = False, Lock()
 
     def __reduce__(self) -> Any:
         return UnknownValues, ()  # workers count separately
 
-    def add(self, part: ColumnPart, fitted: list[str], coded: Coded, places: np.ndarray) -> None:
+    def add(self, part: ColumnPart, code: LevelCodes, coded: Coded, places: np.ndarray) -> None:
         """Count the values of a part in a block; `places`, (n_values + 1,), has the column of each, -1 for none."""
         if self._warned:
             return
@@ -184,7 +188,7 @@ class UnknownValues:
         unknown = np.flatnonzero((places[:-1] < 0) & (counts[:-1] > 0))
         example = str(strings_of(part, coded.values)[unknown[0]]) if len(unknown) else ""
         found = _Found(int(counts.sum()), int(counts[:-1].sum()), int(counts[unknown].sum()), example)
-        self._fitted[part] = fitted
+        self._codes[part] = code
         self._found.setdefault(part, []).append(found)
 
     def warn_of_most(self, n_rows: int) -> None:
@@ -196,9 +200,9 @@ class UnknownValues:
             self._warned = True
         for part, found in by_part:
             values, unknown = sum(one.values for one in found), sum(one.unknown for one in found)
-            if unknown > values / 2:
+            if unknown > values * (1.0 + self._codes[part].new) / 2.0:
                 example = min(one.example for one in found if one.unknown)
-                fitted = listed(np.array(self._fitted[part], object))
+                fitted = listed(np.array(self._codes[part].values, object))
                 warn(
                     f"X: {unknown:,} of {values:,} values of {part.label!r} were not seen at fit, such "
                     f"as {example!r}, and have no effect; the fitted values are {fitted}"

@@ -20,7 +20,8 @@ from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
 
-RIDGE = 1e-2  # prior of a bias: normal, mean 0, standard deviation 10; the same for the factor of a score of mean size
+RIDGE = 1e-2  # prior of the factor of a score of mean size, and of a bias alone: normal, mean 0, standard deviation 10
+BIAS_RIDGE = 2.0  # prior of the biases of a softmax: one standard deviation doubles the odds of a class
 METHODS = ("sigmoid", "isotonic")
 AUTO = "auto"  # "sigmoid", where that lowers the log loss of rows that it was not fitted to
 ALONE = 1 << 17  # products at once, few enough that BLAS uses one thread
@@ -116,18 +117,21 @@ def row_losses(scheme: Scheme, scored: Scored) -> np.ndarray:
     return -logs[targets]
 
 
-def fit_softmax(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
+def fit_softmax(
+    scores: np.ndarray, targets: np.ndarray, weight: np.ndarray, bias_ridge: float = BIAS_RIDGE
+) -> tuple[float, np.ndarray]:
     """Fit a factor t >= 0 and biases b, (K,), that sum to 0, to minimise log loss of softmax(t scores + b).
 
-    ``min -sum_i w_i sum_k targets_ik ln softmax_k(t s_i + b) + RIDGE / 2 (t^2 mean|s|^2 + |b|^2)``, Guo et al. 2017,
-    "On calibration of modern neural networks", by Newton's method, with a ridge that keeps all finite. Scores that
-    rank the classes in reverse get t = 0, which leaves the shares of the classes.
+    ``min -sum_i w_i sum_k targets_ik ln softmax_k(t s_i + b) + (RIDGE t^2 mean|s|^2 + bias_ridge |b|^2) / 2``, Guo et
+    al. 2017, "On calibration of modern neural networks", by Newton's method, with ridges that keep all finite. Scores
+    that rank the classes in reverse get t = 0, which leaves the shares of the classes.
     """
     scores = scores - scores.mean(axis=1, keepdims=True)
     scale = max(float(np.average(np.abs(scores).mean(axis=1), weights=weight)), np.finfo(np.float64).tiny)
-    theta = _newton(scores / scale, targets, weight)
+    ridge = np.append(RIDGE, np.full(scores.shape[1], bias_ridge))
+    theta = _newton(scores / scale, targets, weight, ridge)
     if theta[0] < 0.0:
-        theta = _newton(np.zeros_like(scores), targets, weight)
+        theta = _newton(np.zeros_like(scores), targets, weight, ridge)
     return float(theta[0] / scale), theta[1:]
 
 
@@ -138,7 +142,7 @@ def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tup
     """
     smoothed = platt_targets(target, weight)
     both = np.column_stack([np.zeros_like(margin), margin]), np.column_stack([1.0 - smoothed, smoothed])
-    factor, bias = fit_softmax(*both, weight)
+    factor, bias = fit_softmax(*both, weight, bias_ridge=RIDGE)
     return factor, bias[1] - bias[0]
 
 
@@ -158,7 +162,7 @@ def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> K
     return levels[ends], found.x[ends]
 
 
-def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     """Minimise the loss over (t, b) from (0, 0), where all probabilities are equal and the loss is nearly quadratic."""
     scores, targets = np.ascontiguousarray(scores.T), np.ascontiguousarray(targets.T)  # sums over long rows are fast
 
@@ -169,13 +173,13 @@ def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.n
         own = np.einsum("kn,kn->n", targets, z)
         np.exp(z, out=z)
         total = z.sum(axis=0)
-        loss = np.einsum("n,n->", weight, np.log(total) - own) + RIDGE / 2 * (theta @ theta)
+        loss = np.einsum("n,n->", weight, np.log(total) - own) + 0.5 * (ridge @ theta**2)
         return float(loss), z / total
 
     theta = np.zeros(1 + len(scores))
     now, p = at(theta)
     for _ in range(MOST_STEPS):
-        gradient, hessian = _derivatives(theta, p, scores, targets, weight)
+        gradient, hessian = _derivatives(theta, p, scores, targets, weight, ridge)
         step = np.linalg.solve(hessian, gradient)
         if gradient @ step <= CONVERGED * now:
             break
@@ -190,13 +194,13 @@ def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.n
 
 
 def _derivatives(
-    theta: np.ndarray, p: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray
+    theta: np.ndarray, p: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray, ridge: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     residual = (p - targets) * weight
-    gradient = np.append(np.einsum("kn,kn->", residual, scores), residual.sum(axis=1)) + RIDGE * theta
+    gradient = np.append(np.einsum("kn,kn->", residual, scores), residual.sum(axis=1)) + ridge * theta
     weighted = p * weight
     by_t = weighted * (scores - np.einsum("kn,kn->n", p, scores))
-    hessian = RIDGE * np.eye(len(theta))
+    hessian = np.diag(ridge)
     hessian[0, 0] += np.einsum("kn,kn->", by_t, scores)
     hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=1)
     hessian[1:, 1:] += np.diag(weighted.sum(axis=1)) + weighted.sum() / len(p)  # the sum of all biases stays 0

@@ -347,9 +347,14 @@ def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]
     stats, report = run(task, rows, options)
     if rows.n_features is not None:
         row_checks.check_n_features(stats.n_features, task.options.n_made(rows.n_features), "its shape")
-        if rows.encoding is not None and isinstance(stats, ClassStats) and stats.n_features == rows.encoding.n_columns:
-            rows.encoding.warn_of_telling(stats)
+        warn_of_telling(rows, stats)
     return stats, report
+
+
+def warn_of_telling(rows: Source, stats: Any) -> None:
+    """Warn of columns of encoded rows that alone nearly tell the label."""
+    if rows.encoding is not None and isinstance(stats, ClassStats) and stats.n_features == rows.encoding.n_columns:
+        rows.encoding.warn_of_telling(stats)
 
 
 def _warn_of_products(task: Any, rows: Source) -> None:

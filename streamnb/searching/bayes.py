@@ -19,7 +19,7 @@ from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.points import at_point
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.class_scan import ClassScan, warn_of_telling, with_folds
 from streamnb.scanning.side_by_side import SideBySide
 from streamnb.searching.axes import Setting
 from streamnb.searching.budget import Allowed
@@ -126,6 +126,8 @@ class BayesSettings(Contestants):
             task = task.named(labels)
         total, report = run(task, self._rows, self._options)
         self.report = self.report + report
+        if fold is None:
+            warn_of_telling(self._rows, total.parts[0])
         at = {(key, family): (n, i) for n, key in enumerate(families) for i, family in enumerate(families[key])}
         places = {name: at[keys[name], setting.words["family"]] for name, setting in settings.items()}
         refused = {name: why for name, place in places.items() if (why := total.why(*place)) is not None}

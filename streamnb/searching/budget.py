@@ -11,11 +11,14 @@ from typing import Any
 UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
 KEPT = 3  # a third of the candidates goes on to the next round
 LEAST_READS = 2  # to judge a model: the second read judges its first step
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
 class Budget:
     """A limit of seconds or of reads, or none, and when it started.
+
+    "auto" is no limit, but a first look: candidates that hardly can be the best are judged on one fold alone.
 
     Attributes
     ----------
@@ -34,8 +37,8 @@ class Budget:
     def of(cls, given: Any) -> "Budget":
         """The budget from the argument `budget=`."""
         began = time.perf_counter()
-        if given is None:
-            return cls(None, None, None, began)
+        if given is None or given == AUTO:
+            return cls(given, None, None, began)
         should = "it should be seconds such as 600 or '600s' ('10m', '2h'), or reads of the rows such as '20 reads'"
         if isinstance(given, numbers.Real) and not isinstance(given, bool):
             seconds = float(given)
@@ -69,12 +72,15 @@ class Budget:
         """Whether at least so many seconds remain."""
         return self.left >= seconds
 
-    def rounds(self, n_folds: int) -> list[range]:
+    def rounds(self, n_folds: int, tells: bool) -> list[range]:
         """The folds that are judged in each round: few at first, all in the end.
 
-        A read serves all folds, so a budget of reads, or none, has a single round.
+        A read serves all folds, so a budget of reads, or none, has a single round. "auto" has two if one fold `tells`
+        enough.
         """
         sizes = [-(-n_folds // KEPT**2), -(-n_folds // KEPT), n_folds] if self.seconds is not None else [n_folds]
+        if self.given == AUTO and tells:
+            sizes = [1, n_folds]
         return [range(*ends) for ends in pairwise([0, *sorted(set(sizes))])]
 
 

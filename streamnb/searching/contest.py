@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from streamnb.core import arguments, messages, row_checks
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.report import Report
 from streamnb.rows.splits import fold_numbers
-from streamnb.searching.budget import KEPT, LEAST_READS, Allowed, Budget, divide_reads
+from streamnb.searching.budget import AUTO, KEPT, LEAST_READS, Allowed, Budget, divide_reads
 from streamnb.searching.search_result import Judged, Search, goodness, reasons
-from streamnb.selection.out_of_fold import LEAST_FOLDS
+from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS
+
+MANY_ROWS = 10_000  # of a fold, that tell all but exactly which of several models is better
+LEAST_GAIN = 0.003  # of a score: less is not worth judging a candidate on further folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,8 @@ class Judging:
     scorer : Scorer
     calibration : str or None
         How the best model is calibrated.
+    n_held : int, about how many rows the first fold has, 0 if unknown
+    wide : bool, whether rows have so many features that models take longer than reads
     """
 
     folds: Any
@@ -38,9 +44,16 @@ class Judging:
     scoring: Any
     scorer: Scorer
     calibration: str | None = None
+    n_held: int = 0
+    wide: bool = False
 
     def __post_init__(self) -> None:
         arguments.one_of("calibration", self.calibration, ["auto", None])
+
+    @property
+    def first_fold_tells(self) -> bool:
+        """Whether one fold says enough to leave out candidates, and saves more than it costs in accuracy."""
+        return self.n_held >= (ENOUGH_ROWS if self.wide else MANY_ROWS)
 
     @property
     def calibrates(self) -> bool:
@@ -134,7 +147,10 @@ class OneByOne(Contestants):
 
 
 class Contest:
-    """Judges candidates in rounds; after each round all go on if time allows, otherwise the best third."""
+    """Judges candidates in rounds; after each round all go on if time allows, otherwise the best third.
+
+    Without a limit, those go on after a first look that may gain by it.
+    """
 
     def __init__(
         self, groups: Sequence[Contestants], scorings: Sequence[str], budget: Budget, left_out: dict[str, str]
@@ -151,27 +167,30 @@ class Contest:
         self._judged: dict[str, Judged] = {}
         self._group_of = {name: group for group in self._groups for name in group.names}
 
-    def plan(self, n_folds: int) -> str:
+    def plan(self, judging: Judging) -> str:
         """Describe the reads to come."""
         lines = [group.plan(self._n_reads) for group in self._groups]
+        every = self._budget.rounds(judging.n_folds, judging.first_fold_tells)
+        if self._budget.given == AUTO and len(every) > 1:
+            lines.append(f"judged on one fold first; those that may be better than the best go on to {judging.n_folds}")
         if self._budget.seconds is not None:
-            rounds = [str(folds.stop) for folds in self._budget.rounds(n_folds)]
+            rounds = [str(folds.stop) for folds in every]
             rounds_of = f"judged on {', '.join(rounds)} folds in turn"
             lines.append(f"budget {self._budget.given}: {rounds_of}, a third goes on where time is short")
         if self._budget.reads is not None:
             lines.append(f"budget {self._budget.given}: {self._n_reads} for each model of several reads, at most")
         return "\n".join(lines)
 
-    def _run(self, n_folds: int) -> None:
-        """Run all rounds, or as many as time allows."""
-        rounds = self._budget.rounds(n_folds)
+    def _run(self, judging: Judging) -> None:
+        """Run all rounds, or as many as time allows and choosing takes."""
+        rounds = self._budget.rounds(judging.n_folds, judging.first_fold_tells)
         alive = [name for group in self._groups for name in group.names]
         for number, folds in enumerate(rounds):
             waiting, began = self._in_order(alive), self._budget.spent
+            last = number + 1 == len(rounds)  # the best is fitted after it
             for place, group in enumerate(waiting):
                 if self._judged and self._budget.left <= 0.0:
                     break
-                last = number + 1 == len(rounds)  # the best is fitted after it
                 n_waiting = len(waiting) - place + last
                 if number == 0:
                     self._begin(group)
@@ -180,10 +199,29 @@ class Contest:
                 if last:
                     self._release_others(waiting[: place + 1])
             alive = self._ranked([name for name in alive if name in self._judged])
+            if self._budget.given == AUTO and not last:
+                alive = self._promising(alive, judging.n_held)
+                if len(alive) == 1:
+                    self._release_others(waiting)
+                    break
             each = (self._budget.spent - began) / len(folds)
-            if not self._budget.lasts(each * (n_folds - folds.stop + 1)):  # for the remaining folds and the fit
+            if not self._budget.lasts(each * (judging.n_folds - folds.stop + 1)):  # for remaining folds and the fit
                 alive = alive[: -(-len(alive) // KEPT)]
         self._note_unjudged()
+
+    def _promising(self, ranked: list[str], n_rows: int) -> list[str]:
+        """The best candidate, and others whose expected gain over it is at least `LEAST_GAIN`, E[max(0, difference)].
+
+        The standard error of the difference between two scores from 0 to 1 is taken as half of that on two samples of
+        rows: models mostly fail on the same rows.
+        """
+        means = np.array([self._judged[name].mean(self._scorings[0]) for name in ranked])
+        behind = means[:1] - means
+        errors = 0.5 * np.sqrt(np.maximum(2.0 - means[:1] - means, 0.0) / 2.0 / n_rows)
+        z = behind / np.maximum(errors, np.finfo(float).tiny)
+        gains = errors * (norm.pdf(z) - z * norm.sf(z))
+        bounded = (means >= 0.0) & (means <= 1.0)
+        return [name for i, name in enumerate(ranked) if i == 0 or gains[i] >= LEAST_GAIN or not bounded[i]]
 
     def _begin(self, group: Contestants) -> None:
         began = self._budget.spent
@@ -229,9 +267,9 @@ class Contest:
         """The names, best first."""
         return sorted(names, key=lambda name: goodness(self._judged[name], self._scorings), reverse=True)
 
-    def result(self, n_folds: int) -> Search:
-        """Run all rounds on so many folds, and fit the best candidate to all rows."""
-        self._run(n_folds)
+    def result(self, judging: Judging) -> Search:
+        """Run the rounds, and fit the best candidate to all rows."""
+        self._run(judging)
         left_out = dict(self._left_out)
         for group in self._groups:
             left_out |= group.left_out

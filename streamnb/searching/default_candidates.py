@@ -1,6 +1,6 @@
 """The default candidates of a search, by the kind of rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from streamnb.estimators.bins import Bins
@@ -9,7 +9,6 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
-from streamnb.problem.penalties import L1
 from streamnb.rows.preparing import QUANTILE_NORMAL
 from streamnb.rows.raw import TableSource
 from streamnb.rows.source import Source
@@ -21,20 +20,19 @@ WIDE = 4096  # features; dense rows seldom have more
 FEW_READS = 10  # enough for texts
 FEW_VALUES = 0.5  # share of stored values below which rows are sparse
 L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
-L2_OF_COUNTS = [10.0, 1.0, 0.1]
+L2_OF_COUNTS, L2_OF_INDICATORS = [1.0], [10.0, 1.0]
 L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1]  # for columns divided by their standard deviations
-L2_OF_TF_IDF, L2_OF_MARGINS = [0.3, 0.1, 0.03], [3.0, 1.0, 0.3]  # for rows of length 1
+L2_OF_TF_IDF = [0.1, 0.03]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 SCORING = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
-OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where some have no probabilities before calibration
+OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where probabilities are rough before calibration
 N_BINS = 8, 32
 
 Axes = dict[str, list[Any]]
 PREPARED: Axes = {"transforms": ["log1p"], "idf": [True], "normalize": ["l2"]}  # tf-idf, as axes of a search
 OF_COUNTS: list[Axes] = [  # a pseudo-count of 1 on rare words would drown the counts of small classes
     {"families": ["multinomial", "bernoulli"], "smoothing": [0.01], "penalties": [None]},
-    {"families": ["bernoulli"], "smoothing": [0.1], "penalties": [L1(scale="score")]},
-    {"families": ["multinomial"], "smoothing": [0.1], "penalties": [None, L1(scale="score")], **PREPARED},
+    {"families": ["multinomial"], "smoothing": [0.1], "penalties": [None], **PREPARED},
 ]
 
 
@@ -51,8 +49,8 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
         return [{"families": ["auto"]}], [softmax]
     if is_sparse(rows):
         softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
-        margins = MarginClassifierCV(L2_OF_MARGINS, max_passes=20, scheme="joint", **TF_IDF)
-        return OF_COUNTS, [softmax, margins, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
+        l2 = L2_OF_INDICATORS if is_like_indicators(rows) else L2_OF_COUNTS
+        return OF_COUNTS, [softmax, SoftmaxRegressionCV(l2, max_passes=20)]
     models = [standardized]
     if has_few_features(rows):
         models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]
@@ -61,21 +59,19 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     return [{"families": families}], models
 
 
-def scoring_of(given: Any, y: Any, schemes: Any, estimators: Iterable[Any]) -> Any:
+def scoring_of(given: Any, y: Any, schemes: Any, named: Iterable[Any], usual: Sequence[Encoded]) -> Any:
     """The scorings as given; by default the first judges probabilities as well, unless a candidate has none.
 
-    Those of margins are rough before calibration.
+    Those of margins, and of naive Bayes on sparse rows, are rough before calibration. Candidates are the `named`
+    estimators, and the default ones for `usual` rows.
     """
     if given is not None:
         return given
     labels = len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1
+    estimators = [*named, *(model for one in usual for model in default_candidates(one)[1])]
     margins = any(isinstance(one, MarginClassifierCV) or not hasattr(one, "predict_proba") for one in estimators)
-    return OF_DECISIONS if labels or margins or "ovo" in schemes else SCORING
-
-
-def default_models(encoded: Iterable[Encoded]) -> list[Any]:
-    """The default models for rows under several encodings."""
-    return [model for one in encoded for model in default_candidates(one)[1]]
+    sparse = bool(usual) and not isinstance(usual[0].rows, TableSource) and is_sparse(usual[0].rows)
+    return OF_DECISIONS if labels or margins or sparse or "ovo" in schemes else SCORING
 
 
 def default_transforms(encoded: Encoded) -> list[Any]:
@@ -102,6 +98,13 @@ def _for_labels(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     solver = "products" if rows.n_features is not None and rows.n_features <= WIDE else "conjugate_gradients"
     models = [LabelSpaceCV(solver=solver), StackedNB(["gaussian", "bernoulli"])]
     return [{"families": DEFAULTS["families"]}], models
+
+
+def is_like_indicators(rows: Source) -> bool:
+    """Whether all rows may have equally many values, as indicators of a table's columns do; texts hardly ever do."""
+    if rows.n_values is None or not rows.n_rows:
+        return False
+    return rows.n_values % rows.n_rows == 0
 
 
 def is_sparse(rows: Source) -> bool:

@@ -144,7 +144,7 @@ class BayesOnGrid(Contestants):
         self._given, self._judging, self._options = given, judging, options
         of_search = {"folds": judging.folds, "seed": judging.seed, "scoring": judging.scoring, "repeats": 1}
         self._model = clone(model).set_params(**of_search)
-        self._judged: list[Judged] = []
+        self._folds: list[int] = []
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: 2 reads"
@@ -153,14 +153,13 @@ class BayesOnGrid(Contestants):
         return 2, 0
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """Judge on all folds at the first call."""
-        if not self._judged:
+        """Judge on all folds at the first call; return the scores on those asked for so far."""
+        if not self._folds:
             self._model.fit(*self._given, groups=self._judging.groups, **self._options.fit_options)
-            self.report, scores = self._model.report_ + self._model.scoring_report_, judged_grid(self._model)[0]
-            point, every = scores.best(self._model.rule), range(self._judging.n_folds)
-            cost = 2, self.report.seconds
-            self._judged = [at_point(self.names[0], scores, point, self._judging, every, cost)]
-        return self._judged
+            self.report = self._model.report_ + self._model.scoring_report_
+        self._folds, scores = sorted({*self._folds, *folds}), judged_grid(self._model)[0]
+        point, cost = scores.best(self._model.rule), (2, self.report.seconds)
+        return [at_point(self.names[0], scores, point, self._judging, self._folds, cost)]
 
     def fitted(self, judged: Judged) -> LinearNBCV:
         return self._model
@@ -259,9 +258,10 @@ class AnyEstimator(OneByOne):
 def at_point(
     name: str, scores: GridScores, point: int, judging: Judging, folds: Sequence[int], cost: tuple[int, float]
 ) -> Judged:
-    """A candidate with its scores at a grid point; `cost` are reads and seconds."""
+    """A candidate with its scores on `folds` at a grid point; `cost` are reads and seconds."""
     named = scores.named or {judging.scorer.name: scores}
-    of_splits = {each: own.scores[point].tolist() for each, own in named.items()}
+    some = list(folds) if scores.scores.shape[1] == judging.n_folds else slice(None)
+    of_splits = {each: own.scores[point][some].tolist() for each, own in named.items()}
     about = {"name": name, "words": {}, "point": dict(scores.grid[point]), "reads": cost[0], "seconds": cost[1]}
     return Judged.on(folds, judging.n_folds, of_splits, n_features=int(scores.n_features[point]), **about)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from streamnb.core import notebook
+import numpy as np
+
+from streamnb.core import messages, notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -17,7 +19,7 @@ from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.default_candidates import default_candidates, default_models, default_transforms, scoring_of
+from streamnb.searching.default_candidates import FEW_FEATURES, default_candidates, default_transforms, scoring_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
 from streamnb.searching.search_result import Search
@@ -38,7 +40,7 @@ def search(
     penalties: Any = None,
     schemes: Any = None,
     others: Any = None,
-    budget: str | float | None = None,
+    budget: str | float | None = "auto",
     folds: Any = 5,
     scoring: Any = None,
     calibration: str | None = "auto",
@@ -73,8 +75,7 @@ def search(
     models : list of estimators, optional
         Estimators that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``;
         their `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
-        `SoftmaxRegressionCV`, of tables and dense rows also on bins and standardised; for sparse rows also this one and
-        `MarginClassifierCV(scheme="joint")` on tf-idf.
+        `SoftmaxRegressionCV`, of tables and dense rows also on bins and standardised; for sparse rows also on tf-idf.
     encodings : list, optional
         How raw rows become columns: dicts of options of `snb.table`, or for texts `snb.text`, as ``{"bins": 8}`` or
         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
@@ -84,26 +85,29 @@ def search(
         Candidates for single parameters of `LinearNB`: ``transforms=[None, "log1p", ("l1:10000", "log1p")]``; a tuple
         is one sequence of steps; ``snb.Bins(16)`` and "quantile_normal" are learned as encodings are. The default is
         one default value each, and for penalties None, plain naive Bayes, and ``L1(scale="score")``; for sparse rows,
-        unless families are named, smoothings of 0.1 and 0.01, and multinomial naive Bayes also on tf-idf. The whole
-        grid of each penalty is judged. Schemes are out of "joint", "ovr" and "ovo".
+        unless families are named, plain naive Bayes with a smoothing of 0.01, and multinomial on tf-idf with 0.1. The
+        whole grid of each penalty is judged. Schemes are out of "joint", "ovr" and "ovo".
     others : dict {name: estimator}, optional
         Any estimators with scikit-learn's `fit` and `predict`, including pipelines: fitted once without each fold, so
         that none of their steps learns from held-out rows. They need X and y in memory.
-    budget : str or float, optional
-        The limit of time, 600 or "600s" ("10m", "2h"), or of reads, "20 reads", including the fit to all rows. With a
-        limit of time, all candidates are judged on a ninth of the folds, then on a third, then on all; where time is
-        short, only the best third goes on, and models of several reads take as many as time allows. Candidates that
-        dropped out are in the table with the number of their folds. With a limit of reads, which serve all folds at
-        once, each model may take equally many. A search may exceed its time by a step that began in time.
+    budget : "auto", str or float, optional
+        By default, "auto", all candidates are judged on one fold first, if it has 10,000 rows or more, or 500 of over
+        300 features; only those that may gain 0.003 by it, in expectation, are judged on the other folds, and none if
+        the best is alone. None judges all of them on all folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of
+        reads, "20 reads", including the fit to all rows. With a limit of time, all candidates are judged on a ninth of
+        the folds, then on a third, then on all; where time is short, only the best third goes on, and models of several
+        reads take as many as time allows. Candidates that dropped out are in the table with the number of their folds.
+        With a limit of reads, which serve all folds at once, each model may take equally many. A search may exceed its
+        time by a step that began in time.
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "overall", the mean of
         accuracy, area under ROC curves and exp(-log loss), and each of these. Where a candidate is a
-        `MarginClassifierCV`, as for sparse rows, or has no probabilities, and for a 2-D y: "accuracy_and_roc_auc", the
-        mean of the two, and each of them.
+        `MarginClassifierCV` or has no probabilities, for sparse rows and for a 2-D y: "accuracy_and_roc_auc", the mean
+        of the two, and each of them.
     calibration : {"auto", None}
         "auto": the probabilities of the best model are calibrated by a sample of rows, each scored by the model that
-        has not seen its fold, where that lowers the log loss of other folds. It takes five folds at least. None: they
-        stay as they are.
+        has not seen its fold, where that lowers the log loss of other folds, or of other rows if one fold was judged.
+        It takes five folds at least. None: they stay as they are.
     show : bool, optional
         Print the planned reads first, and the table at the end. By default they are printed except in a notebook.
     progress, n_threads, memory_limit, client
@@ -152,7 +156,7 @@ def search(
     chosen = named_models([] if models is None else models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
     axes = checked({**named, "families": None if no_bayes else families})
-    with Keeping(keep, memory_limit) as keeping:
+    with Keeping(keep, memory_limit) as keeping, messages.each_once():
         options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
         encoded = encoded_rows(given, encodings, axes["learned"], options)
         if families is None and transforms is None and encodings is None:
@@ -160,19 +164,19 @@ def search(
         encoded += _in_categories(encoded, families or [], options)
         for one in encoded:
             one.rows.check_read_again("search")
-        usual = default_models(encoded) if models is None and families is None else []
-        scoring = scoring_of(scoring, given[1], axes["schemes"], [*chosen.values(), *other_models.values(), *usual])
+        usual = encoded if models is None and families is None else []
+        scoring = scoring_of(scoring, given[1], axes["schemes"], [*chosen.values(), *other_models.values()], usual)
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         given_axes = {name: axes[name] for name in named if named[name] is not None}
-        if no_bayes or families is not None:
-            given_axes["families"] = [] if no_bayes else axes["families"]
-        judging = Judging(folds, _n_folds(folds, encoded[0].rows), groups, seed, scoring, scorer, calibration)
+        given_axes |= {"families": []} if no_bayes else {} if families is None else {"families": axes["families"]}
+        n_folds, n_held, wide = _sizes_of(folds, encoded[0].rows)
+        judging = Judging(folds, n_folds, groups, seed, scoring, scorer, calibration, n_held, wide)
         contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
         contestants += others_of(other_models, given, judging)
         contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
         if notebook.prints(show):
-            print(contest.plan(judging.n_folds))
-        found = contest.result(judging.n_folds)
+            print(contest.plan(judging))
+        found = contest.result(judging)
     if notebook.prints(show):
         print(found)
     return found
@@ -223,9 +227,12 @@ def _accepted(rows: Encoded, families: list[Any]) -> list[Any]:
     return [family for family in families if not (rows.unencoded and as_family(family).coded)]
 
 
-def _n_folds(folds: Any, rows: Source) -> int:
+def _sizes_of(folds: Any, rows: Source) -> tuple[int, int, bool]:
+    """The number of folds, about how many rows the first one has, 0 if unknown, and whether rows are wide."""
+    wide = (rows.n_features or 0) > FEW_FEATURES
     if isinstance(folds, numbers.Number):
-        return int(folds)  # type: ignore[call-overload]
-    folding = as_folding(rows.whole_column(folds, "folds"))
+        n_folds = int(folds)  # type: ignore[call-overload]
+        return n_folds, (rows.n_rows or 0) // n_folds, wide
+    folding = as_folding(given := rows.whole_column(folds, "folds"))
     assert folding is not None
-    return folding.n_folds
+    return folding.n_folds, int(np.count_nonzero(np.asarray(given) == 0)), wide

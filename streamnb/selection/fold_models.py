@@ -20,7 +20,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection.cross_validation import empty_evaluation
 from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
+from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.score_table import points_of, scored
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask, sample_size
@@ -218,7 +218,7 @@ class FoldModel:
         After each read, the index of the model's weights among those judged.
     objectives : list of float, after each read
     trained : Trained or None
-        The result, unless training was stopped early.
+        The result, None where training was stopped before there was one.
     outcome : further results of the trainer
     """
 
@@ -253,7 +253,8 @@ class FoldModel:
             self.used.append(n_used(self.request.judged))
 
     def stop(self) -> None:
-        """Stop training and free the memory."""
+        """Stop training, keep the weights so far, and free other memory."""
+        self.trained = self.trainer.so_far if self.trained is None else self.trained
         self.outcome, self.request = self.trainer.outcome, None
         self.trainer = self._reads = None
 
@@ -343,7 +344,7 @@ def fit_at_point(
 ) -> FittedModel:
     """The model of all rows at a point, in at most `max_passes` reads, calibrated if the learner says so.
 
-    `models` are those of the same point without each fold, by fold, if there are any.
+    `models` are those of the same point without each fold, or without the first of them, if there are any.
     """
     fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options, scanned.scan_report)
     if learner.calibration is None or (learner.calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
@@ -361,35 +362,42 @@ def _calibrated(
 ) -> FittedModel:
     """The model calibrated on a sample of rows, each scored by a model of the same point that has not seen it.
 
-    These models are trained unless they are there, trained to the end in as many reads.
+    These models are trained unless they are there, trained to the end in as many reads: of the folds of `models`, if
+    these have rows enough.
     """
     of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
-    n_folds = len(stats.folds)
     learner = replace(learner, method=learner.method.warm_started(()))  # known results include the fold
-    learner.check_memory(stats, n_folds, options)
-    others = [of_folds.outside(fold) for fold in range(n_folds)]
-    data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(others)]
+    learner.check_memory(stats, len(stats.folds), options)
+    folds = [model.fold for model in models]
+    if sum(stats.folds[fold].n_rows for fold in folds) < ENOUGH_ROWS:
+        folds = [*range(len(stats.folds))]
+    served = [model.fold for model in models if model.trained and len(model.reached) <= max_passes] == folds
+    others = {fold: of_folds.outside(fold) for fold in folds}
+    data = {fold: learner.data(rest, scanned.shared, options, fold) for fold, rest in others.items()}
     report = Report()
-    if len(models) < n_folds or not all(model.trained and len(model.reached) <= max_passes for model in models):
-        if not templates_of({fold: own.task for fold, own in enumerate(data)}):  # all prepare the rows alike
+    if not served:
+        if not templates_of({fold: own.task for fold, own in data.items()}):  # all prepare the rows alike
             how = options, scanned.scan_report, "folds-sample-to-train"
             sample, report = learner.sample(data[0], point, stats, scanned.shared, *how)
-            data = [replace(own, sample=sample and sample.outside(fold)) for fold, own in enumerate(data)]
-        trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
-        models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
-        judge = Judge.of(learner, stats, frozenset(), n_folds)
+            data = {fold: replace(own, sample=sample and sample.outside(fold)) for fold, own in data.items()}
+        models = [
+            FoldModel(fold, 0, learner.trainer(own, point, max_passes, judges=False)) for fold, own in data.items()
+        ]
+        judge = Judge.of(learner, stats, frozenset(), len(models))
         report = report + train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
     task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
     sampled, more = run(task, scanned.given, options_of(options, "sample"))
+    rows, trained = sampled.drawn(), {model.fold: model.trained for model in models}
+    rows = rows.picked(np.flatnonzero(np.isin(rows.fold, [*trained])))
 
     def of_rest(fold: int) -> Any:
-        trained = models[fold].trained
-        assert trained is not None
-        return learner.model(others[fold], data[fold], trained)
+        own = trained[fold]
+        assert own is not None
+        return learner.model(others[fold], data[fold], own)
 
     assert learner.calibration is not None
     proper = learner.scheme == "joint"
-    model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, learner.calibration, proper)
+    model = calibrated_out_of_fold(fitted.model, rows, of_rest, learner.calibration, proper)
     is_calibrated = model is not fitted.model
     return replace(fitted, model=model, calibrated=is_calibrated, report=fitted.report + report + more)

@@ -12,6 +12,8 @@ from streamnb.rows.boundary import as_chunk
 from streamnb.stats.row_sample import SampledRows
 
 LEAST_FOLDS = 5
+ENOUGH_ROWS = 500  # of some folds, to choose and to calibrate by
+PARTS = 5  # of the rows of one fold: calibrated by the others, each tells whether that helps
 
 
 def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:
@@ -42,7 +44,8 @@ def calibrated_out_of_fold(
     scored = Scored(margins, rows.labels.toarray().astype(np.float64), rows.weight)
     if method != AUTO:
         return fitted_to(model, scored, method)
-    if not _in_all_folds(model.scheme, scored, rows.fold) or (proper and not helps(model.scheme, scored, rows.fold)):
+    parts = rows.fold if np.ptp(rows.fold) else np.arange(len(rows.fold)) % PARTS
+    if not _in_all_folds(model.scheme, scored, parts) or (proper and not helps(model.scheme, scored, parts)):
         return model
     return fitted_to(model, scored, "sigmoid")
 

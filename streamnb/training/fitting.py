@@ -98,6 +98,10 @@ class DescentTrainer(Trainer):
     def reached(self) -> int:  # type: ignore[override]
         return 0 if self._descent is None else self._descent.visit.number
 
+    @property
+    def so_far(self) -> Trained | None:
+        return None if self._descent is None else self._ended(self._descent.visit.point, False, 1.0)
+
     def reads(self) -> Reads:
         start = self._start()
         first = self._memory.length(start.steepest)

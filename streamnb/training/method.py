@@ -66,6 +66,11 @@ class Trainer:
     def attributes(self) -> dict[str, Any]:
         return {}
 
+    @property
+    def so_far(self) -> Trained | None:
+        """The weights if training ends here; None where weights are of no use before its end, as here."""
+        return None
+
     def reads(self) -> Reads:
         """Yield requests for reads, and return the trained weights."""
         raise NotImplementedError

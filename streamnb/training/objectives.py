@@ -265,9 +265,12 @@ def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
 
 
 def inverse_frequency(stats: ClassStats) -> np.ndarray:
-    """The factors ln((1 + N) / (1 + df_j)) + 1 of the features (idf), (n_features,)."""
+    """The factors ln((1 + N) / (1 + df_j)) + 1 of the features (idf), (n_features,); 0 of features that no row has.
+
+    So these do not count in the length of rows either, as words outside the vocabulary do not.
+    """
     frequency = of_rows(stats).table("nonzero").totals()
-    return np.log((1.0 + stats.total_weight) / (1.0 + frequency)) + 1.0
+    return np.where(frequency > 0.0, np.log((1.0 + stats.total_weight) / (1.0 + frequency)) + 1.0, 0.0)
 
 
 def scale_by_deviation(sums: RowSums) -> np.ndarray:

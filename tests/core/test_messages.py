@@ -10,6 +10,17 @@ def test_kinds_that_users_can_catch():
     assert issubclass(messages.DataError, ValueError) and issubclass(messages.StreamnbWarning, UserWarning)
 
 
+def test_what_many_fits_say_is_said_once():
+    with pytest.warns() as caught, messages.each_once():
+        for n in range(4):
+            messages.warn(f"it is {n % 2}")
+    messages_of = [str(one.message) for one in caught]
+    assert messages_of == ["it is 0", "it is 1"]
+    for _ in range(2):
+        with pytest.warns(messages.StreamnbWarning, match="it is 0"):
+            messages.warn("it is 0")
+
+
 def test_lists_stay_short():
     labels = np.arange(1254)
     assert messages.listed(labels[:0]) == "[]"

@@ -37,6 +37,16 @@ def test_a_column_that_tells_the_label_is_named_once(column):
         assert found.startswith("each of the columns ['told'] almost alone tells the label")
 
 
+@pytest.mark.parametrize(
+    "given", [{"families": ["auto"]}, {"families": [], "models": [snb.SoftmaxRegressionCV([1.0])]}]
+)
+def test_a_search_names_it_once(given):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        snb.search(TABLE.assign(told=np.where(LATE, "yes", "no")), "late", folds=3, show=False, **given)
+    assert [str(one.message)[:31] for one in caught] == ["each of the columns ['told'] al"]
+
+
 def test_columns_that_do_not_tell_it():
     near = np.where(RNG.random(500) < 0.05, ~LATE, LATE)
     rows = [f"r{i}" for i in range(500)]

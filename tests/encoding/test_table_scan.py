@@ -79,6 +79,14 @@ def test_values_that_are_rare_or_hashed_have_a_column():
     assert len(said(snb.LinearNB("auto").fit(rows), strange)) == 1  # nothing of the pairs
 
 
+def test_new_values_of_columns_that_often_have_new_ones_are_usual():
+    rows = CODES.assign(code=[f"r{i}" if i % 4 else "usual" for i in range(60)])
+    model = snb.LinearNB("auto").fit(snb.table(rows, "y", categorical=["code"]))
+    others = rows.assign(code=[f"s{i}" if i % 4 else "usual" for i in range(60)])
+    assert not said(model, others)
+    assert said(model, others.assign(code="strange"))[0].startswith("X: 60 of 60 values of 'code' were not seen at fit")
+
+
 def test_years_to_come_are_unknown():
     frame = CODES.assign(day=pd.date_range("2022-06-01", periods=60, freq="10D"))
     model = snb.LinearNB("auto").fit(frame, "y")

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 import streamnb as snb
 from streamnb.estimators.classifier import fitted_model
-from streamnb.models.calibrating import RIDGE, fit_platt, fit_softmax, platt_targets
+from streamnb.models.calibrating import BIAS_RIDGE, RIDGE, fit_platt, fit_softmax, platt_targets
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,8 @@ def test_temperature_and_biases_are_those_of_least_loss():
 
     def loss(theta):
         logs = log_softmax(theta[0] / scale * scores + theta[1:], axis=1)
-        return -(weight @ (targets * logs).sum(axis=1)) + RIDGE / 2 * theta @ theta
+        ridge = np.array([RIDGE, *[BIAS_RIDGE] * 3])
+        return -(weight @ (targets * logs).sum(axis=1)) + 0.5 * ridge @ theta**2
 
     found = minimize(loss, np.zeros(4), tol=1e-12).x
     assert factor == pytest.approx(found[0] / scale, rel=1e-4)
@@ -53,6 +54,20 @@ def test_the_ridge_goes_by_most_scores_not_by_the_largest():
     scores = np.vstack([scores, [[1e4, 0.0, 0.0]]])  # and right
     with_it, without = (fit_softmax(scores[:n], np.eye(3)[codes[:n]], np.ones(n))[0] for n in (501, 500))
     assert with_it == pytest.approx(without, rel=0.1)
+
+
+def test_biases_of_many_classes_with_few_rows_are_not_those_of_chance():
+    rng = np.random.default_rng(0)
+    log_odds, (few, many) = rng.normal(size=(4000, 40)), (slice(0, 400), slice(400, None))
+    codes = (log_odds + rng.gumbel(size=log_odds.shape)).argmax(axis=1)  # so that these are right as they are
+
+    def loss(bias):
+        logs = log_softmax(log_odds[many] + bias, axis=1)
+        return -logs[np.arange(3600), codes[many]].mean()
+
+    rows = log_odds[few], np.eye(40)[codes[few]], np.ones(400)
+    biases = [fit_softmax(*rows, bias_ridge=ridge)[1] for ridge in (BIAS_RIDGE, RIDGE)]
+    assert loss(0.0) < loss(biases[0]) < loss(biases[1])
 
 
 def test_scores_that_say_the_opposite_leave_the_shares():

@@ -37,9 +37,14 @@ def test_what_is_none_is_said(given):
     ("n_folds", "ends"), [(2, [1, 2]), (3, [1, 3]), (5, [1, 2, 5]), (10, [2, 4, 10]), (30, [4, 10, 30])]
 )
 def test_each_round_of_seconds_has_about_three_times_the_folds_of_the_one_before(n_folds, ends):
-    rounds = Budget.of("1s").rounds(n_folds)
+    rounds = Budget.of("1s").rounds(n_folds, True)
     assert [folds.stop for folds in rounds] == ends and sum(map(len, rounds)) == n_folds
-    assert Budget.of("9 reads").rounds(n_folds) == Budget.of(None).rounds(n_folds) == [range(n_folds)]
+    assert all(Budget.of(one).rounds(n_folds, True) == [range(n_folds)] for one in ("9 reads", None))
+
+
+def test_a_first_look_takes_a_fold_of_rows_enough():
+    assert Budget.of("auto").rounds(5, True) == [range(1), range(1, 5)]
+    assert Budget.of("auto").rounds(5, False) == [range(5)]
 
 
 def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():

@@ -8,6 +8,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
+from streamnb.searching import contest
 from streamnb.searching.budget import Budget
 from streamnb.searching.estimator_candidates import ModelOfReads
 
@@ -45,6 +46,29 @@ def test_only_the_best_so_far_keeps_what_its_model_is_made_of(monkeypatch):
     models = [snb.MarginClassifierCV([1.0]), snb.SoftmaxRegressionCV([1e9]), snb.SoftmaxRegressionCV([1.0])]
     found = snb.search(X, Y, families=[], models=models, **QUIET)
     assert found.ranked[0].name not in release[-2:] and len({*release}) >= 2 and len(release) == 3
+
+
+def test_only_those_that_may_be_the_best_are_judged_on_more_than_one_fold(monkeypatch):
+    """By a rule that says how much is lost: the best of one fold is nearly that of all."""
+    monkeypatch.setattr(contest, "MANY_ROWS", 500)
+    r = np.random.default_rng(0)
+    y = r.integers(0, 2, 3000)
+    rows = r.poisson(1.0 + y[:, None] * np.array([1.0, 0.5, 0.0]))
+    others = {"logistic": LogisticRegression(C=1e-3), "dummy": DummyClassifier()}
+    asked = {"families": [], "others": others, "models": [snb.LinearNBCV("bernoulli"), snb.SoftmaxRegressionCV([1.0])]}
+    looked, every = (snb.search(rows, y, **asked, budget=budget, **QUIET) for budget in ("auto", None))
+    n_folds = {one.name: one.n_folds for one in looked.candidates}
+    assert n_folds["dummy"] == 1 and {one.n_folds for one in every.candidates} == {5}
+    whole = {one.name: one for one in every.candidates}
+    for judged in looked.candidates:
+        on = ~np.isnan(judged.scores["accuracy"])
+        assert on.sum() == judged.n_folds
+        if judged.name in others:  # models have other points on fewer folds
+            np.testing.assert_array_equal(judged.scores["accuracy"][on], whole[judged.name].scores["accuracy"][on])
+    best = every.ranked[0].mean("accuracy")
+    assert whole[looked.ranked[0].name].mean("accuracy") > best - 0.003
+    few = snb.search(rows[:1000], y[:1000], **asked, **QUIET)
+    assert {one.n_folds for one in few.candidates} == {5}
 
 
 def test_a_budget_of_reads_is_kept_to():

@@ -22,7 +22,9 @@ def test_rows_of_each_kind_have_candidates_that_suit_them():
     assert [[model.standardize for model in of(np.ones((4, n)))[1]] for n in (3, 400)] == [[True, False, False], [True]]
     axes, models = of(sp.csr_array(np.eye(6)))
     assert {name for some in axes for name in some["families"]} == {"multinomial", "bernoulli"}
-    assert [model.idf for model in models] == [True, True, False] and models[1].scheme == "joint"
+    assert [model.idf for model in models] == [True, False] and models[1].l2 == [10.0, 1.0]
+    ragged = of(sp.csr_array(np.triu(np.ones((9, 40)), 36)))[1]
+    assert [model.idf for model in ragged] == [True, False] and ragged[1].l2 == [1.0]
     assert default_transforms(Encoded(opened(np.ones((4, 3)), labelled=False), (None, None, None))) == [
         "quantile_normal"
     ]
@@ -36,8 +38,8 @@ def test_what_is_asked_for_takes_the_place_of_what_is_usual():
     X = sp.csr_array(np.where(X > 5.0, np.round(X), 0.0))
     found = snb.search(X, y, models=[], folds=3, show=False)
     words = [one.words for one in found.candidates]
-    assert len(words) == 5 and {one["smoothing"] for one in words} == {"0.1", "0.01"}
-    assert [one["idf"] for one in words].count("True") == 2
+    assert len(words) == 3 and {one["smoothing"] for one in words} == {"0.1", "0.01"}
+    assert [one["idf"] for one in words].count("True") == 1
     found = snb.search(X, y, models=[], smoothing=[1.0], penalties=[None], idf=[False], folds=3, show=False)
     assert {(one.words["smoothing"], one.words["idf"]) for one in found.candidates} == {("1.0", "False")}
 
@@ -48,6 +50,13 @@ def test_a_blind_search_finds_what_suits_flowers():
     assert found.candidates[-1].name.startswith("SoftmaxRegressionCV(l2=") and len(found.candidates) == 13
     assert found.scorings == ["overall", "accuracy", "roc_auc", "neg_log_loss"]
     assert found.ranked[0].mean("accuracy") > 0.95 and found.best_.score(X, y) > 0.97
+
+
+def test_sparse_rows_are_judged_before_probabilities_are_calibrated():
+    X, y = load_iris(return_X_y=True)
+    X = sp.csr_array(np.where(X > 5.0, np.round(X), 0.0))
+    assert snb.search(X, y, folds=3, show=False).scorings[0] == "accuracy_and_roc_auc"
+    assert snb.search(X, y, families=["poisson"], folds=3, show=False).scorings[0] == "overall"
 
 
 def test_tables_with_numbers_are_encoded_in_several_ways():

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
 import streamnb as snb
+from streamnb.searching import contest
 from streamnb.stats import row_sample
 
 X, Y = load_digits(return_X_y=True)
@@ -138,6 +139,19 @@ def test_a_search_calibrates_its_best_model_by_rows_held_out():
     np.testing.assert_array_equal(*scores)
     with pytest.raises(ValueError, match="calibration='isotonic' is unknown; it should be one of"):
         snb.search(X, Y, calibration="isotonic")
+
+
+def test_one_fold_of_many_rows_calibrates(monkeypatch):
+    """The model that was chosen on it, without training those of the other folds."""
+    monkeypatch.setattr(contest, "MANY_ROWS", 500)
+    r = np.random.default_rng(0)
+    y = r.integers(0, 4, 6000)
+    rows = r.poisson(np.eye(4)[y] + 1.0)
+    models = {"families": [], "models": [snb.SoftmaxRegressionCV([3000.0])], "show": False, "scoring": "accuracy"}
+    found = {how: snb.search(rows[:3000], y[:3000], calibration=how, **models) for how in ("auto", None)}
+    assert found["auto"].ranked[0].n_folds == 1 and found["auto"].report.reads < found[None].report.reads + 3
+    losses = [log_loss(y[3000:], one.best_.predict_proba(rows[3000:])) for one in found.values()]
+    assert losses[0] < 0.95 * losses[1]
 
 
 def test_models_of_the_choice_calibrate_as_those_that_are_trained_for_it():

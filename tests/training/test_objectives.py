@@ -76,6 +76,12 @@ def test_idf_is_that_of_the_rows():
     np.testing.assert_allclose(objectives.inverse_frequency(scanned(Y)), expected)
 
 
+def test_words_that_no_row_of_the_fit_had_do_not_shorten_the_others():
+    rows = np.random.default_rng(0).poisson(1.0, (60, 4))
+    model = snb.SoftmaxRegression(0.1, idf=True, normalize="l2").fit(rows * [1, 1, 1, 0], rows[:, :3].argmax(axis=1))
+    np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(rows * [1, 1, 1, 0]))
+
+
 def test_one_kind_of_labels():
     with pytest.raises(ValueError, match="indicator of labels here and was one label a row"):
         Softmax().targets(sp.csr_array(SETS), np.unique(Y), 0)
