@@ -116,7 +116,8 @@ def count_csr(arrays, weights, spare, intercepts, groups, weight, bounds, table,
         end = min(begin + len(out), len(rows))
         scores = out[: end - begin]
         for e in range(end - begin):
-            scores[e] = intercepts
+            for g in range(len(intercepts)):
+                scores[e, g] = intercepts[g]
         add_csr((data, indices, indptr, rows[begin:end]), weights, spare, scores)
         by_column = scores.reshape(end - begin, 1, scores.shape[1])
         missing |= count_scores(by_column, groups[begin:end], weight[begin:end], bounds, table, room)

@@ -192,7 +192,11 @@ def _samples(source: Source) -> str:
     n_places = min(max(n_rows // (4 * source.rows_near(1)), 2), SAMPLES)  # a chunk is read at each
     for start in np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), n_places).astype(int).tolist():
         for block in source.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
-            for part in block.X if isinstance(block.X, tuple) else (block.X,):
+            parts = block.X if isinstance(block.X, tuple) else (block.X,)
+            if isinstance(block.X, tuple):  # CSR, whose offsets depend on how rows that are kept were cut
+                data, indices, indptr, n_features = block.X
+                parts = data, indices, indptr - indptr[0], n_features
+            for part in parts:
                 _digest(digest, part)
     return digest.hexdigest()[:16]
 
