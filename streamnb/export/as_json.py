@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.models.portable import PortableModel
-from streamnb.models.steps import Indicators, RowStep
+from streamnb.models.steps import ColumnSums, Indicators, RowStep
 
 VERSION = 1
 
@@ -47,7 +47,8 @@ def json_bytes(model: PortableModel) -> bytes:
 def _step(step: RowStep) -> dict[str, Any]:
     if isinstance(step.value, Indicators):
         return {"do": step.do, "columns": [_indicator(step.value, n) for n in range(step.value.n_columns)]}
-    value = step.value.tolist() if isinstance(step.value, np.ndarray) else step.value
+    value = step.value.parts if isinstance(step.value, ColumnSums) else step.value
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     columns = None if step.columns is None else step.columns.tolist()
     parts = {"do": step.do, "value": value, "columns": columns}
     return {name: part for name, part in parts.items() if part is not None}

@@ -37,9 +37,9 @@ def onnx_bytes(model: PortableModel) -> bytes:
         )
     _check_categories(model)
     graph = _Graph(onnx)
-    x = graph.add("Cast", ["rows"], to=onnx.TensorProto.DOUBLE)
+    x, width = graph.add("Cast", ["rows"], to=onnx.TensorProto.DOUBLE), model.n_features_in_
     for step in model.steps:
-        x = _apply(graph, x, step, model.weights.shape[0])
+        x, width = _apply(graph, x, step, width), step.width(width)
     weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
     scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
     labels = _labels(graph, scores, model)
@@ -113,20 +113,24 @@ class _Graph:
         return whole
 
 
-def _apply(graph: _Graph, x: str, step: RowStep, n_features: int) -> str:
-    """Add a step, and return the name of its output."""
-    done = _indicators(graph, x, step.value) if isinstance(step.value, Indicators) else _values(graph, x, step)
+def _apply(graph: _Graph, x: str, step: RowStep, width: int) -> str:
+    """Add a step to rows of this width, and return the name of its output."""
+    done = _indicators(graph, x, step.value) if isinstance(step.value, Indicators) else _values(graph, x, step, width)
     if step.columns is None:
         return done
-    chosen = np.zeros(n_features, bool)
+    chosen = np.zeros(width, bool)
     chosen[step.columns] = True
     return graph.add("Where", [graph.constant(chosen), done, x])
 
 
-def _values(graph: _Graph, x: str, step: RowStep) -> str:
+def _values(graph: _Graph, x: str, step: RowStep, width: int) -> str:
     if step.do == "products":
         one, other = (graph.add("Gather", [x, graph.constant(columns)], axis=1) for columns in step.value.T)
         return graph.add("Concat", [x, graph.add("Mul", [one, other])], axis=1)
+    if step.do == "sums":
+        parts = np.zeros((width, step.value.n_columns - width))
+        parts[*step.value.parts.T] = 1.0
+        return graph.add("Concat", [x, graph.add("MatMul", [x, graph.constant(parts)])], axis=1)
     if step.do == "log1p":
         return graph.add("Log", [graph.add("Add", [x, graph.constant(1.0)])])
     if step.do == "sqrt":

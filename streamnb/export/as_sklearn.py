@@ -49,8 +49,8 @@ def _transformers(step: RowStep, n_features: int) -> list[Any]:
         return [_fitted(Binarizer(threshold=step.value), n_features)]
     if step.do == "distance":
         return [_scaler(n_features, shift=step.value), FunctionTransformer(abs)]
-    if step.do == "products":
-        raise ValueError("products of columns have no transformer of scikit-learn's; export to .onnx or .json")
+    if step.do in ("sums", "products"):
+        raise ValueError(f"{step.do} of columns have no transformer of scikit-learn's; export to .onnx or .json")
     raise ValueError(
         "indicators of bins and categories are not those of scikit-learn's transformers; export to .onnx or .json"
     )

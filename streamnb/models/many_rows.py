@@ -20,7 +20,7 @@ MOMENTS = {"above": "above", "log": "log_sum", "distance": "deviation"}
 def answered(model: Any, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
     """Apply `finish` to the scores of rows of any kind by a `PortableModel`, in the kind of X."""
     rows, steps = opened_for(model.encoding, X, labelled=False), list(model.steps)
-    if steps and steps[0].do == "indicators":
+    while steps and steps[0].do in ("indicators", "sums"):
         rows = prepared(steps.pop(0).value, rows, labelled=False)
     weights = (
         sp.csr_array(model.weights) if sp.issparse(model.weights) else model.weights

@@ -63,15 +63,59 @@ class Indicators(persistence.Parameters):
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
+class ColumnSums(persistence.Parameters):
+    """Sums of columns, behind the columns; each row of `parts`, (m, 2), is a column and the sum it is part of."""
+
+    taken: int
+    parts: np.ndarray
+    at_once = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, including the sums."""
+        return self.taken + int(self.parts[:, 1].max(initial=-1)) + 1
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "ColumnSums":
+        persistence.known(cls, state, "taken", "parts")
+        parts = persistence.array("parts", state["parts"], ["i8"], (None, 2))
+        numbers = np.unique(parts[:, 1])
+        if not persistence.is_a(int, state["taken"]) or not np.array_equal(numbers, np.arange(len(numbers))):
+            raise ValueError("sums should be numbered from 0 without gaps")
+        return cls(state["taken"], parts)
+
+    def check(self, width: int) -> None:
+        """Raise an error for rows of another width."""
+        if width != self.taken or not ((self.parts[:, 0] >= 0) & (self.parts[:, 0] < width)).all():
+            raise ValueError(f"sums are of columns outside the {width} columns of rows")
+
+    def applied(self, chunk: Any, survey: Any = None) -> Any:
+        """Transform a checked block of rows to CSR."""
+        from scipy.sparse import csr_array, hstack
+
+        X, shape = csr_array(chunk.to_matrix()), (self.taken, self.n_columns - self.taken)
+        columns, sums = self.parts.T
+        return hstack([X, X @ csr_array((np.ones(len(columns)), (columns, sums)), shape=shape)], format="csr")
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """Transform rows."""
+        columns, sums = self.parts.T
+        found = np.zeros((self.n_columns - self.taken, len(x)))
+        np.add.at(found, sums, x.T[columns])
+        return np.hstack([x, found.T])
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
 class RowStep(persistence.Parameters):
     """One step that prepares a row.
 
     Attributes
     ----------
-    do : {"binary", "log1p", "sqrt", "l1", "l2", "scale", "above", "log", "distance", "indicators", "products"}
+    do : {"binary", "log1p", "sqrt", "l1", "l2", "scale", "above", "log", "distance", "indicators", "sums", "products"}
         [x != 0]; ln(1 + x); the root; the row divided by its length, that of zeros by 1, times `value`; columns times
-        `value` each; [x > value]; ln x; |x - value|; the columns that `value` makes; the columns, and behind them the
-        products of those two that each row of `value` names.
+        `value` each; [x > value]; ln x; |x - value|; the columns, or the columns and sums, that `value` makes; the
+        columns, and behind them the products of those two that each row of `value` names.
     columns : (m,) int, optional
         The columns it applies to; all by default.
     """
@@ -88,6 +132,8 @@ class RowStep(persistence.Parameters):
             right = isinstance(value, Indicators) and columns is None
         elif do == "scale":
             right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 1
+        elif do == "sums":
+            right = isinstance(value, ColumnSums) and columns is None
         elif do == "products":
             persistence.array("value", value, ["i8"], (None, None))
             right = value.shape[1] == 2 and columns is None
@@ -101,7 +147,7 @@ class RowStep(persistence.Parameters):
 
     def width(self, width: int) -> int:
         """Return the number of columns after this step; raise an error if it does not fit rows with `width` columns."""
-        if self.do == "indicators":
+        if self.do in ("indicators", "sums"):
             self.value.check(width)
             return self.value.n_columns
         if self.do == "products":
@@ -115,7 +161,7 @@ class RowStep(persistence.Parameters):
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """Transform rows."""
-        if self.do == "indicators":
+        if self.do in ("indicators", "sums"):
             return self.value.of(x)
         if self.do == "products":
             return np.hstack([x, x[:, self.value[:, 0]] * x[:, self.value[:, 1]]])
