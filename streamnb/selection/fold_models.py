@@ -210,15 +210,12 @@ class FoldModel:
 
     Attributes
     ----------
-    request : ReadRequest or None
-        Its request for the next read; None once it has finished.
+    request : ReadRequest or None, its request for the next read; None once it has finished
     scores : list, for each judged weights, of (value, (K,) or None, error or None) by each scorer
     used : list of (R + 1,), the nonzero judged weights in each row, then the features with any
-    reached : list of int
-        After each read, the index of the model's weights among those judged.
+    reached : list of int, after each read the index of the model's weights among those judged
     objectives : list of float, after each read
-    trained : Trained or None
-        The result, None where training was stopped before there was one.
+    trained : Trained or None, the result; None where training was stopped before there was one
     outcome : further results of the trainer
     """
 

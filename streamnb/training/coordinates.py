@@ -76,3 +76,10 @@ class CentredFeatures:
     def _at_means(self, weights: np.ndarray) -> np.ndarray:
         """Scores at the means of all features, without the intercepts."""
         return np.einsum("i,ij->j", self.means[:, 0], weights[:-1])
+
+
+class FactoredFeatures(CentredFeatures):
+    """Centred features whose factors are those of penalties, and part of the weights of the model."""
+
+    def of_model(self, point: np.ndarray) -> np.ndarray:
+        return self.for_rows(point)

@@ -37,6 +37,8 @@ class TrainingData:
     scale_of_all : (n_features of the model,), optional
     features : ints, optional
         Indices of the features among those of the model; None for all of them.
+    outside : int, optional
+        The fold whose rows are left out; None for the data of all rows.
     """
 
     task: ReadTask
@@ -47,6 +49,7 @@ class TrainingData:
     sample: Any = None
     scale_of_all: np.ndarray | None = None
     features: np.ndarray | None = None
+    outside: int | None = None
 
     def of_features(self, features: np.ndarray) -> Self:
         """The same for prepared rows that have only these features."""

@@ -143,7 +143,7 @@ class Learner:
             start = start_weights(self.start, stats, task, scale, rows.options) / self.factor
         sums = RowSums.of(weighted)
         scale = scale_by_deviation(sums) if self.standardize else scale
-        data = TrainingData(task, sums, scale, start, scale_of_all=scale)
+        data = TrainingData(task, sums, scale, start, scale_of_all=scale, outside=outside)
         data = replace(data, solved=self.method.solved(data, weighted, rows.step, options.memory_limit))
         return data if rows.features is None else data.of_features(rows.features)
 
@@ -171,7 +171,8 @@ class Learner:
         """
         if not self.sampled or data.start is not None or self.max_passes < 2 or not self.method.samples(data, point):
             return None, Report()
-        return TrainingSample.of(stats, rows, options_of(options, name), scan.bytes / max(scan.rows, 1))
+        row_bytes = scan.bytes / max(scan.rows, 1)
+        return TrainingSample.of(stats, rows, options_of(options, name), row_bytes, self.method.sampling)
 
     def fit(
         self,

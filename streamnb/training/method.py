@@ -14,6 +14,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.training.data import TrainingData
 from streamnb.training.objectives import Objective, one_row
 from streamnb.training.reading import JudgedWeights, ReadTask
+from streamnb.training.sampled_curvature import Sampling
 
 Reads = Generator[tuple[ReadTask | None, JudgedWeights | None], Any, "Trained"]  # receives ReadSums, None at first
 
@@ -97,6 +98,8 @@ class Method:
         Reads at the end that only judge the last weights.
     starts_from : type
         The type of a start.
+    sampling : Sampling
+        How a sample of the rows is drawn and used.
     """
 
     products = labels = False
@@ -104,6 +107,7 @@ class Method:
     n_arrays = 1
     scoring_reads = 0
     starts_from: type = LinearModel
+    sampling = Sampling()
 
     def objective(self, stats: ClassStats) -> Objective:
         """The loss for labels such as these."""

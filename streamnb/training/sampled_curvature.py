@@ -7,7 +7,7 @@ machine learning, SIAM J. Optim. 21 (2011). Gradients are of all rows, so that t
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -27,39 +27,69 @@ from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot
 from streamnb.training.objectives import Objective
 from streamnb.training.reading import CACHED_SCORES, MIN_ROWS, RowBatch, add_products, power_above, scores_of
 
-SHARE = 0.25  # of all rows
 LEAST_ROWS = 1000
 MOST_BYTES = 64 << 20
 VALUE_BYTES = 16  # of a sparse value with its column
 MOST_SCORES = 1 << 22
 OPTIMUM = 0.01  # the norm of the gradient at the optimum of the sample, as a share of that at the start
 STEPS_TO_OPTIMUM = 15
-PRODUCTS = 8  # with the sampled curvature, for a direction
 ACCURACY = 0.1  # of a direction: the residual as a share of the gradient
 TINY = np.finfo(float).tiny
 DAMPING = 0.5, 4.0  # bounds of the factor from the sampled curvature to that of the last step
 
 
+class Sampling(NamedTuple):
+    """How a sample is drawn and used.
+
+    Attributes
+    ----------
+    share : float
+        The share of the rows.
+    products : int
+        Products with their curvature for a direction.
+    whole : bool
+        Whether sampled rows stand for all rows, with larger weights. Otherwise the curvature of the others is taken to
+        be diagonal, which is right where columns seldom occur together.
+    """
+
+    share: float = 0.25
+    products: int = 8
+    whole: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingSample:
-    """A sample of prepared rows, whatever their blocks were, and the seconds that it took."""
+    """A sample of prepared rows, whatever their blocks were, and the seconds that it took.
+
+    `products` is the number of products with their curvature for a direction.
+    """
 
     rows: SampledRows
     batches: list[RowBatch]  # of their values; labels and weights are those of `rows`
     seconds: float
+    products: int
 
     @classmethod
-    def of(cls, stats: ClassStats, rows: TrainingRows, options: RunOptions, row_bytes: float) -> tuple[Self, Report]:
+    def of(
+        cls,
+        stats: ClassStats,
+        rows: TrainingRows,
+        options: RunOptions,
+        row_bytes: float,
+        how: Sampling,
+    ) -> tuple[Self, Report]:
         """A sample of the rows of these statistics, drawn in one read, and the report of it."""
         row_bytes *= VALUE_BYTES / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)  # once prepared
         n_bytes = min(MOST_BYTES, allowed(options.memory_limit) // 8)
         most = min(n_bytes / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
-        size = int(max(min(max(SHARE * stats.n_rows, LEAST_ROWS), most), 1.0))
+        size = int(max(min(max(how.share * stats.n_rows, LEAST_ROWS), most), 1.0))
         prepared = rows.options if rows.features is None else RowOptions()
         task = SampleTask(stats.classes, stats.folding, size, each=1, options=prepared, missing=rows.step is not None)
         sample, report = run(task, rows.read, options)
         drawn = sample.drawn(weighed=False)
-        return cls(drawn, batches_of(drawn), report.seconds), report
+        if how.whole:
+            drawn = replace(drawn, weight=drawn.weight * (stats.total_weight / drawn.weight.sum()))
+        return cls(drawn, batches_of(drawn), report.seconds, how.products), report
 
     def outside(self, fold: int) -> Self:
         """The same rows, with weight 0 for those of a fold."""
@@ -149,7 +179,7 @@ class SampledCurvature:
         scaled = self._scaled(left)
         along, size = scaled, dot(left, scaled)
         enough = ACCURACY**2 * size
-        for _ in range(PRODUCTS):
+        for _ in range(self._sample.products):
             if size <= enough:
                 break
             product = self.times(along)

@@ -14,7 +14,7 @@ from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingRows
 from streamnb.training.descent import Penalties
 from streamnb.training.objectives import MOMENTS, Logistic, Softmax
-from streamnb.training.sampled_curvature import LEAST_ROWS, SampledCurvature, TrainingSample
+from streamnb.training.sampled_curvature import LEAST_ROWS, SampledCurvature, Sampling, TrainingSample
 from tests.support import training
 
 RNG = np.random.default_rng(3)
@@ -27,7 +27,9 @@ def curved(objective, y, rows=X, fold=None):
     """The curvature of a sample of all rows, and its coordinates."""
     data = training.scanned(rows, y, objective)
     stats = snb.scan(rows, y, moments=MOMENTS)
-    sample, report = TrainingSample.of(stats, TrainingRows(opened(rows, y), 12, stats.options), RunOptions(), 100.0)
+    sample, report = TrainingSample.of(
+        stats, TrainingRows(opened(rows, y), 12, stats.options), RunOptions(), 100.0, Sampling()
+    )
     assert report.reads == 1 and len(sample.rows.weight) == len(y)
     sample = sample if fold is None else replace(sample, rows=replace(sample.rows, fold=fold)).outside(1)
     at = CentredFeatures(data.sums)
