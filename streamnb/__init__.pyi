@@ -9,6 +9,7 @@ from streamnb.encoding.codegrams import codegram_names as codegram_names
 from streamnb.encoding.converting import convert as convert
 from streamnb.encoding.table import table as table
 from streamnb.encoding.text import text as text
+from streamnb.estimators.additive import AdditiveClassifier as AdditiveClassifier
 from streamnb.estimators.bins import Bins as Bins
 from streamnb.estimators.categorical_nb import CategoricalNB as CategoricalNB
 from streamnb.estimators.category_counters import CategoryCounters as CategoryCounters
@@ -45,6 +46,7 @@ from streamnb.models.decision_rule import balancing_shift as balancing_shift
 from streamnb.models.linear import LinearModel as LinearModel
 from streamnb.models.portable import PortableModel as PortableModel
 from streamnb.passes.contract import PassTask as PassTask
+from streamnb.plotting import AdditiveDisplay as AdditiveDisplay
 from streamnb.plotting import ConfusionMatrixDisplay as ConfusionMatrixDisplay
 from streamnb.plotting import RegularizationPathDisplay as RegularizationPathDisplay
 from streamnb.plotting import ReliabilityDisplay as ReliabilityDisplay

@@ -6,6 +6,7 @@ import click
 
 from streamnb.cli.given import DATA, MODEL, RUN, TABLE, new_file, penalty_of, rows_of, steps_of
 from streamnb.cli.output import say
+from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
 from streamnb.estimators.least_squares import LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
@@ -31,7 +32,7 @@ READS = {
 @RUN
 @click.option(
     "--model",
-    type=click.Choice(["bayes", *READS]),
+    type=click.Choice(["bayes", "additive", *READS]),
     default="bayes",
     show_default=True,
     help="Naive Bayes in one or two reads, or a model of a few more.",
@@ -58,13 +59,16 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     model.save(path, stats=stats)
     say(f"{out}: {model}")
     if hasattr(model, "best_score_"):
-        say(f"{settings['scoring']} on held-out rows: {model.best_score_:.4f} at {model.best_}")
+        scoring = getattr(model, "scoring", settings["scoring"])
+        say(f"{scoring} on held-out rows: {model.best_score_:.4f} at {model.best_}")
 
 
 def _model(settings: dict[str, Any]) -> Any:
     """The estimator that the options describe."""
     rows = {"transform": steps_of(settings["transform"]), "normalize": settings["normalize"], "idf": settings["idf"]}
     validation = {name: settings[name] for name in ("scoring", "rule", "seed")} | {"folds": settings["cv"]}
+    if settings["model"] == "additive":
+        return AdditiveClassifier(**{name: validation[name] for name in ("folds", "seed")})
     if settings["model"] != "bayes":
         return READS[settings["model"]](**rows, **validation)
     penalty = penalty_of(settings["penalty"])

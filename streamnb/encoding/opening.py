@@ -37,18 +37,27 @@ def opened(
     opening.check_layer(X, layer)
     if holds_raw_texts(X):
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
-    elif is_table(X) and not is_matrix(opening.with_labels(X, y)[0], numbers):
-        if labelled and y is None:
-            raise ValueError(
-                f"requires y to be passed, but the target y is None: X{f'={str(X)!r}' if is_path(X) else ''} is a "
-                "table; give the name of its column of labels, such as y='label'"
-            )
-        X, label_names = table(X, y, weight=sample_weight), names_of_labels(y)
-        X.label_names, y, sample_weight = label_names, None, None
+    else:
+        X, y, sample_weight = with_table((X, y, sample_weight), numbers, labelled=labelled)
     rows = opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
     if isinstance(rows, SvmlightSource):
         rows.encoding = SvmlightEncoding.of(rows.file)
     return rows
+
+
+def with_table(given: Any, numbers: str = COMPLETE, *, labelled: bool = True, **columns: Any) -> tuple[Any, Any, Any]:
+    """X, y and sample_weight, where X is a table that has to be encoded opened with these options of `table`."""
+    X, y, sample_weight = given
+    if not is_table(X) or is_matrix(opening.with_labels(X, y)[0], numbers):
+        return X, y, sample_weight
+    if labelled and y is None:
+        raise ValueError(
+            f"requires y to be passed, but the target y is None: X{f'={str(X)!r}' if is_path(X) else ''} is a "
+            "table; give the name of its column of labels, such as y='label'"
+        )
+    rows = table(X, y, weight=sample_weight, **columns)
+    rows.label_names = names_of_labels(y)
+    return rows, None, None
 
 
 def opened_for(

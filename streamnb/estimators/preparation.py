@@ -20,6 +20,7 @@ from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import LearnsBins, check_learned, learned_by_fold, learned_levels, prepared, to_learn
 from streamnb.encoding.opening import opened, opened_for
+from streamnb.encoding.terms import TermColumns
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep
@@ -130,7 +131,7 @@ class Preparation:
 
     def column_names(self, names: Any) -> np.ndarray | None:
         """Names of the columns of the weights, where bins or categories replace the features."""
-        if not isinstance(self.step, BinEdges | CategoryColumns):
+        if not isinstance(self.step, BinEdges | CategoryColumns | TermColumns):
             return None
         names = [f"x{j}" for j in range(self.step.n_features)] if names is None else names
         return np.array(self.step.names(names), object)

@@ -10,15 +10,17 @@ import scipy.sparse as sp
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.learning import ChosenColumns
+from streamnb.encoding.terms import TermColumns
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
-from streamnb.models.steps import Indicators, RowStep
+from streamnb.models.steps import ColumnSums, Indicators, RowStep
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
 from streamnb.rows.preparing import TRANSFORMS
 
 FUNCTIONS = {"above": "above", "log_sum": "log", "deviation": "distance"}  # of x whose sums these moments are
 COLUMNS = 20_000  # indicators at most, as each is compared by itself
+STEPS = type(None), BinEdges, CategoryColumns, ChosenColumns, TermColumns
 
 
 def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: Any) -> PortableModel:
@@ -32,6 +34,9 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
     _check(model, step)
     scheme = model.scheme
     weights = model.weights if model.scale is None else sp.diags_array(model.scale) @ model.weights
+    steps = list(_steps(model, step))
+    if isinstance(step, TermColumns):
+        weights = _with_sums(weights, steps)
     weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)
     return PortableModel(
         classes_=model.classes_,
@@ -39,7 +44,7 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
         intercept_=intercept,
         n_features_in_=_n_features(model) if step is None else step.n_features,
         feature_names_in_=names,
-        steps=tuple(_steps(model, step)),
+        steps=tuple(steps),
         probabilities=_probabilities(scheme) if shares else None,
         multilabel=scheme.multilabel,
         reference=scheme.reference if isinstance(scheme, LabelReference) else None,
@@ -53,7 +58,7 @@ def _n_features(model: LinearModel) -> int:
 
 def _check(model: LinearModel, step: Any) -> None:
     """Refuse models that steps, weights and the highest score do not describe."""
-    if model.options.columns is not None or not isinstance(step, None | BinEdges | CategoryColumns | ChosenColumns):
+    if model.options.columns is not None or not isinstance(step, STEPS):
         raise ValueError("what is learned of the distribution of columns (quantile_normal, maps=) is in no such file")
     if step is not None and step.n_columns > COLUMNS:
         raise ValueError(f"{step.n_columns:,} indicators are more than such a file holds, {COLUMNS:,}")
@@ -89,7 +94,9 @@ def _rows_of_classes(scheme: Scheme, weights: Any, intercept: np.ndarray) -> tup
 def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
     """Yield the steps that a row goes through, in order."""
     options = model.options
-    if step is not None:
+    if isinstance(step, TermColumns):
+        yield from _terms(step)
+    elif step is not None:
         yield RowStep("indicators", _indicators(step))
     if isinstance(model, TreeModel):
         assert isinstance(model.columns, TreeColumns)
@@ -106,6 +113,40 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
         if moment != "sum":
             value = {"above": options.binarize, "deviation": options.centre}.get(moment)
             yield RowStep(FUNCTIONS[moment], value, columns)
+
+
+def _terms(step: TermColumns) -> Iterator[RowStep]:
+    """The steps of an additive model: codes, the coarser steps of the features in pairs, and the cells of pairs."""
+    if step.base is not None:
+        yield RowStep("indicators", indicators_of_bins(step.base))
+    n_codes = int(step.firsts[-1])
+    firsts: dict[int, int] = {}  # the first sum of each feature
+    parts, products, n_sums = [np.zeros((0, 2), np.int64)], [np.zeros((0, 2), np.int64)], 0
+    for features, sides in zip(step.features.tolist(), step.sides, strict=True):
+        if features[1] < 0:
+            continue
+        places = []
+        for feature, own in zip(features, sides, strict=True):
+            width = int(own.max()) + 1
+            if feature not in firsts:
+                firsts[feature] = n_sums
+                codes = np.arange(step.firsts[feature], step.firsts[feature + 1])
+                parts.append(np.stack([codes, n_sums + own.astype(np.int64)], axis=1))
+                n_sums += width
+            places.append(n_codes + firsts[feature] + np.arange(width))
+        products.append(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, 2))
+    if n_sums:
+        yield RowStep("sums", ColumnSums(n_codes, np.concatenate(parts)))
+        yield RowStep("products", np.concatenate(products))
+
+
+def _with_sums(weights: Any, steps: list[RowStep]) -> Any:
+    """Weights of codes and products, with zeros between them for the sums that the products are of."""
+    for step in steps:
+        if isinstance(step.value, ColumnSums):
+            n_codes, n_sums = step.value.taken, step.value.n_columns - step.value.taken
+            weights = np.insert(weights, [n_codes] * n_sums, 0.0, axis=0)
+    return weights
 
 
 def _indicators(step: Any) -> Indicators:

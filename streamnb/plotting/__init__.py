@@ -10,10 +10,12 @@ from streamnb.plotting.roc import RocDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, ScoreDisplay
 from streamnb.plotting.selected import SelectionDisplay
 from streamnb.plotting.telling import TellingFeaturesDisplay
+from streamnb.plotting.terms import AdditiveDisplay
 from streamnb.plotting.trees import TreeDisplay
 from streamnb.plotting.weights import RegularizationPathDisplay
 
 __all__ = [
+    "AdditiveDisplay",
     "ConfusionMatrixDisplay",
     "RegularizationPathDisplay",
     "ReliabilityDisplay",

@@ -71,6 +71,16 @@ def panels(names: Sequence[str]) -> list[Any]:
     return grid[: len(names)].tolist()
 
 
+def figure_of_panels(number: int, figsize: tuple[float, float] | None) -> list[Any]:
+    """New axes with scales of their own, at most three in a row."""
+    across = min(number, 3)
+    down = -(-number // across)
+    grid = _subplots(down, across, figsize=figsize or (4.2 * across, 3.2 * down), squeeze=False).ravel()
+    for empty in grid[number:]:
+        empty.remove()
+    return grid[:number].tolist()
+
+
 def log_axis(ax: Any, values: np.ndarray, whole: bool = False) -> None:
     """Make the x axis logarithmic for these values, `whole` numbers or any; a value of 0 is shown at the left."""
     from matplotlib import ticker

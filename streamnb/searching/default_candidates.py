@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.least_squares import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
@@ -43,16 +44,18 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     y = encoded.given[1]
     if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # multi-label: labels inform each other
         return _for_labels(encoded)
+    additive = [] if encoded.options or encoded.transform is not None else [AdditiveClassifier()]
     if isinstance(rows, TableSource):
         plain = encoded.options.get("bins", True) is None
         softmax = standardized if plain else SoftmaxRegressionCV(L2, max_passes=30)
-        return [{"families": ["auto"]}], [softmax]
+        return [{"families": ["auto"]}], [softmax, *additive]
     if is_sparse(rows):
         softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
         l2 = L2_OF_INDICATORS if is_like_indicators(rows) else L2_OF_COUNTS
         return OF_COUNTS, [softmax, SoftmaxRegressionCV(l2, max_passes=20)]
     models = [standardized]
     if has_few_features(rows):
+        models += additive
         models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]
         full = Gaussian(covariance="full", shrinkage="auto")
         families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.core import row_checks
+from streamnb.estimators.additive import AdditiveClassifier, judged_scores
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
@@ -29,7 +30,8 @@ from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.search_result import Judged
 from streamnb.selection.score_table import GridScores
 
-CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB
+CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB, AdditiveClassifier
+READS_TO_CODE = 5  # of an additive model: to learn bins, to count them, to sample, to scan, and to sample again
 LEAST_FOLDS = 3  # for a stack
 
 
@@ -76,6 +78,8 @@ def contestant_of(name: str, model: Any, encoded: Encoded, judging: Judging, opt
     """The candidate for an estimator that chooses on folds, or for a stack."""
     if isinstance(model, StackedNB):
         return StackOnFolds(name, model, encoded, judging, options)
+    if isinstance(model, AdditiveClassifier):
+        return AdditiveOnFolds(name, model, encoded.given, judging, options)
     if isinstance(model, LinearNBCV):
         return BayesOnGrid(name, model, encoded.given, judging, options)
     return ModelOfReads(name, model, encoded, judging, options)
@@ -162,6 +166,41 @@ class BayesOnGrid(Contestants):
         return [at_point(self.names[0], scores, point, self._judging, self._folds, cost)]
 
     def fitted(self, judged: Judged) -> LinearNBCV:
+        return self._model
+
+
+class AdditiveOnFolds(Contestants):
+    """An `AdditiveClassifier`, which chooses on the folds of the search, and opens raw rows with bins of its own."""
+
+    def __init__(self, name: str, model: AdditiveClassifier, given: Any, judging: Judging, options: RunOptions):
+        super().__init__([name])
+        self._given, self._judging, self._options = given, judging, options
+        self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed, scoring=judging.scoring)
+        self._folds: list[int] = []
+
+    def reads(self, most_reads: int | None) -> tuple[int, int]:
+        most = self._model.max_passes
+        return READS_TO_CODE, most if most_reads is None else min(most_reads, most)
+
+    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
+        """Judge on all folds at the first call; return the scores on those asked for so far."""
+        if not self._folds:
+            if allowed.reads is not None:
+                self._model.set_params(max_passes=allowed.reads)
+            self._model.fit(*self._given, groups=self._judging.groups, **self._options.fit_options)
+            self.report = self._model.report_
+        self._folds = sorted({*self._folds, *folds})
+        scores = {name: own[self._folds].tolist() for name, own in judged_scores(self._model).items()}
+        cost = {"reads": READS_TO_CODE + self._model.n_passes_, "seconds": self.report.seconds}
+        about = {
+            "name": self.names[0],
+            "words": {},
+            "point": self._model.best_,
+            "n_features": self._model.n_features_in_,
+        }
+        return [Judged.on(self._folds, self._judging.n_folds, scores, **about, **cost)]
+
+    def fitted(self, judged: Judged) -> AdditiveClassifier:
         return self._model
 
 

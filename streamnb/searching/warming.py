@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from streamnb.encoding.text import text
+from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVM
 from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from streamnb.estimators.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -113,6 +114,8 @@ def _fit_numbers(form: Callable, every: bool) -> None:
         search(rows, labels, show=False)
         for kind in BAYES if every else ():
             _fit(kind(), rows, labels)
+        if every and not sp.issparse(rows):  # many pairs, whose columns are more than a cache holds
+            _fit(AdditiveClassifier(40, l2=1.0, pair_factor=1.0, folds=2), rows, labels)
     if every and not sp.issparse(rows):  # covariances of cancer, as those of digits are singular
         covariances = LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis(reg_param=0.1)
         for model in (*covariances, CrammerSingerSVM()):

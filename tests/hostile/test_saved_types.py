@@ -79,6 +79,7 @@ def changes(members):
 def may_be(name, what):
     """Whether another object has such a part: labels of another kind, another grid, rows or features that are fewer."""
     part = name.rpartition("/")[2]
+    of_folds = "CV/params/folds", "StackedNB/params/folds", "AdditiveClassifier/params/folds"
     return {
         "classes": what in ("another size", "another kind"),
         "classes_": what in ("another size", "another kind"),
@@ -88,10 +89,11 @@ def may_be(name, what):
         "b": what in ("another size", "another kind"),
         "columns": what == "one less",
         "chosen": what == "one less",  # a search may keep fewer features
-        "folds": name.endswith(("CV/params/folds", "StackedNB/params/folds")),  # the name of an array beside the rows
+        "folds": name.endswith(of_folds),  # the name of an array beside the rows
         "done": what == "one less",
         "priors": name.endswith(" of a LinearNB/priors"),  # of a member of a stack, which a fit holds against its rows
         "reference": name.endswith(("/params/reference", " of a LinearNB/reference")),  # which labels do not look at
+        "resolutions": what == "tuple",  # a list of others, which a fit would take
         "weights": name == "/LinearModel/weights" and what == "one less",
     }.get(part, False)
 

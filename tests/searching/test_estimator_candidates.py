@@ -134,3 +134,16 @@ def test_a_scoring_that_needs_probabilities_leaves_out_a_stack_without():
 def test_two_folds_are_too_few():
     with pytest.raises(ValueError, match="folds=2 leave no rows outside the fold that judges"):
         snb.search(COUNTS, LABELS, families=[], models=[STACK], folds=2, show=False)
+
+
+def test_an_additive_model_chooses_on_the_folds_of_the_search():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (400, 3))
+    y = np.where(rows[:, 0] * rows[:, 1] > 0, "a", "b")
+    model = snb.AdditiveClassifier(1, l2=1.0, pair_factor=1.0, resolutions=(4, 16))
+    found = snb.search(rows, y, models=[model], families=["gaussian"], folds=3, show=False)
+    assert isinstance(found.best_, snb.AdditiveClassifier)
+    alone = model.set_params(folds=3, scoring="neg_log_loss").fit(rows, y)
+    best = next(one for one in found.candidates if "Additive" in one.name)
+    np.testing.assert_allclose(best.scores["neg_log_loss"].mean(), alone.best_score_)
+    np.testing.assert_array_equal(found.best_.coef_, alone.coef_)

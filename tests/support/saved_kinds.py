@@ -137,6 +137,9 @@ KINDS = {
     "crammer-singer-svm": lambda: snb.CrammerSingerSVM(0.5).fit(X, Y, WEIGHT),
     "crammer-singer-svm-cv": lambda: snb.CrammerSingerSVMCV([0.1, 0.5], folds=2, scoring="accuracy").fit(X, Y, WEIGHT),
     "generalized-nb": lambda: snb.GeneralizedNB(0.5, 3).fit(X, Y, WEIGHT),
+    "additive-classifier": lambda: snb.AdditiveClassifier([(0, 1)], l2=1.0, resolutions=(2, 4), folds=2).fit(
+        X, Y, WEIGHT
+    ),
     "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
     "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),

@@ -1,0 +1,210 @@
+"""Turns codes of features, such as bins and levels, into indicators of the terms of an additive model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import persistence, row_checks
+from streamnb.encoding.bins import BinEdges
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.preparing import LearnedStep
+
+FINEST = 0  # the resolution at which every code is a step of its own
+
+
+@dataclass(frozen=True, eq=False)
+class CodedFeatures:
+    """The codes of each feature and how many rows have them, from which coarser steps follow.
+
+    Attributes
+    ----------
+    firsts : (n_features + 1,) ints
+        The first column of each feature's codes, then the number of columns.
+    counts : (n_columns,)
+        The rows with each code.
+    ordered : (n_features,) bool
+        Whether codes are bins of numbers; else they are levels.
+    missing : (n_features,) bool
+        Whether the last code stands for missing values.
+    """
+
+    firsts: np.ndarray
+    counts: np.ndarray
+    ordered: np.ndarray
+    missing: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        return len(self.ordered)
+
+    def steps(self, feature: int, resolution: int) -> np.ndarray:
+        """The step of each code at a resolution, (n_codes,) int32; missing values have one of their own, the last.
+
+        Bins are grouped into steps of about as many rows, levels by how frequent they are: all but the first few are
+        together. Steps of a resolution are parts of those of half of it.
+        """
+        counts = self.counts[self.firsts[feature] : self.firsts[feature + 1]]
+        n_codes = len(counts)
+        if resolution == FINEST:
+            return np.arange(n_codes, dtype=np.int32)
+        gap = bool(self.missing[feature])
+        known = counts[: n_codes - gap]
+        if self.ordered[feature]:
+            total = max(float(known.sum()), 1.0)
+            middle = (np.cumsum(known) - 0.5 * known) / total
+            found = np.minimum((middle * resolution).astype(np.int64), resolution - 1)
+        else:
+            rank = np.empty(len(known), np.int64)
+            rank[np.lexsort([np.arange(len(known)), -known])] = np.arange(len(known))
+            found = np.minimum(rank, resolution - 1)
+        found = np.unique(found, return_inverse=True)[1]
+        return np.append(found, [found.max(initial=-1) + 1] * gap).astype(np.int32)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False, repr=False)
+class TermColumns(LearnedStep):
+    """Indicators of the steps of features, and of the cells of pairs of them.
+
+    Attributes
+    ----------
+    base : BinEdges or None
+        Turns numbers into codes; None where rows come as indicators of codes.
+    firsts : (n_features + 1,) ints
+        The first column of each feature's codes, then the number of columns.
+    features : (n_grids, 2) ints
+        The features of each grid of indicators: a feature and -1, or a pair.
+    sides : list of (n_codes,) int32
+        The step of each code, of both features of a grid.
+    """
+
+    base: BinEdges | None
+    firsts: np.ndarray
+    features: np.ndarray
+    sides: list[tuple[np.ndarray, np.ndarray]]
+
+    @classmethod
+    def of(
+        cls, base: BinEdges | None, coded: CodedFeatures, terms: Sequence[tuple[tuple[int, ...], Sequence[int]]]
+    ) -> "TermColumns":
+        """The grids of each term at each of its resolutions; a term is a feature or a pair of them."""
+        features, sides, none = [], [], np.zeros(0, np.int32)
+        for term, resolutions in terms:
+            for resolution in resolutions:
+                features.append([*term, -1][:2])
+                of_term = [coded.steps(feature, resolution) for feature in term]
+                sides.append((of_term[0], of_term[1] if len(term) > 1 else none))
+        return cls(base, coded.firsts, np.array(features, np.int64).reshape(-1, 2), sides)
+
+    def _to_state(self) -> dict[str, Any]:
+        both = [side for sides in self.sides for side in sides]
+        joined = np.concatenate(both) if both else np.zeros(0, np.int32)
+        return {"base": self.base, "firsts": self.firsts, "features": self.features, "steps": joined}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "TermColumns":
+        persistence.known(cls, state, "base", "firsts", "features", "steps")
+        firsts = persistence.array("firsts", state["firsts"], ["i8"], (None,))
+        features = persistence.array("features", state["features"], ["i8"], (None, 2))
+        steps = persistence.array("steps", state["steps"], ["i4"], (None,))
+        if len(firsts) < 2 or firsts[0] != 0 or (np.diff(firsts) <= 0).any():
+            raise ValueError("the first columns of features should rise from 0")
+        n_features = len(firsts) - 1
+        low = np.array([0, -1])
+        if (features < low).any() or (features >= n_features).any() or (features[:, 0] == features[:, 1]).any():
+            raise ValueError(f"terms should be of the {n_features} features, or of two of them")
+        lengths = np.where(features >= 0, np.diff(firsts)[features], 0).reshape(-1)
+        if lengths.sum() != len(steps) or steps.min(initial=0) < 0:
+            raise ValueError("each code of the features of a term should have a step")
+        parts = np.split(steps, np.cumsum(lengths)[:-1])
+        base = state["base"]
+        if not isinstance(base, BinEdges | None) or (base is not None and not np.array_equal(base.firsts, firsts)):
+            raise ValueError("bins should have as many columns as the features have codes")
+        return cls(base, firsts, features, list(zip(parts[::2], parts[1::2], strict=True)))
+
+    @cached_property
+    def widths(self) -> np.ndarray:
+        """The number of columns of each grid, (n_grids,)."""
+        sizes = [(int(a.max()) + 1, int(b.max()) + 1 if len(b) else 1) for a, b in self.sides]
+        return np.array(sizes, np.int64).reshape(-1, 2).prod(axis=1)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The first column of each grid, and the total number of columns, (n_grids + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.widths)])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.firsts[-1]) if self.base is None else self.base.n_features
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.starts[-1])
+
+    def codes(self, chunk: Chunk) -> np.ndarray:
+        """The code of each feature, (n_rows, n_features) int32; -1 where a row has none."""
+        X: Any = chunk.to_matrix() if self.base is None else self.base.applied(chunk)
+        row_checks.check_n_features(X.shape[1], int(self.firsts[-1]), "AdditiveClassifier")
+        return codes_of(X, self.firsts)
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
+        """Indicators of a block of rows, (n_rows, n_columns): at most one of each grid."""
+        codes = np.ascontiguousarray(self.codes(chunk).T)
+        lacking = codes < 0 if codes.min(initial=0) < 0 else None
+        places = np.empty((len(self.sides), codes.shape[1]), np.int32)
+        for grid, ((i, j), (first, second)) in enumerate(zip(self.features.tolist(), self._places, strict=True)):
+            np.take(first, codes[i], out=places[grid], mode="clip")
+            if j >= 0:
+                places[grid] += second[codes[j]]
+            if lacking is not None:
+                places[grid][lacking[i] if j < 0 else lacking[i] | lacking[j]] = -1
+        shape = codes.shape[1], self.n_columns
+        flat = np.ascontiguousarray(places.T).reshape(-1)
+        if lacking is None:
+            indptr = np.arange(shape[0] + 1, dtype=np.int32) * np.int32(len(places))
+            return sp.csr_array((np.ones(len(flat)), flat, indptr), shape=shape)
+        indptr = np.concatenate([[0], np.cumsum((places >= 0).sum(axis=0))]).astype(np.int32)
+        indices = flat[flat >= 0]
+        return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+
+    @cached_property
+    def _places(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What the codes of both features of each grid add to the number of its column, (n_codes,) int32."""
+        found = []
+        for (a, b), start in zip(self.sides, self.starts.tolist(), strict=False):
+            n_second = int(b.max()) + 1 if len(b) else 1
+            found.append((a * np.int32(n_second) + np.int32(start), b))
+        return found
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """Names of the columns, such as "age in (30, 42]"; `features` are those of numbers, or of codes."""
+        features, found = (features if self.base is None else self.base.names(features)), []
+        for (i, j), (a, b) in zip(self.features.tolist(), self.sides, strict=True):
+            first = _named(a, features[self.firsts[i] : self.firsts[i + 1]])
+            second = _named(b, features[self.firsts[j] : self.firsts[j + 1]]) if j >= 0 else [""]
+            found += [f"{one}, {two}" if two else one for one in first for two in second]
+        return found
+
+
+def codes_of(X: Any, firsts: np.ndarray) -> np.ndarray:
+    """The code of each feature from indicators of codes, (n_rows, n_features) int32; -1 where a row has none."""
+    X = X if sp.issparse(X) else sp.csr_array(X)
+    n_rows, n_features = X.shape[0], len(firsts) - 1
+    codes = np.full((n_rows, n_features), -1, np.int32)
+    feature = np.repeat(np.arange(n_features), np.diff(firsts))[X.indices]
+    row = np.repeat(np.arange(n_rows), np.diff(X.indptr))
+    codes[row, feature] = X.indices - firsts[feature]
+    return codes
+
+
+def _named(steps: np.ndarray, names: Sequence[str]) -> list[str]:
+    """The names of steps: of a single code, or of the first and the last of several."""
+    order = np.argsort(steps, kind="stable")
+    ends = np.searchsorted(steps[order], np.arange(int(steps.max()) + 2))
+    of_step = [[names[code] for code in order[a:b]] for a, b in pairwise(ends)]
+    return [own[0] if len(own) == 1 else f"{own[0]} .. {own[-1]}" for own in of_step]

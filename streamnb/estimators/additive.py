@@ -1,0 +1,379 @@
+"""Additive classifiers: a score for each bin and level of each feature, and for each cell of some pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import arguments, messages, persistence
+from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.learning import learned
+from streamnb.encoding.opening import with_table
+from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.encoding.terms import TermColumns
+from streamnb.encoding.text import TextEncoding
+from streamnb.estimators.additive_options import (
+    check_feature,
+    check_interactions,
+    check_monotone,
+    check_resolutions,
+    choices,
+)
+from streamnb.estimators.bins import Bins
+from streamnb.estimators.preparation import StepRequest, names_of
+from streamnb.estimators.term_scores import TermScores
+from streamnb.estimators.trained import TrainedClassifier, learner_of
+from streamnb.evaluation.scorers import as_scorer
+from streamnb.explaining.terms import term_of, term_table, terms_table
+from streamnb.models.additive import TermTables
+from streamnb.models.linear import LinearModel
+from streamnb.passes.options import RunOptions
+from streamnb.rows.keeping import Keeping
+from streamnb.rows.table_opening import ANY
+from streamnb.selection.additive_fit import AdditiveRequest, CodedRows, FittedTerms, fit_terms
+from streamnb.selection.score_table import check_choice
+from streamnb.training.fitting import DescentMethod
+from streamnb.training.learner import Learner, checkpoint_folder
+from streamnb.training.objectives import softmax_of
+
+L2 = 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
+PAIR_FACTORS = 1.0, 3.0, 10.0
+CHOSEN = {"l2": "f8", "pair_factor": "f8", "interactions": "i8"}
+
+
+@dataclass(frozen=True)
+class TermsRequest(StepRequest):
+    """The request for columns of terms, which are learned by `fit`."""
+
+    @property
+    def learns(self) -> bool:
+        return True
+
+    def description(self, names: Any, n_features: int) -> str | None:
+        return "terms"
+
+    def check(self, step: Any) -> None:
+        if not isinstance(step, TermColumns):
+            raise ValueError(f"{self.who} should come with the columns of its terms, not {type(step).__name__}")
+
+
+@persistence.register
+class AdditiveClassifier(TrainedClassifier):
+    r"""Additive model with pairs: a curve for each feature, and a surface for each of a few pairs of them.
+
+    The score of class k is (Lou, Caruana, Gehrke, Hooker, KDD 2013)
+
+        s_k(x) = b_k + sum_j f_jk(x_j) + sum_(i, j) f_ijk(x_i, x_j),
+
+    probabilities are the softmax of the scores; two classes have one score. Each f is a step function: of the bins of
+    a number, the levels of a category, and missing values. Its steps are sums over several resolutions, all penalised,
+    so that a step with few rows stays near its neighbours. The weights minimise
+
+        sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 (\|mains\|^2 + pair_factor \|pairs\|^2).
+
+    Penalties and pairs are chosen on folds of a sample of at most 65,536 rows; then the weights are trained on all
+    rows, in a scan and a few reads. They are the same to the last bit for any chunks, threads and workers.
+
+    Parameters
+    ----------
+    interactions : "auto", int, or list of (str or int, str or int)
+        Pairs of features: how many, or which. "auto" adds 5, 10, 20, then 40 of them, as long as held-out scores rise.
+        Pairs are ranked by what their cells add to the model without pairs, on rows outside each fold. Of given pairs
+        those of tables are names of columns; others may be numbers.
+    l2 : number, or list of them, optional
+        The penalty, chosen from 30, 10, 3, 1, 0.3, 0.1 and 0.03 by default.
+    pair_factor : number, or list of them, optional
+        The penalty of pairs is this multiple of that of single features; chosen from 1, 3 and 10 by default.
+    resolutions : tuple of int
+        Numbers of steps of a number's curve. The largest is that of its bins, which have about equally many rows.
+    min_count : int
+        Levels of a column of a table with fewer rows share one step, also that of new levels.
+    monotone : dict of {feature: 1 or -1}, optional
+        Curves that may only rise (1) or fall (-1), for two classes: the fitted curve is made so by isotonic regression.
+        Such features are in no pairs.
+    folds : int or (n_rows,) ints
+        As for `SoftmaxRegressionCV`.
+    scoring : str or callable
+        What is compared on the folds.
+    seed : int
+        Of the folds.
+    tol, max_passes
+        As for `SoftmaxRegression`, for the weights of all rows.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels, sorted
+    terms_ : pandas.DataFrame
+        "name", "kind" ("main" or "pair"), "importance" (the mean absolute score over the training rows) and "degrees of
+        freedom", about the number of free steps; the most important first.
+    term_scores_ : mapping of a name, or of a pair of them, to an array
+        The scores of a term, (n_steps, R) or (n_steps, n_steps, R). An array that is written back becomes part of the
+        model and of its file.
+    best_ : dict
+        The "l2", "pair_factor" and number of "interactions" chosen.
+    best_score_ : float
+        The mean score of that choice on the folds.
+    cv_results_ : dict of arrays
+        All points that were judged.
+    n_features_in_, feature_names_in_, history_, n_passes_, converged_, report_
+        As of `SoftmaxRegression`.
+
+    Notes
+    -----
+    Terms are pure (Lengerich et al., AISTATS 2020): weighted by the training rows, the scores of a feature have the
+    mean 0, and those of a pair have it along each of its features. So nothing that a feature says by itself is in a
+    pair. With more than two classes the scores of a step have the mean 0 over classes.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> x = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
+    >>> model = snb.AdditiveClassifier(interactions=1).fit(x, x[:, 0] * x[:, 1] > 0)
+    >>> model.terms_["name"].tolist()[0], model.score(x, x[:, 0] * x[:, 1] > 0) > 0.95
+    ('x0 x x1', True)
+    """
+
+    _tables: TermTables
+    _judged_by: dict[str, np.ndarray]
+
+    def __init__(
+        self,
+        interactions: Any = "auto",
+        *,
+        l2: Any = None,
+        pair_factor: Any = None,
+        resolutions: Sequence[int] = (4, 16, 64),
+        min_count: int = 5,
+        monotone: Any = None,
+        folds: Any = 5,
+        scoring: Any = "neg_log_loss",
+        seed: int = 0,
+        tol: float = 1e-4,
+        max_passes: int = 50,
+    ):
+        self.interactions, self.l2, self.pair_factor, self.resolutions = interactions, l2, pair_factor, resolutions
+        self.min_count, self.monotone, self.folds, self.scoring = min_count, monotone, folds, scoring
+        self.seed, self.tol, self.max_passes = seed, tol, max_passes
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
+        *,
+        groups: PerRow = None,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Bytes = None,
+        client: Any = None,
+        checkpoint: Any = None,
+        layer: str | None = None,
+        keep: str = "auto",
+    ) -> Self:
+        """Choose penalties and pairs on a sample of the rows, and train the weights of all rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features), data frame, or path of a table
+            As for `SoftmaxRegression.fit`. NaN are missing values. Tables may come from `snb.table`, with numbers in
+            bins; otherwise they are opened with as many bins as the finest resolution, and with `min_count`.
+        y, sample_weight, progress, n_threads, memory_limit, client, layer, keep
+            As for `SoftmaxRegression.fit`.
+        groups : (n_rows,), optional
+            Group labels; the rows of one group are in one fold.
+        checkpoint : path, optional
+            A folder for the results of each pass; an interrupted fit resumes from it with identical results.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument or a value is wrong: the message names it. There is only one class; rows can be read only once;
+            a pair or a monotone feature is not in X; a column of a table is hashed or a text.
+        DataError
+            Data cannot be read.
+        MemoryError
+            Sums or weights would take more than `memory_limit`.
+
+        Warns
+        -----
+        StreamnbWarning
+            All reads were used before the gradient was small enough.
+        """
+        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
+            self._check_params()
+            n_bins = int(max(self.resolutions))
+            given = with_table((X, y, sample_weight), ANY, bins=n_bins, min_count=self.min_count)
+            rows = options.kept(self._opened_as_given(given, options, layer))
+            rows.check_read_again(type(self).__name__)
+            coded = self._coded(rows, given[1:], options)
+            options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            request = self._request(coded, groups)
+            found = fit_terms(self._learner(), coded, rows, given[1:], request, options)
+            self._keep_terms(found)
+            if found.fitted.warning:
+                messages.warn(found.fitted.warning)
+        return self
+
+    def _coded(self, rows: Any, beside: Any, options: RunOptions) -> CodedRows:
+        """The rows as codes of their features."""
+        if isinstance(rows.encoding, TableEncoding):
+            return CodedRows.of_table(rows, rows.encoding)
+        if isinstance(rows.encoding, TextEncoding):
+            raise ValueError("X holds texts, and AdditiveClassifier has a score for each bin and each level of a table")
+        base = learned(Bins(int(max(self.resolutions))), rows, options, type(self).__name__)
+        assert isinstance(base, BinEdges)
+        return CodedRows.of_numbers(rows, base, names_of(self), beside)
+
+    def _request(self, coded: CodedRows, groups: Any) -> AdditiveRequest:
+        """What the parameters ask for, with names of features checked."""
+        interactions, monotone = self._named_features(coded.features)
+        points = [point["l2"] for point in self._grid()]
+        factors = choices("pair_factor", self.pair_factor, PAIR_FACTORS)
+        resolutions, scorer = sorted(self.resolutions)[:-1], as_scorer(self.scoring)
+        how = monotone, self.folds, groups, self.seed, scorer
+        return AdditiveRequest(points, factors, interactions, resolutions, *how)
+
+    def _named_features(self, features: Sequence[str]) -> tuple[Any, dict[str, int]]:
+        """Interactions and monotone features by the names of features, checked."""
+        interactions, monotone = self.interactions, dict(self.monotone or {})
+        for name in monotone:
+            check_feature("monotone", name, features)
+        if not isinstance(interactions, str | int):
+            named = [[check_feature("interactions", one, features) for one in pair] for pair in interactions]
+            interactions = list(map(tuple, named))
+            for name in {name for pair in interactions for name in pair} & monotone.keys():
+                raise ValueError(f"interactions has {name!r}, which is monotone; a pair could bend its curve")
+        return interactions, monotone
+
+    def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
+        return [{"l2": one, "l1": 0.0} for one in choices("l2", self.l2, L2)]
+
+    def _learner(self) -> Learner:
+        return learner_of(self, DescentMethod(softmax_of))
+
+    def _step_request(self) -> StepRequest:
+        return TermsRequest(type(self).__name__)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        choices("pair_factor", self.pair_factor, PAIR_FACTORS)
+        arguments.positive_integer("min_count", self.min_count)
+        check_choice("joint", self.folds, 1, self.seed, self.scoring, "best")
+        check_resolutions(self.resolutions)
+        check_interactions(self.interactions)
+        check_monotone(self.monotone)
+
+    def _keep_terms(self, found: FittedTerms) -> None:
+        self._preparation = replace(self._preparation, step=found.step, requested="terms")
+        self._keep(found.fitted)
+        self._tables = found.tables
+        judged = {name: np.array([one.point[name] for one in found.judged], kind) for name, kind in CHOSEN.items()}
+        self._keep_choice(judged, np.array([one.scores for one in found.judged]), found.judged.index(found.best))
+        self._judged_by = found.best.each
+
+    def _keep_choice(self, points: dict[str, np.ndarray], scores: np.ndarray, best: int) -> None:
+        """Keep the points judged, (G,) by name, their scores (G, folds), and which is the best."""
+        self._judged = {**points, "scores": scores, "best": best}
+        self.best_ = {name: values[best].item() for name, values in points.items()}
+        self.cv_results_ = {f"param_{name}": values for name, values in points.items()}
+        self.cv_results_ |= {f"split{fold}_test_score": own for fold, own in enumerate(scores.T)}
+        self.cv_results_["mean_test_score"] = np.nanmean(scores, axis=1)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+
+    def _write(self, grid: int, scores: np.ndarray) -> None:
+        """Replace the scores of a term."""
+        _, columns, model, _ = self._of_terms()
+        weights = model.weights.copy()
+        weights[columns.starts[grid] : columns.starts[grid + 1]] = scores.reshape(-1, weights.shape[1])
+        self._model = replace(model, weights=weights)
+
+    # ---- terms -------------------------------------------------------------------------------------------------------
+
+    @property
+    def terms_(self) -> Any:
+        """The terms, the most important first."""
+        return terms_table(*self._of_terms()[1:])
+
+    @property
+    def term_scores_(self) -> TermScores:
+        """The scores of each term by its name, or the names of its pair."""
+        return TermScores(self._of_terms, self._write)
+
+    def term(self, *features: Any) -> Any:
+        """A term as a table.
+
+        Parameters
+        ----------
+        features : str
+            The name of a feature, or the names of a pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each step: "lower" and "upper", the ends of a bin of a number (NaN for missing values), or
+            "level"; of a pair, of both features, with the names before them. Then "score" (with more than two classes
+            one column for each, such as "score A"), "std", the standard deviation over the models without each fold,
+            and "count", the weight of the training rows.
+
+        Raises
+        ------
+        ValueError
+            There is no such term.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> x = np.repeat([[1.0], [2.0]], 50, axis=0)
+        >>> model = snb.AdditiveClassifier().fit(x, ["a"] * 40 + ["b"] * 50 + ["a"] * 10)
+        >>> model.term("x0")[["lower", "upper", "count"]].values.tolist()
+        [[-inf, 1.5, 50.0], [1.5, inf, 50.0]]
+        """
+        parts = self._of_terms()
+        return term_table(*parts, term_of(parts[1], self._tables.features, features))
+
+    def _of_terms(self) -> tuple[Any, TermColumns, LinearModel, TermTables]:
+        """The encoding, the step that makes the columns of terms, the model, and what is known of the terms."""
+        model = self._fitted_model()
+        assert isinstance(self._step, TermColumns)
+        return self.encoding_, self._step, model, self._tables
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), "terms": self._tables, "judged": self._judged}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.known(cls, state, "params", "fitted", "terms", "judged")
+        tables, judged = state["terms"], persistence.known(cls, state["judged"], *CHOSEN, "scores", "best")
+        self = super()._from_state({name: state[name] for name in ("params", "fitted")})
+        if not isinstance(tables, TermTables):
+            raise ValueError(f"{cls.__name__} should have tables of its terms, not {type(tables).__name__}")
+        self._tables = tables
+        tables.check(self._of_terms()[1], self._model.weights.shape[1])
+        self._named_features(tables.features)
+        scores = persistence.array("scores", judged["scores"], ["f8"], (None, None))
+        points = {name: persistence.array(name, judged[name], [kind], (len(scores),)) for name, kind in CHOSEN.items()}
+        best = arguments.whole_number("best", judged["best"])
+        if not 0 <= best < len(scores):
+            raise ValueError(f"best={best} should be one of the {len(scores)} points that were judged")
+        self._keep_choice(points, scores, best)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_label = False
+        return tags
+
+
+def judged_scores(estimator: AdditiveClassifier) -> dict[str, np.ndarray]:
+    """The scores of the best point on each fold, by the name of the scorer, after a fit."""
+    return estimator._judged_by

@@ -1,0 +1,64 @@
+"""Checks the parameters of additive classifiers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, messages
+
+
+def choices(name: str, given: Any, default: Sequence[float]) -> list[float]:
+    """The positive numbers to choose from, descending."""
+    if given is None:
+        return sorted(default, reverse=True)
+    values = [
+        arguments.number_above_0(*one, "at 0 scores of steps grow without bound") for one in arguments.each(name, given)
+    ]
+    if not values:
+        raise ValueError(f"{name}={given!r} should be a number above 0, or a list of one at least")
+    return sorted(set(values), reverse=True)
+
+
+def check_feature(argument: str, name: Any, features: Sequence[str]) -> str:
+    """The name of a feature, given by name or number."""
+    if isinstance(name, int) and 0 <= name < len(features):
+        return features[name]
+    if name not in features:
+        raise ValueError(
+            f"{argument} has {name!r}, which is not a feature; they are {messages.listed(np.array(features, object))}"
+        )
+    return name
+
+
+def check_resolutions(given: Any) -> None:
+    """Refuse what is no list of numbers of steps."""
+    if not isinstance(given, list | tuple) or not given:
+        raise TypeError(f"resolutions={given!r} should be numbers of steps, such as (4, 16, 64)")
+    for one in given:
+        arguments.positive_integer("resolutions", one, 2)
+
+
+def check_interactions(given: Any) -> None:
+    """Refuse what is neither "auto", a number of pairs, nor a list of pairs."""
+    if isinstance(given, str):
+        arguments.one_of("interactions", given, ["auto"])
+    elif isinstance(given, Sequence):
+        for pair in given:
+            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+                raise TypeError(f"interactions has {pair!r}, which should be a pair of features")
+            if pair[0] == pair[1]:
+                raise ValueError(f"interactions has {pair!r}, a pair of a feature with itself")
+    else:
+        arguments.positive_integer("interactions", given, 0)
+
+
+def check_monotone(given: Any) -> None:
+    """Refuse what is no dict of features and directions."""
+    if given is None:
+        return
+    if not isinstance(given, dict):
+        raise TypeError(f"monotone={given!r} should be a dict, such as {{'age': 1}}")
+    for name, direction in given.items():
+        if direction not in (1, -1):
+            raise ValueError(f"monotone has {direction!r} for {name!r}; it should be 1 to rise or -1 to fall")

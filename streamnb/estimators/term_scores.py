@@ -1,0 +1,56 @@
+"""The scores of the terms of an additive classifier, which may be edited."""
+
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.explaining.terms import names_of_terms, term_of
+from streamnb.models.additive import cells_of
+
+
+class TermScores(MutableMapping[Any, np.ndarray]):
+    """The scores of terms by name, or by a pair of names; an array that is written back changes the model.
+
+    Parameters
+    ----------
+    parts : callable
+        Returns the encoding, the columns, the model and the tables of the terms.
+    write : callable
+        Replaces the scores of a term, given its number.
+    """
+
+    def __init__(self, parts: Callable[[], Any], write: Callable[[int, np.ndarray], None]):
+        self._parts, self._write = parts, write
+
+    def __getitem__(self, name: Any) -> np.ndarray:
+        _, columns, model, _ = self._parts()
+        grid = self._grid(name)
+        table = cells_of(columns, model.weights, grid)
+        table = table[:, 0] if columns.features[grid, 1] < 0 else table
+        table.flags.writeable = False  # an array changed in place would not change the model
+        return table
+
+    def __setitem__(self, name: Any, scores: Any) -> None:
+        before, given = self[name], np.asarray(arguments.as_array("scores", scores), np.float64)
+        if given.shape != before.shape or not np.isfinite(given).all():
+            raise ValueError(
+                f"term_scores_[{name!r}] is set to values of shape {given.shape}; they should be finite numbers of "
+                f"shape {before.shape}"
+            )
+        self._write(self._grid(name), given)
+
+    def __delitem__(self, name: Any) -> None:
+        raise TypeError("a term cannot be deleted; set it to zeros: term_scores_[name] = 0 * term_scores_[name]")
+
+    def __iter__(self) -> Iterator[Any]:
+        _, columns, _, tables = self._parts()
+        return iter([own[0] if len(own) == 1 else own for own in names_of_terms(columns, tables.features)])
+
+    def __len__(self) -> int:
+        return len(self._parts()[1].features)
+
+    def _grid(self, name: Any) -> int:
+        _, columns, _, tables = self._parts()
+        return term_of(columns, tables.features, name if isinstance(name, tuple) else (name,))

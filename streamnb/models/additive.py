@@ -1,0 +1,163 @@
+"""The terms of an additive model as tables of scores: at one resolution, and each free of what others say.
+
+B. Lengerich, S. Tan, C.-H. Chang, G. Hooker, R. Caruana, Purifying interaction effects with the functional ANOVA,
+AISTATS 2020.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import persistence
+from streamnb.encoding.terms import TermColumns
+
+ROUNDS = 100  # of moving means
+TINY = 1e-12  # of the largest score; smaller means are rounding
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class TermTables(persistence.Parameters):
+    """What is known of the terms of an additive model besides their scores.
+
+    Attributes
+    ----------
+    features : list of str
+    counts : (n_columns,)
+        The weight of the rows in each step or cell.
+    std : (n_columns, R)
+        Standard deviation of the scores over the models without each fold; NaN for pairs that few of them have.
+    freedom : (n_terms,)
+        Effective degrees of freedom.
+    """
+
+    features: list[str]
+    counts: np.ndarray
+    std: np.ndarray
+    freedom: np.ndarray
+
+    def _to_state(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "TermTables":
+        persistence.known(cls, state, *cls.__dataclass_fields__)
+        features = list(state["features"])
+        counts = persistence.array("counts", state["counts"], ["f8"], (None,))
+        std = persistence.array("std", state["std"], ["f8"], (len(counts), None))
+        return cls(features, counts, std, persistence.array("freedom", state["freedom"], ["f8"], (None,)))
+
+    def check(self, columns: TermColumns, n_rows: int) -> None:
+        """Raise where tables loaded from a file are not of these columns, or of as many rows of weights."""
+        expected = columns.n_columns, n_rows
+        if self.std.shape != expected or len(self.freedom) != len(columns.features):
+            raise ValueError(f"terms should have counts and deviations of {expected} scores, and degrees of freedom")
+        if len(self.features) != len(columns.firsts) - 1 or not all(isinstance(name, str) for name in self.features):
+            raise ValueError(f"terms should have the names of {len(columns.firsts) - 1} features")
+
+
+def collapsed(columns: TermColumns, weights: np.ndarray, finest: TermColumns) -> np.ndarray:
+    """Weights of columns at several resolutions, as weights of the columns of the finest alone, (n_columns, R)."""
+    found = np.zeros((finest.n_columns, weights.shape[1]))
+    grids: dict[tuple[int, ...], list[int]] = {}
+    for grid, features in enumerate(columns.features.tolist()):
+        grids.setdefault(tuple(features), []).append(grid)
+    for features, first, (a, b) in zip(finest.features.tolist(), finest.starts.tolist(), finest.sides, strict=False):
+        for grid in grids.get(tuple(features), []):
+            of_a, of_b = columns.sides[grid]
+            cells = _steps_of_steps(a, of_a)[:, None]
+            if len(b):
+                cells = cells * (int(of_b.max()) + 1) + _steps_of_steps(b, of_b)
+            found[first : first + cells.size] += weights[columns.starts[grid] + cells.reshape(-1)]
+    return found
+
+
+def of_finest(columns: TermColumns, values: np.ndarray, finest: TermColumns) -> np.ndarray:
+    """The values of columns, at the last resolution of each term, for the columns of the finest alone.
+
+    Terms that `columns` lack have 0.
+    """
+    last = {tuple(features): grid for grid, features in enumerate(columns.features.tolist())}
+    found = np.zeros((finest.n_columns, *values.shape[1:]))
+    for features, first, width in zip(finest.features.tolist(), finest.starts.tolist(), finest.widths, strict=False):
+        if tuple(features) in last:
+            start = columns.starts[last[tuple(features)]]
+            found[first : first + width] = values[start : start + width]
+    return found
+
+
+def _steps_of_steps(fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
+    """The coarse step that each fine step is part of."""
+    found = np.zeros(int(fine.max()) + 1, np.int64)
+    found[fine] = coarse
+    return found
+
+
+def purified(
+    columns: TermColumns, weights: np.ndarray, intercept: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same scores of rows by terms whose means are 0: cells of pairs have none along either of their features.
+
+    Means are weighted by `counts` (n_columns,) and move from pairs to features, and from features to the intercept.
+    """
+    weights, intercept = weights.copy(), intercept.copy()
+    of_feature = {i: grid for grid, (i, j) in enumerate(columns.features.tolist()) if j < 0}
+    enough = TINY * np.abs(weights).max(initial=0.0)
+    for grid, (i, j) in enumerate(columns.features.tolist()):
+        if j < 0:
+            continue
+        table, of_cells = cells_of(columns, weights, grid), cells_of(columns, counts[:, None], grid)
+        for _ in range(ROUNDS):
+            moved = 0.0
+            for axis, feature, side in ((1, i, 0), (0, j, 1)):
+                mean = _mean(table, of_cells, axis)
+                table -= np.expand_dims(mean, axis)
+                first = columns.starts[of_feature[feature]]
+                steps = columns.sides[grid][side]
+                weights[first : first + len(steps)] += mean[steps]
+                moved = max(moved, float(np.abs(mean).max(initial=0.0)))
+            if moved <= enough:
+                break
+        weights[columns.starts[grid] : columns.starts[grid + 1]] = table.reshape(-1, table.shape[2])
+    for grid in of_feature.values():
+        some = slice(columns.starts[grid], columns.starts[grid + 1])
+        mean = _mean(weights[some][:, None], counts[some][:, None, None], 0)[0]
+        weights[some] -= mean
+        intercept += mean
+    return weights, intercept
+
+
+def cells_of(columns: TermColumns, values: np.ndarray, grid: int) -> np.ndarray:
+    """A copy of the values of a grid's columns by the steps of both features, (n_first, n_second, R)."""
+    b = columns.sides[grid][1]
+    n_second = int(b.max()) + 1 if len(b) else 1
+    own = values[columns.starts[grid] : columns.starts[grid + 1]]
+    return own.reshape(-1, n_second, values.shape[1]).copy()
+
+
+def _mean(values: np.ndarray, counts: np.ndarray, axis: int) -> np.ndarray:
+    """The weighted mean along an axis; 0 without rows."""
+    total = counts.sum(axis=axis)
+    return np.divide((values * counts).sum(axis=axis), total, out=np.zeros_like(values.sum(axis=axis)), where=total > 0)
+
+
+def importances(columns: TermColumns, weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The mean absolute score of each term over rows, and over classes, (n_terms,)."""
+    size = np.abs(weights).mean(axis=1)
+    sums = np.add.reduceat(size * counts, columns.starts[:-1])
+    total = np.add.reduceat(counts, columns.starts[:-1])
+    return np.divide(sums, total, out=np.zeros(len(sums)), where=total > 0)
+
+
+def degrees_of_freedom(columns: TermColumns, curvature: np.ndarray, l2: float, finest: TermColumns) -> np.ndarray:
+    """About how many free numbers each term of `finest` has: the sum of h / (h + l2) over its columns.
+
+    `curvature` (n_columns,) is the second derivative of the loss in each weight.
+    """
+    of_columns = np.divide(curvature, curvature + l2, out=np.zeros(len(curvature)), where=curvature > 0.0)
+    share = np.add.reduceat(of_columns, columns.starts[:-1])
+    of_terms: dict[tuple[int, ...], float] = {}
+    for features, own in zip(columns.features.tolist(), share.tolist(), strict=True):
+        of_terms[tuple(features)] = of_terms.get(tuple(features), 0.0) + own
+    return np.array([of_terms[tuple(features)] for features in finest.features.tolist()])

@@ -1,0 +1,219 @@
+"""Chooses penalties and pairs of features of an additive model, by models without each fold of a sample of the rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns, codes_of
+from streamnb.evaluation.scorers import Scorer
+from streamnb.passes.options import RunOptions
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
+from streamnb.selection.fold_models import FoldModel, Judge, train_together
+from streamnb.selection.folded_scan import ScannedRows, scan_to_train
+from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
+from streamnb.selection.penalty_search import PenaltySearch
+from streamnb.stats.row_sample import SampledRows
+from streamnb.training.fitting import FactoredMethod
+from streamnb.training.learner import Learner
+from streamnb.training.objectives import softmax_of
+from streamnb.training.reading import scores_of
+
+FeaturePair = tuple[int, int]
+
+ALL = -1  # in place of the number of a fold: all rows
+PAIR_RESOLUTIONS = 4, 8, 16, 32
+FEW_READS = 20  # of models that are judged
+PAIR_FINER = -0.125  # power of how many more cells there are, by which factors of pairs fall; chosen on folds
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveTerms:
+    """The terms of an additive model: features at several resolutions, and pairs of them."""
+
+    coded: CodedFeatures
+    resolutions: tuple[int, ...]
+    pairs: tuple[FeaturePair, ...] = ()
+
+    def columns(self, base: BinEdges | None = None) -> TermColumns:
+        """The step that makes columns of these terms; with `base`, of numbers."""
+        mains = [((j,), self._of_feature(j)) for j in range(self.coded.n_features)]
+        return TermColumns.of(base, self.coded, [*mains, *((pair, PAIR_RESOLUTIONS) for pair in self.pairs)])
+
+    def finest(self, base: BinEdges | None = None) -> TermColumns:
+        """The same at the finest resolution of each term alone."""
+        mains = [((j,), [FINEST]) for j in range(self.coded.n_features)]
+        return TermColumns.of(base, self.coded, [*mains, *((pair, PAIR_RESOLUTIONS[-1:]) for pair in self.pairs)])
+
+    def _of_feature(self, feature: int) -> list[int]:
+        """The resolutions of a feature that differ; levels have their own alone."""
+        if not self.coded.ordered[feature]:
+            return [FINEST]
+        n_codes = self.coded.firsts[feature + 1] - self.coded.firsts[feature]
+        return [*(r for r in self.resolutions if r < n_codes), FINEST]
+
+
+def factors(columns: TermColumns, pairs: Sequence[FeaturePair], pair_factor: float) -> np.ndarray:
+    """Factors of columns: 1 for the coarsest steps of features, less for finer ones and these pairs, 0 for others.
+
+    The finer the steps, the smaller the expected differences between neighbours.
+    """
+    of_pairs, coarsest = dict.fromkeys(pairs, pair_factor**-0.5), dict[FeaturePair, int]()
+    each = []
+    for (i, j), width in zip(columns.features.tolist(), columns.widths.tolist(), strict=True):
+        finer = width / coarsest.setdefault((i, j), width)
+        each.append(finer**-0.5 if j < 0 else of_pairs.get((i, j), 0.0) * finer**PAIR_FINER)
+    return np.repeat(each, columns.widths)
+
+
+class JudgedPoint(NamedTuple):
+    """A point, its scores on the folds, those by each scorer, by name, and the models that they are of."""
+
+    point: dict[str, Any]
+    scores: np.ndarray
+    each: dict[str, np.ndarray]
+    models: list[FoldModel]
+
+    @property
+    def mean(self) -> float:
+        return float(np.nanmean(self.scores))
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveChooser:
+    """Chooses on a sample of rows in memory, which are indicators of their codes.
+
+    Attributes
+    ----------
+    learner : Learner
+    terms : AdditiveTerms
+        Without pairs.
+    rows : SampledRows
+    classes : (K,)
+    n_folds : int
+    scorer : Scorer
+    options : RunOptions
+    """
+
+    learner: Learner
+    terms: AdditiveTerms
+    rows: SampledRows
+    classes: np.ndarray
+    n_folds: int
+    scorer: Scorer
+    options: RunOptions
+
+    @cached_property
+    def alone(self) -> "FoldStage":
+        """The models of single features."""
+        return self.stage({ALL: []})
+
+    def stage(self, pairs: Mapping[int, list[FeaturePair]]) -> "FoldStage":
+        """The models with these pairs, by fold."""
+        return FoldStage.of(self, pairs)
+
+    def best_alone(self, l2: Sequence[float]) -> list[JudgedPoint]:
+        """Each penalty judged without pairs."""
+        return self.alone.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
+
+    def ranked(self, best: JudgedPoint, most: int, left_out: Sequence[int] = ()) -> dict[int, list[FeaturePair]]:
+        """The best pairs, by the rows outside each fold and by all rows, by slopes of models without a row's fold.
+
+        Pairs of features `left_out` do not take part.
+        """
+        weights = self.alone.weights(best)
+        scores = np.zeros((len(self.rows.weight), weights[0].shape[1]))
+        chunk = as_chunk(self.alone.matrix)[0]
+        for fold, own in weights.items():
+            some = np.flatnonzero(self.rows.fold == fold)
+            scores[some] = scores_of(chunk.picked(some), own)
+        objective = softmax_of(self.alone.scanned.stats)
+        targets = objective.sampled_targets(self.rows.labels, scores.shape[1])
+        curvature = objective.hessian_diagonal(objective.hessian(scores, targets))
+        slopes, _ = objective.losses(scores, targets)
+        weight, coded = self.rows.weight[:, None], self.terms.coded
+        codes = codes_of(self.rows.X, coded.firsts)
+        steps = np.full(codes.shape, -1, np.int32)
+        for j in range(coded.n_features):
+            there = codes[:, j] >= 0
+            steps[there, j] = coded.steps(j, CELLS)[codes[there, j]]
+        steps[:, list(left_out)] = -1
+        gains = pair_gains(steps, slopes * weight, curvature * weight, self.rows.fold, self.n_folds, best.point["l2"])
+        return {fold: best_pairs(gains[fold], most) for fold in (ALL, *range(self.n_folds))}
+
+
+@dataclass(frozen=True, eq=False)
+class FoldStage:
+    """Models without each fold, with pairs that may differ by fold."""
+
+    chooser: AdditiveChooser
+    pairs: Mapping[int, list[FeaturePair]]
+    columns: TermColumns
+    matrix: Any
+    learner: Learner
+    scanned: ScannedRows
+
+    @classmethod
+    def of(cls, chooser: AdditiveChooser, pairs: Mapping[int, list[FeaturePair]]) -> "FoldStage":
+        """Scan the sampled rows for models with these pairs."""
+        rows, options = chooser.rows, chooser.options
+        columns = replace(chooser.terms, pairs=tuple(sorted(set(chain(*pairs.values()))))).columns()
+        matrix = columns.applied(as_chunk(rows.X)[0])
+        y = chooser.classes[rows.labels.indices]
+        given = opened(matrix, y, rows.weight, ("folds", rows.fold))
+
+        def of_point(point: dict[str, Any], outside: int | None) -> np.ndarray:
+            own = pairs.get(ALL if outside is None else outside, [])
+            return factors(columns, own, point["pair_factor"])
+
+        learner = replace(chooser.learner, method=FactoredMethod(softmax_of, of_point), max_passes=FEW_READS)
+        folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
+        scanned = scan_to_train(learner, RowOptions(), steps, given, (y, rows.weight), folding, options)
+        return cls(chooser, pairs, columns, matrix, learner, scanned)
+
+    def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
+        """Each point, with its score on each fold."""
+        search = PenaltySearch(self.learner, points, self.scanned, self.chooser.scorer)
+        search.check()
+        search.judge()
+        found = []
+        for point, models in zip(points, search.by_point(), strict=True):
+            last = [model.scores[model.after(len(model.reached))] for model in models]
+            each = {
+                scorer.name: np.array([scores[k][0] for scores in last])
+                for k, scorer in enumerate(self.chooser.scorer.each)
+            }
+            found.append(JudgedPoint(point, each[self.chooser.scorer.name], each, models))
+        return found
+
+    def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
+        """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""
+        models, n_columns = judged.models, self.columns.n_columns
+        if any(model.trained is None for model in models):
+            models = self._trained(judged.point)
+        used = np.arange(n_columns) if self.scanned.shared.features is None else self.scanned.shared.features
+        found = {}
+        for model in models:
+            assert model.trained is not None
+            found[model.fold] = np.zeros((n_columns + 1, model.trained.weights.shape[1]))
+            found[model.fold][np.append(used, n_columns)] = model.trained.weights
+        return found
+
+    def _trained(self, point: dict[str, Any]) -> list[FoldModel]:
+        """The models of a point without each fold."""
+        scanned, learner, n_folds = self.scanned, self.learner, self.chooser.n_folds
+        others = [scanned.of_folds.outside(fold) for fold in range(n_folds)]
+        data = [learner.data(rest, scanned.shared, scanned.options, fold) for fold, rest in enumerate(others)]
+        trainers = [learner.trainer(own, point, learner.max_passes, judges=False) for own in data]
+        models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
+        judge = Judge.of(learner, scanned.stats, frozenset(), n_folds)
+        train_together(models, scanned.stats, judge, scanned.shared.read, scanned.options, "folds-read")
+        return models

@@ -1,0 +1,302 @@
+"""Fits an additive model: codes of features, a choice on a sample of the rows, then the weights of all rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from streamnb.core.memory import allowed
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.learning import prepared
+from streamnb.encoding.table_codes import BinCodes, LevelCodes
+from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.encoding.terms import CodedFeatures, TermColumns
+from streamnb.evaluation.scorers import Scorer
+from streamnb.models.additive import TermTables, collapsed, degrees_of_freedom, of_finest, purified
+from streamnb.models.linear import LinearModel
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
+from streamnb.selection.additive_choice import (
+    ALL,
+    AdditiveChooser,
+    AdditiveTerms,
+    FeaturePair,
+    FoldStage,
+    JudgedPoint,
+    factors,
+)
+from streamnb.selection.folded_scan import scan_to_train
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.row_sample import SampleTask
+from streamnb.stats.totals import whole
+from streamnb.training.fitting import FactoredMethod
+from streamnb.training.learner import FittedModel, Learner, options_of
+from streamnb.training.objectives import of_rows, softmax_of
+
+SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
+NUMBERS = 5, 10, 20, 40  # of pairs, for "auto"
+CLEAR = 0.25  # standard errors of the mean difference by which more pairs must be better
+MOST_FEATURES = 200  # whose pairs are ranked; of more, those that matter most alone
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows as indicators of codes, one of each feature, and how they are made.
+
+    Attributes
+    ----------
+    rows : Source
+    base : BinEdges or None
+        The bins of numbers; None where an encoding makes codes of the columns of a table.
+    features : list of str
+    firsts, ordered, missing
+        As in `CodedFeatures`.
+    """
+
+    rows: Source
+    base: BinEdges | None
+    features: list[str]
+    firsts: np.ndarray
+    ordered: np.ndarray
+    missing: np.ndarray
+
+    @classmethod
+    def of_numbers(cls, rows: Source, base: BinEdges, names: Any, beside: Sequence[Any]) -> "CodedRows":
+        """Rows of numbers, each as its bin."""
+        features = [f"x{j}" for j in range(base.n_features)] if names is None else list(names)
+        of_rows = prepared(base, rows, *beside)
+        return cls(of_rows, base, features, base.firsts, np.ones(len(features), bool), base.missing)
+
+    @classmethod
+    def of_table(cls, rows: Source, encoding: TableEncoding) -> "CodedRows":
+        """Rows of a table, each column as a bin or level."""
+        codes: list[Any] = [code for _, code in encoding.coded]
+        features = [part.label if len(part.columns) == 1 else " x ".join(part.columns) for part, _ in encoding.coded]
+        for name, code in zip(features, codes, strict=True):
+            if not isinstance(code, BinCodes | LevelCodes):
+                raise ValueError(
+                    f"column {name!r} is hashed or a number as it is, and AdditiveClassifier has a score for each bin "
+                    "and each level; open the table with bins= and a larger min_count=, or leave the column out with "
+                    "columns="
+                )
+        if encoding.texts:
+            raise ValueError(
+                f"column {encoding.texts[0][0]!r} is a text, and AdditiveClassifier has a score for each bin and each "
+                "level; leave it out with columns="
+            )
+        ordered = np.array([isinstance(code, BinCodes) for code in codes])
+        missing = [code.edges.missing[0] if isinstance(code, BinCodes) else code.missing for code in codes]
+        firsts = np.concatenate([[0], np.cumsum([code.n_columns for code in codes])])
+        return cls(rows, None, features, firsts, ordered, np.array(missing, bool))
+
+
+@dataclass(frozen=True)
+class AdditiveRequest:
+    """What an additive model is asked for.
+
+    Attributes
+    ----------
+    l2, pair_factors : numbers to choose from
+    interactions : int, "auto" or pairs of names
+    resolutions : numbers of steps, ascending; the last is that of the bins
+    monotone : dict of name to 1 or -1
+    folds, groups, seed, scorer
+        How points are judged.
+    """
+
+    l2: Sequence[float]
+    pair_factors: Sequence[float]
+    interactions: Any
+    resolutions: Sequence[int]
+    monotone: dict[str, int]
+    folds: Any
+    groups: Any
+    seed: int
+    scorer: Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTerms:
+    """A fitted additive model, the step that makes its columns, and what is known of its terms."""
+
+    fitted: FittedModel
+    step: TermColumns
+    tables: TermTables
+    best: JudgedPoint
+    judged: list[JudgedPoint] = field(default_factory=list)
+
+
+def fit_terms(
+    learner: Learner,
+    coded: CodedRows,
+    given: Source,
+    beside: Sequence[Any],
+    request: AdditiveRequest,
+    options: RunOptions,
+) -> FittedTerms:
+    """Choose penalties and pairs on a sample of the rows, and train the weights on all of them.
+
+    `given` are the rows before their numbers became codes, `beside` their labels and weights.
+    """
+    scan = ClassScan(("sum",), RowOptions(), memory_limit=options.memory_limit)
+    scan, rows = with_folds(scan, coded.rows, request.folds, request.groups, 1, request.seed)
+    stats, report = run_scan(scan, rows, options_of(options, "codes"))
+    _check_classes(stats, request, learner.name)
+    size = int(min(SAMPLE, max(allowed(options.memory_limit) // (64 * len(coded.features)), 100)))
+    task = SampleTask(stats.classes, stats.folding, size, each=1, missing=True)
+    sample, more = run(task, rows, options_of(options, "choice"))
+    features = CodedFeatures(coded.firsts, whole(of_rows(stats).table("sum")).value()[0], coded.ordered, coded.missing)
+    alone = AdditiveTerms(features, tuple(request.resolutions))
+    in_memory = RunOptions(False, options.n_threads, options.memory_limit)
+    drawn, n_folds = sample.drawn(weighed=False), len(stats.folds)
+    chooser = AdditiveChooser(learner, alone, drawn, stats.classes, n_folds, request.scorer, in_memory)
+    best, stage, judged = choose(chooser, request, coded.features)
+    fit = TermsFit(learner, coded, replace(alone, pairs=tuple(stage.pairs[ALL])), best)
+    found = fit.of_rows(given, beside, options)
+    found = replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report), judged=judged)
+    return fit.finished(found, stage, request)
+
+
+def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> None:
+    """Refuse labels that an additive model has no scores for."""
+    if stats.multilabel:
+        raise ValueError(
+            f"y is an indicator of several labels, and {who} needs one label a row; fit one for each label"
+        )
+    seen = stats.classes[stats.weight > 0.0].tolist()
+    if len(seen) < 2:
+        raise ValueError(f"y holds one class only ({seen}); {who} needs at least 2 classes")
+    if request.monotone and len(stats.classes) > 2:
+        raise ValueError(
+            f"monotone={request.monotone} is for two classes, and y has {len(stats.classes)}: no score rises by itself"
+        )
+
+
+def choose(
+    chooser: AdditiveChooser, request: AdditiveRequest, features: Sequence[str]
+) -> tuple[JudgedPoint, FoldStage, list[JudgedPoint]]:
+    """The best point, the models without each fold of its terms, and all points with their scores.
+
+    Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
+    """
+    judged = chooser.best_alone(request.l2)
+    best, stage = max(judged, key=lambda one: one.mean), chooser.alone
+    automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
+    pairs = _pairs_given(request, features) if given else []
+    numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
+    if not any(numbers) or len(features) < 2:
+        return best, stage, judged
+    if given:
+        ranked = dict.fromkeys(range(ALL, chooser.n_folds), pairs)
+    else:
+        ranked = chooser.ranked(best, max(numbers), [features.index(name) for name in request.monotone])
+    pair_factors = request.pair_factors
+    for number in numbers:
+        chosen = {fold: some[:number] for fold, some in ranked.items()}
+        if not any(chosen.values()):
+            break
+        with_pairs = chooser.stage(chosen)
+        more = with_pairs.judged(
+            [{**best.point, "pair_factor": one, "interactions": len(chosen[ALL])} for one in pair_factors]
+        )
+        judged, top = judged + more, max(more, key=lambda one: one.mean)
+        if automatic and not _clearly_better(top.scores, best.scores):
+            break
+        best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
+    return best, stage, judged
+
+
+def _pairs_given(request: AdditiveRequest, features: Sequence[str]) -> list[FeaturePair]:
+    """The pairs of features that were named."""
+    return [(features.index(first), features.index(second)) for first, second in request.interactions]
+
+
+def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
+    """Whether scores are higher on average, by more than a part of the standard error of the difference."""
+    gains = (scores - than)[~np.isnan(scores - than)]
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return bool(len(gains)) and bool(gains.mean() > CLEAR * error)
+
+
+@dataclass(frozen=True, eq=False)
+class TermsFit:
+    """The fit of the weights of all rows, once terms and penalties have been chosen."""
+
+    learner: Learner
+    coded: CodedRows
+    terms: AdditiveTerms
+    best: JudgedPoint
+
+    def of_rows(self, given: Source, beside: Sequence[Any], options: RunOptions) -> FittedTerms:
+        """Train the weights, and collapse them to one resolution; nothing is known of terms yet but their counts."""
+        columns, point = self.terms.columns(self.coded.base), self.best.point
+        of_columns = factors(columns, self.terms.pairs, point["pair_factor"])
+        learner = replace(self.learner, method=FactoredMethod(softmax_of, lambda point, outside: of_columns))
+        rows = prepared(columns, given, *beside)  # not kept: codes, which are, take far less memory
+        plain = replace(options, keeping=None)
+        scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, beside, None, plain)
+        fitted = learner.fit(
+            scanned.of_folds.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report
+        )
+        finest = self.terms.finest(self.coded.base)
+        counts = counts_of(scanned.stats)
+        weights = collapsed(columns, fitted.model.weights, finest)
+        share = scanned.stats.weight / scanned.stats.total_weight
+        slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features
+        freedom = degrees_of_freedom(columns, slopes * counts * of_columns**2, point["l2"], finest)
+        counts = of_finest(columns, counts, finest)
+        pure, intercept = purified(finest, weights, fitted.model.intercept_, counts)
+        model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
+        tables = TermTables(self.coded.features, counts, np.zeros(pure.shape), freedom)
+        fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
+        return FittedTerms(fitted, finest, tables, self.best)
+
+    def finished(self, found: FittedTerms, stage: FoldStage, request: AdditiveRequest) -> FittedTerms:
+        """The same with standard deviations, monotone terms, and classes whose scores have the mean 0."""
+        model, step, counts = found.fitted.model, found.step, found.tables.counts
+        weights, intercept = model.weights.copy(), model.intercept_.copy()
+        for name, direction in request.monotone.items():
+            j = self.coded.features.index(name)
+            first, n_codes = step.starts[j], step.starts[j + 1] - step.starts[j]
+            some = slice(first, first + n_codes - int(self.coded.missing[j]))
+            weights[some] = monotone_steps(weights[some], counts[some], direction > 0)
+        if weights.shape[1] > 1:  # probabilities do not change
+            weights -= weights.mean(axis=1, keepdims=True)
+            intercept -= intercept.mean()
+        model = LinearModel(model.classes_, weights, intercept, model.scheme)
+        tables = replace(found.tables, std=self._deviations(stage))
+        return replace(found, fitted=replace(found.fitted, model=model), tables=tables)
+
+    def _deviations(self, stage: FoldStage) -> np.ndarray:
+        """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
+        own = self.terms.finest()
+        found = []
+        for fold, weights in stage.weights(self.best).items():
+            every = replace(self.terms, pairs=tuple(sorted({*self.terms.pairs, *stage.pairs.get(fold, [])}))).finest()
+            counts = of_finest(stage.columns, counts_of(stage.scanned.stats), every)
+            pure, _ = purified(every, collapsed(stage.columns, weights[:-1], every), weights[-1], counts)
+            pure = of_finest(every, pure, own)
+            lacks = [j >= 0 and (i, j) not in stage.pairs.get(fold, []) for i, j in own.features.tolist()]
+            pure[np.repeat(lacks, own.widths)] = np.nan
+            found.append(pure - pure.mean(axis=1, keepdims=True) if pure.shape[1] > 1 else pure)
+        known = np.isfinite(found).sum(axis=0)
+        mean = np.nansum(found, axis=0) / np.maximum(known, 1)
+        squares = np.nansum((np.array(found) - mean) ** 2, axis=0)
+        return np.where(known > 1, np.sqrt(squares / np.maximum(known - 1, 1)), np.nan)
+
+
+def counts_of(stats: ClassStats) -> np.ndarray:
+    """The weight of the rows of each indicator, (n_columns,)."""
+    return whole(of_rows(stats).table("sum")).value()[0]
+
+
+def monotone_steps(scores: np.ndarray, counts: np.ndarray, increasing: bool) -> np.ndarray:
+    """The nearest scores (n_steps, 1) that rise or fall, weighted by counts."""
+    fit = IsotonicRegression(increasing=increasing)
+    return fit.fit_transform(np.arange(len(scores)), scores[:, 0], sample_weight=np.maximum(counts, 1e-9))[:, None]

@@ -1,0 +1,393 @@
+"""AdditiveClassifier: terms, choices, rows of all kinds, files and errors."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+from streamnb.encoding.terms import TermColumns
+
+dask_array = pytest.importorskip("dask.array")
+
+RNG = np.random.default_rng(0)
+N = 600
+AGE, INCOME = RNG.uniform(20, 80, N).round(1), RNG.lognormal(3, 1, N).round(2)
+CITY = np.array(["Ulm", "Rome", "Oslo", "Bonn"])[RNG.integers(0, 4, N)]
+ODDS = np.sin(AGE / 8) * 2 + (INCOME > 20) - (CITY == "Rome") + 1.5 * ((AGE > 50) == (INCOME > 25)) - 1
+Y = np.where(RNG.random(N) < 1 / (1 + np.exp(-ODDS)), "yes", "no")
+INCOME[::17] = np.nan
+FRAME = pd.DataFrame({"age": AGE, "income": INCOME, "city": CITY})
+X = np.column_stack([AGE, INCOME, RNG.normal(size=N)])
+FAST = {"l2": 1.0, "pair_factor": 3.0, "resolutions": (4, 16)}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return snb.AdditiveClassifier(1, **FAST).fit(FRAME, Y)
+
+
+BY_ROW = "quantiles and folds are of rows, whatever their weights"
+NOT_SAME = {f"check_sample_weight_equivalence_on_{kind}_data": BY_ROW for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks([snb.AdditiveClassifier(0, **FAST, folds=3)], expected_failed_checks=lambda _: NOT_SAME)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# ---- terms -----------------------------------------------------------------------------------------------------------
+
+
+def test_terms_are_those_that_matter(model):
+    terms = model.terms_
+    assert terms.columns.tolist() == ["name", "kind", "importance", "degrees of freedom"]
+    assert sorted(terms["name"]) == ["age", "age x income", "city", "income"]
+    assert terms["kind"].tolist().count("pair") == 1
+    assert (terms["importance"].diff().dropna() <= 0).all()
+    assert (terms["degrees of freedom"] > 0).all()
+
+
+def test_a_term_of_a_number(model):
+    term = model.term("income")
+    known, missing = term[:-1], term.iloc[-1]
+    assert known["lower"].iloc[0] == -np.inf
+    assert known["upper"].iloc[-1] == np.inf
+    np.testing.assert_array_equal(known["upper"][:-1], known["lower"][1:])
+    assert np.isnan(missing["lower"])
+    assert missing["count"] == np.isnan(INCOME).sum()
+    assert term["count"].sum() == N
+    np.testing.assert_allclose((term["score"] * term["count"]).sum(), 0.0, atol=1e-8)
+    assert (term["std"] > 0.0).all()
+
+
+def test_a_term_of_a_category(model):
+    term = model.term("city")
+    assert term["level"].tolist() == ["Bonn", "Oslo", "Rome", "Ulm"]
+    assert term["score"].idxmin() == 2
+
+
+def test_a_term_of_a_pair_in_any_order(model):
+    term = model.term("age", "income")
+    assert term.columns[:4].tolist() == ["age lower", "age upper", "income lower", "income upper"]
+    assert model.term("income", "age").equals(term)
+    assert term["count"].sum() == N
+    for side in ("age lower", "income lower"):
+        means = (term["score"] * term["count"]).groupby(term[side], dropna=False).sum()
+        np.testing.assert_allclose(means, 0.0, atol=1e-6)
+
+
+def test_an_explanation_adds_up_to_the_score(model):
+    for row in (0, 17, 5):
+        found = model.explain(FRAME.iloc[[row]], "yes", "no")
+        np.testing.assert_allclose(found["contribution"].sum(), model.decision_function(FRAME.iloc[[row]])[0])
+        assert len(found) == 1 + 4  # the intercept and the terms
+
+
+def test_several_classes_have_scores_of_mean_0():
+    y = np.where(CITY == "Oslo", "north", Y)
+    found = snb.AdditiveClassifier(1, **FAST).fit(FRAME, y)
+    term = found.term("age")
+    scores = [column for column in term if column.startswith("score")]
+    assert scores == ["score no", "score north", "score yes"]
+    np.testing.assert_allclose(term[scores].sum(axis=1), 0.0, atol=1e-9)
+    assert found.score(FRAME, y) > 0.75
+
+
+def test_without_pairs_at_one_resolution_it_is_logistic_regression_on_bins():
+    base = {"l2": 0.5, "resolutions": (8,), "tol": 1e-9, "max_passes": 300}
+    found = snb.AdditiveClassifier(0, **base).fit(X[:, [0, 2]], Y)
+    bins = snb.Bins(8).fit(X[:, [0, 2]])
+    theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=5000).fit(bins.transform(X[:, [0, 2]]), Y)
+    np.testing.assert_allclose(
+        found.predict_proba(X[:, [0, 2]]), theirs.predict_proba(bins.transform(X[:, [0, 2]])), atol=1e-5
+    )
+
+
+def test_monotone_curves_rise():
+    found = snb.AdditiveClassifier(0, monotone={"income": 1, "age": -1}, **FAST).fit(FRAME, Y)
+    rises, falls = found.term("income")[:-1]["score"], found.term("age")["score"]
+    assert (rises.diff().dropna() >= -1e-12).all()
+    assert (falls.diff().dropna() <= 1e-12).all()
+    assert rises.iloc[-1] > rises.iloc[0]
+
+
+def test_monotone_features_are_in_no_pair():
+    found = snb.AdditiveClassifier(3, monotone={"age": 1}, **FAST).fit(FRAME, Y)
+    assert not any("age" in name for name in found.terms_["name"] if " x " in name)
+
+
+def test_auto_takes_pairs_that_help():
+    x = RNG.uniform(-1, 1, (N, 4))
+    y = (x[:, 0] * x[:, 1] > 0).astype(int)
+    found = snb.AdditiveClassifier("auto", **FAST).fit(x[:450], y[:450])
+    assert found.terms_["name"][0] == "x0 x x1"
+    assert found.score(x[450:], y[450:]) > 0.9
+
+
+# ---- choices ---------------------------------------------------------------------------------------------------------
+
+
+def test_auto_takes_no_pairs_where_they_do_not_help():
+    y = np.where(RNG.random(N) < 1 / (1 + np.exp(-np.sin(AGE / 8) * 2)), 1, 0)
+    found = snb.AdditiveClassifier("auto", l2=[3.0, 1.0]).fit(X, y)
+    assert found.best_["interactions"] in (0, 1, 2, 3)
+    judged = found.cv_results_
+    assert (
+        found.best_score_
+        == judged["mean_test_score"][judged["param_interactions"] == found.best_["interactions"]].max()
+    )
+    assert set(judged["param_l2"]) <= {3.0, 1.0}
+
+
+def test_pairs_given_by_name_or_number():
+    found = snb.AdditiveClassifier([("city", "age")], **FAST).fit(FRAME, Y)
+    assert [name for name in found.terms_["name"] if " x " in name] == ["city x age"]
+    assert found.best_["interactions"] == 1
+    by_number = snb.AdditiveClassifier([(0, 2)], **FAST).fit(X, Y)
+    assert ("x0", "x2") in by_number.term_scores_
+
+
+def test_groups_stay_together():
+    groups = np.arange(N) // 2
+    twice = np.repeat(X[::2], 2, axis=0), np.repeat(Y[::2], 2)
+    apart = snb.AdditiveClassifier(0, l2=[100.0, 0.01]).fit(*twice, groups=groups)
+    together = snb.AdditiveClassifier(0, l2=[100.0, 0.01]).fit(*twice)
+    assert apart.best_["l2"] == 100.0  # the copy of a row in another fold rewards a small penalty
+    assert apart.best_score_ < together.best_score_
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_bits_for_any_blocks_and_threads(tmp_path):
+    weight = RNG.integers(1, 4, N).astype(float)
+    expected = snb.AdditiveClassifier(2, **FAST).fit(X, Y, weight)
+    store = zarr.create_array(tmp_path / "x.zarr", shape=X.shape, chunks=(77, 3), dtype="f8")
+    store[:] = X
+    blocks = [slice(i, i + 101) for i in range(0, N, 101)]
+
+    def stream():
+        return iter([(X[b], Y[b], weight[b]) for b in blocks])
+
+    for rows in (dask_array.from_array(X, chunks=(50, 3)), store, sp.csr_array(np.nan_to_num(X))):
+        if sp.issparse(rows):
+            zeros = snb.AdditiveClassifier(2, **FAST).fit(np.nan_to_num(X), Y, weight)
+            found = snb.AdditiveClassifier(2, **FAST).fit(rows, Y, weight)
+            np.testing.assert_array_equal(found.coef_, zeros.coef_)
+            continue
+        found = snb.AdditiveClassifier(2, **FAST).fit(rows, Y, weight, n_threads=1)
+        np.testing.assert_array_equal(found.coef_, expected.coef_)
+        np.testing.assert_array_equal(found.intercept_, expected.intercept_)
+    found = snb.AdditiveClassifier(2, **FAST).fit(stream)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_parquet_is_the_frame(model, tmp_path):
+    FRAME.assign(late=Y).to_parquet(tmp_path / "t.parquet", row_group_size=100)
+    found = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late")
+    np.testing.assert_array_equal(found.coef_, model.coef_)
+    np.testing.assert_array_equal(found.predict(tmp_path / "t.parquet"), model.predict(FRAME))
+
+
+def test_new_levels_and_missing_values_at_prediction(model):
+    rows = FRAME.iloc[:2].copy()
+    rows["city"] = ["Paris", None]
+    rows["age"] = np.nan
+    with pytest.warns(snb.StreamnbWarning, match="city"):
+        proba = model.predict_proba(rows)
+    assert np.isfinite(proba).all()
+
+
+def test_rows_of_weight_0_have_no_say():
+    weight = np.ones(N)
+    weight[:100] = 0.0
+    y = Y.copy()
+    y[:100] = np.where(Y[:100] == "yes", "no", "yes")
+    plain, other = (snb.AdditiveClassifier(1, **FAST).fit(X, one, weight) for one in (Y, y))
+    np.testing.assert_array_equal(plain.coef_, other.coef_)
+
+
+def test_fewer_rows_than_bins():
+    found = snb.AdditiveClassifier(0, folds=2).fit(X[:12], Y[:12])
+    assert found.predict(X).shape == (N,)
+
+
+def test_a_constant_column_and_one_without_values():
+    rows = np.column_stack([X[:, 0], np.ones(N), np.full(N, np.nan)])
+    found = snb.AdditiveClassifier("auto", **FAST).fit(rows, Y)
+    assert found.term("x1")["score"].abs().max() == 0.0
+    assert len(found.term("x2")) == 2
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_an_interrupted_fit_goes_on_from_its_checkpoint(sampled, tmp_path, monkeypatch):
+    if sampled:
+        monkeypatch.setattr("streamnb.selection.additive_fit.SAMPLE", 300)
+    folder = tmp_path / "c"
+    expected = snb.AdditiveClassifier(1, **FAST).fit(X, Y, checkpoint=folder)
+    assert {"codes.snb", "choice.snb", "scan.snb"} <= {path.name for path in folder.iterdir()}
+    sorted(folder.glob("read-*"))[-1].unlink()
+    again = snb.AdditiveClassifier(1, **FAST).fit(X, Y, checkpoint=folder)
+    np.testing.assert_array_equal(again.coef_, expected.coef_)
+
+
+def test_a_choice_on_a_part_of_the_rows(monkeypatch):
+    monkeypatch.setattr("streamnb.selection.additive_fit.SAMPLE", 300)
+    found = snb.AdditiveClassifier(1, **FAST).fit(FRAME, Y)
+    assert found.term("city")["count"].sum() == N  # the terms are of all rows
+    assert found.score(FRAME, Y) > 0.75
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_keeps_everything(model, tmp_path):
+    model.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(loaded.predict_proba(FRAME), model.predict_proba(FRAME))
+    assert loaded.terms_.equals(model.terms_)
+    assert loaded.term("income").equals(model.term("income"))
+    assert loaded.best_ == model.best_
+    assert loaded.best_score_ == model.best_score_
+    np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
+    assert loaded.column_names_.tolist() == model.column_names_.tolist()
+
+
+def test_an_edit_is_kept_in_the_file(tmp_path):
+    found = snb.AdditiveClassifier(1, **FAST).fit(FRAME, Y)
+    found.term_scores_["city"] = 0.0 * found.term_scores_["city"]
+    assert found.term("city")["score"].abs().max() == 0.0
+    found.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    assert loaded.term("city")["score"].abs().max() == 0.0
+    np.testing.assert_array_equal(loaded.decision_function(FRAME), found.decision_function(FRAME))
+
+
+def test_a_portable_model_predicts_the_same(model, tmp_path):
+    model.save(tmp_path / "m.snb", stats=False)
+    light = snb.load(tmp_path / "m.snb")
+    np.testing.assert_allclose(light.predict_proba(FRAME), model.predict_proba(FRAME), atol=1e-12)
+
+
+def test_exports_of_numbers(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    rows = X.astype(np.float32)
+    found = snb.AdditiveClassifier(2, **FAST).fit(rows, Y)
+    found.export(tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    labels, proba = session.run(None, {"rows": rows})
+    assert (labels == found.predict(rows)).all()
+    np.testing.assert_allclose(proba, found.predict_proba(rows), atol=1e-9)
+    found.export(tmp_path / "m.json")
+    steps = [step["do"] for step in json.loads((tmp_path / "m.json").read_text())["steps"]]
+    assert steps == ["indicators", "sums", "products"]
+    found.save(tmp_path / "m.snb", stats=False)
+    light = snb.load(tmp_path / "m.snb")
+    for n_rows in (5, N):  # in NumPy, and compiled
+        np.testing.assert_allclose(light.predict_proba(rows[:n_rows]), found.predict_proba(rows[:n_rows]), atol=1e-12)
+
+
+def test_a_file_of_something_else_is_refused(model, tmp_path):
+    state = model._to_state()
+    with pytest.raises(ValueError, match="tables of its terms"):
+        snb.AdditiveClassifier._from_state({**state, "terms": None})
+    state = snb.AdditiveClassifier(0, **FAST).fit(X, Y)._to_state()
+    fitted = {name: part for name, part in state["fitted"].items() if name != "step"}
+    with pytest.raises(ValueError, match="columns of its terms"):
+        snb.AdditiveClassifier._from_state({**state, "fitted": fitted})
+    assert isinstance(model._step, TermColumns)
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"interactions": "all"}, "interactions='all'"),
+        ({"interactions": -1}, "interactions=-1"),
+        ({"interactions": [("age", "age")]}, "with itself"),
+        ({"interactions": [("age", "height")]}, "'height', which is not a feature"),
+        ({"interactions": ["age"]}, "pair of features"),
+        ({"interactions": [("age", "city")], "monotone": {"age": 1}}, "'age', which is monotone"),
+        ({"l2": 0.0}, "l2=0.0"),
+        ({"l2": []}, "l2=\\[\\]"),
+        ({"pair_factor": -1.0}, "pair_factor=-1.0"),
+        ({"resolutions": ()}, "resolutions=\\(\\)"),
+        ({"resolutions": (1, 4)}, "resolutions=1"),
+        ({"min_count": 0}, "min_count=0"),
+        ({"monotone": {"age": 2}}, "monotone has 2"),
+        ({"monotone": ["age"]}, "should be a dict"),
+        ({"monotone": {"height": 1}}, "'height', which is not a feature"),
+        ({"folds": 1}, "folds=1"),
+        ({"scoring": "shine"}, "scoring='shine'"),
+        ({"seed": "a"}, "seed='a'"),
+        ({"max_passes": 0}, "max_passes=0"),
+    ],
+)
+def test_wrong_parameters_are_named(params, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.AdditiveClassifier(**{"interactions": 0, **FAST, **params}).fit(FRAME, Y)
+
+
+def test_monotone_terms_are_for_two_classes():
+    with pytest.raises(ValueError, match=r"monotone.*two classes"):
+        snb.AdditiveClassifier(0, monotone={"age": 1}, **FAST).fit(FRAME[["age", "income"]], CITY)
+
+
+def test_infinite_values_are_refused():
+    rows = X.copy()
+    rows[3, 1] = np.inf
+    with pytest.raises(ValueError, match="row 3"):
+        snb.AdditiveClassifier(0, **FAST).fit(rows, Y)
+
+
+def test_texts_hashes_and_plain_numbers_are_refused():
+    for columns, what in (
+        ({"text": ["city"]}, "text"),
+        ({"hashed": ["city"]}, "hashed"),
+        ({"bins": None}, "number as"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            snb.AdditiveClassifier(0, **FAST).fit(snb.table(FRAME, Y, **columns))
+    with pytest.raises(ValueError, match="texts"):
+        snb.AdditiveClassifier(0, **FAST).fit([f"{city} road" for city in CITY], Y)
+
+
+def test_several_labels_are_refused():
+    with pytest.raises(ValueError, match="one label a row"):
+        snb.AdditiveClassifier(0, **FAST).fit(X, np.column_stack([Y == "yes", CITY == "Ulm"]))
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="one class"):
+        snb.AdditiveClassifier(0, **FAST).fit(X, np.zeros(N))
+
+
+def test_rows_that_can_be_read_once_are_refused():
+    with pytest.raises(ValueError, match="once"):
+        snb.AdditiveClassifier(0, **FAST).fit(iter([(X, Y)]), keep="no")
+
+
+def test_a_failed_fit_changes_nothing():
+    found = snb.AdditiveClassifier(0, **FAST).fit(FRAME, Y)
+    before = found.predict_proba(FRAME)
+    with pytest.raises(ValueError):
+        found.fit(FRAME, np.zeros(N))
+    np.testing.assert_array_equal(found.predict_proba(FRAME), before)
+
+
+@pytest.mark.cluster
+def test_the_same_bits_on_a_cluster(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    FRAME.assign(late=Y).to_parquet(tmp_path / "t.parquet", row_group_size=100)
+    expected = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        found = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late", client=cluster)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)

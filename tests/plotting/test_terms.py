@@ -1,0 +1,72 @@
+"""Pictures of additive models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import streamnb as snb
+
+pytest.importorskip("matplotlib").use("agg")
+
+RNG = np.random.default_rng(0)
+N = 300
+FRAME = pd.DataFrame({"age": RNG.uniform(20, 80, N), "city": np.array(["Ulm", "Rome", None])[RNG.integers(0, 3, N)]})
+FRAME.loc[::10, "age"] = np.nan
+Y = np.where((FRAME["age"] > 50) == (FRAME["city"] == "Rome"), "yes", "no")
+FAST = {"l2": 1.0, "pair_factor": 1.0, "resolutions": (4, 16)}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return snb.AdditiveClassifier([("age", "city")], **FAST).fit(FRAME, Y)
+
+
+def test_the_most_important_terms_by_default(model):
+    shown = snb.AdditiveDisplay.from_estimator(model)
+    assert len(shown.axes_) == 3
+    assert shown.tables[0][0] == ("age", "city")
+    assert shown.figure_ is shown.axes_[0].figure
+
+
+def test_a_curve_has_steps_a_band_rows_below_and_missing_values(model):
+    ax = snb.AdditiveDisplay.from_estimator(model, ["age"]).axes_[0]
+    curve, rows = ax.patches[0].get_data(), ax.patches[1].get_data()
+    term = model.term("age")[:-1]
+    np.testing.assert_allclose(curve.values, term["score"])
+    np.testing.assert_allclose(curve.edges[1:-1], term["upper"][:-1])
+    assert rows.values.max() < term["score"].min()
+    assert [text.get_text() for text in ax.texts] == ["missing"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "score of yes")
+
+
+def test_bars_are_in_the_order_of_scores(model):
+    ax = snb.AdditiveDisplay.from_estimator(model, ["city"]).axes_[0]
+    widths = (
+        [bar.get_width() for bar in ax.containers[0]] if not ax.patches else [bar.get_width() for bar in ax.patches]
+    )
+    assert widths == sorted(widths)
+    assert {label.get_text().split(" (")[0] for label in ax.get_yticklabels()} == {"Ulm", "Rome", "missing"}
+
+
+def test_a_heat_map_of_a_pair_in_any_order(model):
+    for pair in (("age", "city"), ("city", "age")):
+        ax = snb.AdditiveDisplay.from_estimator(model, [pair]).axes_[0]
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "city")
+        values = ax.images[0].get_array()
+        assert values.shape == (3, 17)
+        assert ax.images[0].get_clim()[0] == -ax.images[0].get_clim()[1]
+
+
+def test_the_class_whose_scores_are_shown():
+    y = np.where(FRAME["city"] == "Ulm", "north", Y)
+    found = snb.AdditiveClassifier(0, **FAST).fit(FRAME[["age"]], y)
+    assert snb.AdditiveDisplay.from_estimator(found, ["age"], class_="yes").axes_[0].get_ylabel() == "score of yes"
+    with pytest.raises(ValueError, match="class_='south'"):
+        snb.AdditiveDisplay.from_estimator(found, ["age"], class_="south")
+
+
+def test_wrong_terms_are_named(model):
+    with pytest.raises(ValueError, match="'height'"):
+        snb.AdditiveDisplay.from_estimator(model, ["height"])
+    with pytest.raises(TypeError, match="terms='age'"):
+        snb.AdditiveDisplay.from_estimator(model, "age")

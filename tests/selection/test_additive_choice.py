@@ -1,0 +1,78 @@
+"""The choice of penalties and pairs, on rows in memory."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from streamnb.encoding.terms import CodedFeatures
+from streamnb.evaluation.scorers import as_scorer
+from streamnb.passes.options import RunOptions
+from streamnb.selection.additive_choice import ALL, AdditiveChooser, AdditiveTerms, factors
+from streamnb.stats.row_sample import SampledRows
+from streamnb.training.fitting import DescentMethod
+from streamnb.training.learner import Learner
+from streamnb.training.objectives import softmax_of
+
+RNG = np.random.default_rng(0)
+N, D, CODES = 600, 3, 6
+STEPS = RNG.integers(0, CODES, (N, D))
+TRUE = (STEPS[:, 0] > 2) == (STEPS[:, 2] > 2)
+LABEL = np.where(RNG.random(N) < 0.1, ~TRUE, TRUE).astype(int)
+FIRSTS = np.arange(0, D * CODES + 1, CODES)
+CODED = CodedFeatures(FIRSTS, np.full(D * CODES, 100.0), np.ones(D, bool), np.zeros(D, bool))
+TERMS = AdditiveTerms(CODED, (2,))
+POINT = {"l2": 1.0, "l1": 0.0, "pair_factor": 1.0, "interactions": 0}
+
+
+@pytest.fixture
+def chooser():
+    X = sp.csr_array((np.ones(N * D), (STEPS + FIRSTS[:-1]).reshape(-1), np.arange(0, N * D + 1, D)))
+    labels = sp.csr_array((np.ones(N, np.uint8), LABEL, np.arange(N + 1)), shape=(N, 2))
+    rows = SampledRows(X, labels, np.ones(N), np.arange(N) % 4, np.arange(N))
+    learner = Learner("AdditiveClassifier", DescentMethod(softmax_of))
+    classes, scorer = np.array(["a", "b"]), as_scorer("neg_log_loss")
+    return AdditiveChooser(learner, TERMS, rows, classes, 4, scorer, RunOptions(False, 1))
+
+
+def test_columns_of_features_at_two_resolutions_and_of_pairs():
+    columns = AdditiveTerms(CODED, (2,), ((0, 2),)).columns()
+    assert columns.features.tolist() == [[0, -1]] * 2 + [[1, -1]] * 2 + [[2, -1]] * 2 + [[0, 2]] * 4
+    assert columns.widths.tolist() == [2, 6] * 3 + [16, 36, 36, 36]
+
+
+def test_the_finer_the_steps_the_larger_the_penalty():
+    columns = AdditiveTerms(CODED, (2,), ((0, 1), (0, 2))).columns()
+    found = [one[0] for one in np.split(factors(columns, [(0, 2)], 4.0), columns.starts[1:-1])]
+    assert found[0] == 1.0
+    assert found[1] == pytest.approx(3.0**-0.5)  # three times as many steps
+    assert found[6:10] == [0.0] * 4  # the pair that is left out
+    assert found[10] == 0.5
+    assert found[11] < found[10]
+
+
+def test_penalties_are_judged_on_every_fold(chooser):
+    judged = chooser.best_alone([1e6, 1.0])
+    assert [one.point["l2"] for one in judged] == [1e6, 1.0]
+    assert all(one.scores.shape == (4,) for one in judged)
+    assert judged[0].mean == pytest.approx(-np.log(2.0), abs=0.01)
+
+
+def test_pairs_are_ranked_by_the_rows_outside_each_fold(chooser):
+    best = chooser.best_alone([1.0])[0]
+    ranked = chooser.ranked(best, 2)
+    assert set(ranked) == {ALL, 0, 1, 2, 3}
+    assert all(pairs[0] == (0, 2) for pairs in ranked.values())
+    assert chooser.ranked(best, 2, [0])[ALL] == [pair for pair in chooser.ranked(best, 3)[ALL] if 0 not in pair]
+
+
+def test_each_fold_has_pairs_of_its_own(chooser):
+    pairs = {ALL: [(0, 2)], 0: [(0, 2)], 1: [(0, 1)], 2: [], 3: [(0, 2)]}
+    stage = chooser.stage(pairs)
+    judged = stage.judged([POINT])[0]
+    weights = stage.weights(judged)
+    for fold, own in weights.items():
+        some = np.repeat([j >= 0 for _, j in stage.columns.features.tolist()], stage.columns.widths)
+        cells = np.abs(own[:-1][some]).reshape(2, -1).sum(axis=1)  # of (0, 1), then of (0, 2)
+        assert (cells > 0.0).tolist() == [(0, 1) in pairs[fold], (0, 2) in pairs[fold]]
+    scores = judged.scores
+    assert scores[[0, 3]].min() > scores[[1, 2]].max()  # the true pair helps
