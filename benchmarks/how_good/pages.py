@@ -23,6 +23,7 @@ SLACK = {"accuracy": 0.01, "roc_auc": 0.01, "log_loss": 0.02}  # that search may
 KINDS = {TABLE: "tables of mixed columns", DENSE: "dense numbers", SPARSE: "sparse counts and categories"}
 README = (
     SEARCH,
+    "AdditiveClassifier",
     "LinearNB",
     "SoftmaxRegression",
     "LeastSquaresClassifierCV",

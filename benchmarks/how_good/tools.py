@@ -58,6 +58,10 @@ def naive_bayes_cv(rows):
     return snb.LinearNBCV(FAMILIES[rows.kind], penalty, calibration="auto", **words).fit(rows.X, rows.y)
 
 
+def additive(rows):
+    return snb.AdditiveClassifier().fit(rows.X, rows.y)
+
+
 def covariances(rows):
     wide = rows.X.shape[1] > WIDE
     family = snb.Gaussian(covariance="full", shrinkage=OF_WIDE if wide else "auto", maps="auto")
@@ -137,6 +141,7 @@ def cv(kind, **words):
 SEARCH = "search"
 OURS = {
     SEARCH: Tool("streamnb", EVERY, searched, "`snb.search(X, y)`, all defaults"),
+    "AdditiveClassifier": Tool("streamnb", (TABLE, DENSE), additive, "pairs and penalties chosen on folds"),
     "LinearNB": Tool("streamnb", EVERY, naive_bayes, "naive Bayes of one scan: `auto`, Gaussian or multinomial"),
     "LinearNBCV": Tool("streamnb", EVERY, naive_bayes_cv, "L1 chosen on folds, calibrated; counts as tf-idf"),
     "covariances": Tool("streamnb", (DENSE,), covariances, "`LinearNBCV`, Gaussian, shrunk covariances and maps"),
