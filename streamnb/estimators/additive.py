@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -234,6 +235,9 @@ class AdditiveClassifier(TrainedClassifier):
     def _request(self, coded: CodedRows, groups: Any) -> AdditiveRequest:
         """What the parameters ask for, with names of features checked."""
         interactions, monotone = self._named_features(coded.features)
+        for name in monotone:
+            if not coded.ordered[coded.features.index(name)]:
+                raise ValueError(f"monotone has {name!r}, whose values are categories, in no order that rises or falls")
         points = [point["l2"] for point in self._grid()]
         factors = choices("pair_factor", self.pair_factor, PAIR_FACTORS)
         resolutions, scorer = sorted(self.resolutions)[:-1], as_scorer(self.scoring)
@@ -242,13 +246,18 @@ class AdditiveClassifier(TrainedClassifier):
 
     def _named_features(self, features: Sequence[str]) -> tuple[Any, dict[str, int]]:
         """Interactions and monotone features by the names of features, checked."""
-        interactions, monotone = self.interactions, dict(self.monotone or {})
-        for name in monotone:
-            check_feature("monotone", name, features)
-        if not isinstance(interactions, str | int):
-            named = [[check_feature("interactions", one, features) for one in pair] for pair in interactions]
-            interactions = list(map(tuple, named))
-            for name in {name for pair in interactions for name in pair} & monotone.keys():
+        given = self.monotone or {}
+        monotone = {check_feature("monotone", name, features): way for name, way in given.items()}
+        interactions = self.interactions
+        if isinstance(interactions, str | Integral):
+            return interactions, monotone
+        interactions = [tuple(check_feature("interactions", one, features) for one in pair) for pair in interactions]
+        for place, pair in enumerate(interactions):
+            if pair[0] == pair[1]:
+                raise ValueError(f"interactions has {pair}, a pair of a feature with itself")
+            if {*pair} in [{*other} for other in interactions[:place]]:
+                raise ValueError(f"interactions has {pair} twice")
+            for name in {*pair} & monotone.keys():
                 raise ValueError(f"interactions has {name!r}, which is monotone; a pair could bend its curve")
         return interactions, monotone
 
@@ -275,7 +284,8 @@ class AdditiveClassifier(TrainedClassifier):
         self._keep(found.fitted)
         self._tables = found.tables
         judged = {name: np.array([one.point[name] for one in found.judged], kind) for name, kind in CHOSEN.items()}
-        self._keep_choice(judged, np.array([one.scores for one in found.judged]), found.judged.index(found.best))
+        best = next(place for place, one in enumerate(found.judged) if one is found.best)
+        self._keep_choice(judged, np.array([one.scores for one in found.judged]), best)
         self._judged_by = found.best.each
 
     def _keep_choice(self, points: dict[str, np.ndarray], scores: np.ndarray, best: int) -> None:
@@ -312,7 +322,7 @@ class AdditiveClassifier(TrainedClassifier):
         Parameters
         ----------
         features : str
-            The name of a feature, or the names of a pair.
+            The name of a feature, or the names of a pair, also as a tuple.
 
         Returns
         -------
@@ -336,7 +346,8 @@ class AdditiveClassifier(TrainedClassifier):
         [[-inf, 1.5, 50.0], [1.5, inf, 50.0]]
         """
         parts = self._of_terms()
-        return term_table(*parts, term_of(parts[1], self._tables.features, features))
+        names = tuple(features[0]) if len(features) == 1 and isinstance(features[0], tuple | list) else features
+        return term_table(*parts, term_of(parts[1], self._tables.features, names))
 
     def _of_terms(self) -> tuple[Any, TermColumns, LinearModel, TermTables]:
         """The encoding, the step that makes the columns of terms, the model, and what is known of the terms."""
@@ -358,7 +369,6 @@ class AdditiveClassifier(TrainedClassifier):
             raise ValueError(f"{cls.__name__} should have tables of its terms, not {type(tables).__name__}")
         self._tables = tables
         tables.check(self._of_terms()[1], self._model.weights.shape[1])
-        self._named_features(tables.features)
         scores = persistence.array("scores", judged["scores"], ["f8"], (None, None))
         points = {name: persistence.array(name, judged[name], [kind], (len(scores),)) for name, kind in CHOSEN.items()}
         best = arguments.whole_number("best", judged["best"])

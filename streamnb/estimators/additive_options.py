@@ -1,6 +1,7 @@
 """Checks the parameters of additive classifiers."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ def choices(name: str, given: Any, default: Sequence[float]) -> list[float]:
 
 def check_feature(argument: str, name: Any, features: Sequence[str]) -> str:
     """The name of a feature, given by name or number."""
-    if isinstance(name, int) and 0 <= name < len(features):
-        return features[name]
+    if isinstance(name, Integral) and not isinstance(name, bool) and 0 <= int(name) < len(features):
+        return features[int(name)]
     if name not in features:
         raise ValueError(
             f"{argument} has {name!r}, which is not a feature; they are {messages.listed(np.array(features, object))}"
@@ -60,5 +61,5 @@ def check_monotone(given: Any) -> None:
     if not isinstance(given, dict):
         raise TypeError(f"monotone={given!r} should be a dict, such as {{'age': 1}}")
     for name, direction in given.items():
-        if direction not in (1, -1):
+        if not isinstance(direction, Integral) or direction not in (1, -1):
             raise ValueError(f"monotone has {direction!r} for {name!r}; it should be 1 to rise or -1 to fall")

@@ -35,10 +35,8 @@ class TermScores(MutableMapping[Any, np.ndarray]):
     def __setitem__(self, name: Any, scores: Any) -> None:
         before, given = self[name], np.asarray(arguments.as_array("scores", scores), np.float64)
         if given.shape != before.shape or not np.isfinite(given).all():
-            raise ValueError(
-                f"term_scores_[{name!r}] is set to values of shape {given.shape}; they should be finite numbers of "
-                f"shape {before.shape}"
-            )
+            what = f"values of shape {given.shape}" if given.shape != before.shape else "values that are not finite"
+            raise ValueError(f"term_scores_[{name!r}] is set to {what}; they should be finite, of shape {before.shape}")
         self._write(self._grid(name), given)
 
     def __delitem__(self, name: Any) -> None:
@@ -53,4 +51,7 @@ class TermScores(MutableMapping[Any, np.ndarray]):
 
     def _grid(self, name: Any) -> int:
         _, columns, _, tables = self._parts()
-        return term_of(columns, tables.features, name if isinstance(name, tuple) else (name,))
+        try:
+            return term_of(columns, tables.features, name if isinstance(name, tuple) else (name,))
+        except ValueError as error:
+            raise KeyError(str(error)) from None  # so that `in` and `get` work

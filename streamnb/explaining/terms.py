@@ -80,4 +80,4 @@ def term_of(columns: TermColumns, features: Sequence[str], names: tuple[Any, ...
     for one in (names, names[::-1]):
         if one in known:
             return known[one]
-    raise ValueError(f"there is no term of {' and '.join(map(repr, names))}; terms_ lists them")
+    raise ValueError(f"there is no term of {' and '.join(map(repr, names)) or 'no feature'}; terms_ lists them")

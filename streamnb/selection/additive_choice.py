@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamnb.core.memory import allowed
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns, codes_of
@@ -124,10 +125,12 @@ class AdditiveChooser:
         """Each penalty judged without pairs."""
         return self.alone.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
 
-    def ranked(self, best: JudgedPoint, most: int, left_out: Sequence[int] = ()) -> dict[int, list[FeaturePair]]:
+    def ranked(
+        self, best: JudgedPoint, most: int, left_out: Sequence[int] = (), most_features: int = 200
+    ) -> dict[int, list[FeaturePair]]:
         """The best pairs, by the rows outside each fold and by all rows, by slopes of models without a row's fold.
 
-        Pairs of features `left_out` do not take part.
+        Features `left_out` do not take part; of the others those whose curves matter most, if there are many.
         """
         weights = self.alone.weights(best)
         scores = np.zeros((len(self.rows.weight), weights[0].shape[1]))
@@ -140,14 +143,29 @@ class AdditiveChooser:
         curvature = objective.hessian_diagonal(objective.hessian(scores, targets))
         slopes, _ = objective.losses(scores, targets)
         weight, coded = self.rows.weight[:, None], self.terms.coded
-        codes = codes_of(self.rows.X, coded.firsts)
+        kept = self._worth_pairing(weights, left_out, most_features)
+        codes = codes_of(self.rows.X, coded.firsts)[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
-        for j in range(coded.n_features):
-            there = codes[:, j] >= 0
-            steps[there, j] = coded.steps(j, CELLS)[codes[there, j]]
-        steps[:, list(left_out)] = -1
+        for own, codes_of_own, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
+            there = codes_of_own >= 0
+            own[there] = coded.steps(j, CELLS)[codes_of_own[there]]
         gains = pair_gains(steps, slopes * weight, curvature * weight, self.rows.fold, self.n_folds, best.point["l2"])
-        return {fold: best_pairs(gains[fold], most) for fold in (ALL, *range(self.n_folds))}
+        folds = ALL, *range(self.n_folds)
+        return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
+
+    def _worth_pairing(self, weights: Mapping[int, np.ndarray], left_out: Sequence[int], most: int) -> np.ndarray:
+        """The features whose pairs are ranked, ascending: those with the largest scores, as many as memory allows."""
+        columns, counts = (
+            self.alone.columns,
+            np.bincount(self.alone.matrix.indices, minlength=self.alone.matrix.shape[1]),
+        )
+        size = sum(np.abs(own[:-1]).mean(axis=1) * counts for own in weights.values())
+        of_features = np.zeros(self.terms.coded.n_features)
+        np.add.at(of_features, np.repeat(columns.features[:, 0], columns.widths), size)
+        bytes_of_cell = 32 * (self.n_folds + 1)  # of sums for each fold, and of work on them
+        within = int(np.sqrt(allowed(self.options.memory_limit) / bytes_of_cell)) // (CELLS + 1)
+        order = np.argsort(-of_features, kind="stable")
+        return np.sort(order[~np.isin(order, list(left_out))][: max(min(most, within), 2)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,7 @@ from streamnb.training.objectives import of_rows, softmax_of
 SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
 NUMBERS = 5, 10, 20, 40  # of pairs, for "auto"
 CLEAR = 0.25  # standard errors of the mean difference by which more pairs must be better
+OF_EACH_CLASS = 200  # rows of a rare class in the sample, if it has as many
 MOST_FEATURES = 200  # whose pairs are ranked; of more, those that matter most alone
 
 
@@ -149,12 +150,13 @@ def fit_terms(
     stats, report = run_scan(scan, rows, options_of(options, "codes"))
     _check_classes(stats, request, learner.name)
     size = int(min(SAMPLE, max(allowed(options.memory_limit) // (64 * len(coded.features)), 100)))
-    task = SampleTask(stats.classes, stats.folding, size, each=1, missing=True)
+    each = max(min(OF_EACH_CLASS, size // len(stats.classes)), 1)
+    task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True)
     sample, more = run(task, rows, options_of(options, "choice"))
     features = CodedFeatures(coded.firsts, whole(of_rows(stats).table("sum")).value()[0], coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
     in_memory = RunOptions(False, options.n_threads, options.memory_limit)
-    drawn, n_folds = sample.drawn(weighed=False), len(stats.folds)
+    drawn, n_folds = sample.drawn(), len(stats.folds)
     chooser = AdditiveChooser(learner, alone, drawn, stats.classes, n_folds, request.scorer, in_memory)
     best, stage, judged = choose(chooser, request, coded.features)
     fit = TermsFit(learner, coded, replace(alone, pairs=tuple(stage.pairs[ALL])), best)
@@ -195,11 +197,12 @@ def choose(
     if given:
         ranked = dict.fromkeys(range(ALL, chooser.n_folds), pairs)
     else:
-        ranked = chooser.ranked(best, max(numbers), [features.index(name) for name in request.monotone])
+        left_out = [features.index(name) for name in request.monotone]
+        ranked = chooser.ranked(best, max(numbers), left_out, MOST_FEATURES)
     pair_factors = request.pair_factors
     for number in numbers:
         chosen = {fold: some[:number] for fold, some in ranked.items()}
-        if not any(chosen.values()):
+        if not any(chosen.values()) or chosen == stage.pairs:
             break
         with_pairs = chooser.stage(chosen)
         more = with_pairs.judged(
@@ -209,6 +212,10 @@ def choose(
         if automatic and not _clearly_better(top.scores, best.scores):
             break
         best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
+    others = [one for one in request.l2 if one != best.point["l2"]]
+    if stage is not chooser.alone and others:  # pairs may bear a smaller penalty than features by themselves
+        more = stage.judged([{**best.point, "l2": one} for one in others])
+        judged, best = judged + more, max([best, *more], key=lambda one: one.mean)
     return best, stage, judged
 
 

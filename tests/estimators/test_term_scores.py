@@ -41,8 +41,9 @@ def test_wrong_scores_are_refused(model):
         scores["x0"] = [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match="finite"):
         scores["x0"] = np.full((4, 1), np.nan)
-    with pytest.raises(ValueError, match="no term of 'x7'"):
+    with pytest.raises(KeyError, match="no term of 'x7'"):
         scores["x7"]
+    assert "x7" not in scores and scores.get("x7") is None
     with pytest.raises(TypeError, match="set it to zeros"):
         del scores["x0"]
 

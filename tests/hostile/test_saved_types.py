@@ -93,6 +93,7 @@ def may_be(name, what):
         "done": what == "one less",
         "priors": name.endswith(" of a LinearNB/priors"),  # of a member of a stack, which a fit holds against its rows
         "reference": name.endswith(("/params/reference", " of a LinearNB/reference")),  # which labels do not look at
+        "interactions": True,  # names that only a fit holds against the rows
         "resolutions": what == "tuple",  # a list of others, which a fit would take
         "weights": name == "/LinearModel/weights" and what == "one less",
     }.get(part, False)

@@ -32,3 +32,28 @@ def test_the_nearest_scores_that_rise_or_fall(increasing):
     found = monotone_steps(scores, counts, increasing)
     expected = [0.0, 1.25, 1.25, 3.0] if increasing else [1.0] * 4
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-6)
+
+
+def test_equal_points_of_two_stages_are_told_apart():
+    rng = np.random.default_rng(13)
+    rows = rng.normal(size=(300, 4))
+    y = rows[:, 0] * rows[:, 1] + rng.normal(size=300) * 0.7 > 0
+    found = snb.AdditiveClassifier(l2=[3.0, 1.0]).fit(rows, y)
+    assert found.best_score_ == found.cv_results_["mean_test_score"].max()
+
+
+def test_a_rare_class_is_in_the_sample(monkeypatch):
+    monkeypatch.setattr("streamnb.selection.additive_fit.SAMPLE", 300)
+    rows = np.random.default_rng(0).normal(size=(20_000, 1))
+    y = np.zeros(len(rows), int)
+    y[::2000] = 1
+    found = snb.AdditiveClassifier(0, l2=1.0, resolutions=(4, 16)).fit(rows, y)
+    np.testing.assert_allclose(found.predict_proba(rows)[:, 1].mean(), y.mean(), rtol=0.05)
+
+
+def test_pairs_have_a_penalty_of_their_own():
+    x = np.random.default_rng(0).uniform(-1, 1, (1500, 3))
+    y = x[:, 0] * x[:, 1] > 0
+    found = snb.AdditiveClassifier(resolutions=(4, 16)).fit(x[:1000], y[:1000])
+    assert found.best_["l2"] <= 1.0  # features by themselves say nothing, and would have the largest
+    assert found.score(x[1000:], y[1000:]) > 0.95
