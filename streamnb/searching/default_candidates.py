@@ -17,6 +17,7 @@ from streamnb.searching.axes import DEFAULTS
 from streamnb.searching.encodings import Encoded
 
 FEW_FEATURES = 300  # products of feature pairs cost little compared with reading
+FEW_CURVES = 50  # dense columns, of each of which an additive model takes longer than others
 WIDE = 4096  # features; dense rows seldom have more
 FEW_READS = 10  # enough for texts
 FEW_VALUES = 0.5  # share of stored values below which rows are sparse
@@ -54,8 +55,9 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
         l2 = L2_OF_INDICATORS if is_like_indicators(rows) else L2_OF_COUNTS
         return OF_COUNTS, [softmax, SoftmaxRegressionCV(l2, max_passes=20)]
     models = [standardized]
-    if has_few_features(rows):
+    if rows.n_features is not None and rows.n_features <= FEW_CURVES:
         models += additive
+    if has_few_features(rows):
         models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]
         full = Gaussian(covariance="full", shrinkage="auto")
         families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]
