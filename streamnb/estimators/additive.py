@@ -250,7 +250,7 @@ class AdditiveClassifier(TrainedClassifier):
         monotone = {check_feature("monotone", name, features): way for name, way in given.items()}
         interactions = self.interactions
         if isinstance(interactions, str | Integral):
-            return interactions, monotone
+            return interactions if isinstance(interactions, str) else int(interactions), monotone
         interactions = [tuple(check_feature("interactions", one, features) for one in pair) for pair in interactions]
         for place, pair in enumerate(interactions):
             if pair[0] == pair[1]:

@@ -105,10 +105,10 @@ class AdditiveRequest:
     ----------
     l2, pair_factors : numbers to choose from
     interactions : int, "auto" or pairs of names
-    resolutions : numbers of steps, ascending; the last is that of the bins
+    resolutions : numbers of steps coarser than the bins, ascending
     monotone : dict of name to 1 or -1
     folds, groups, seed, scorer
-        How points are judged.
+        The folds, their groups and seed, and the scores by which points are judged.
     """
 
     l2: Sequence[float]

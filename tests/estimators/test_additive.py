@@ -149,8 +149,9 @@ def test_pairs_given_by_name_or_number():
     found = snb.AdditiveClassifier([("city", "age")], **FAST).fit(FRAME, Y)
     assert [name for name in found.terms_["name"] if " x " in name] == ["city x age"]
     assert found.best_["interactions"] == 1
-    by_number = snb.AdditiveClassifier([(0, 2)], **FAST).fit(X, Y)
+    by_number = snb.AdditiveClassifier([(np.int64(0), 2)], **FAST).fit(X, Y)
     assert ("x0", "x2") in by_number.term_scores_
+    assert snb.AdditiveClassifier(np.int64(1), **FAST).fit(X, Y).best_["interactions"] == 1
 
 
 def test_groups_stay_together():
