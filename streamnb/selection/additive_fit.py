@@ -153,16 +153,15 @@ def fit_terms(
     each = max(min(OF_EACH_CLASS, size // len(stats.classes)), 1)
     task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True)
     sample, more = run(task, rows, options_of(options, "choice"))
-    features = CodedFeatures(coded.firsts, whole(of_rows(stats).table("sum")).value()[0], coded.ordered, coded.missing)
+    features = CodedFeatures(coded.firsts, counts_of(stats), coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
     in_memory = RunOptions(False, options.n_threads, options.memory_limit)
     drawn, n_folds = sample.drawn(), len(stats.folds)
     chooser = AdditiveChooser(learner, alone, drawn, stats.classes, n_folds, request.scorer, in_memory)
     best, stage, judged = choose(chooser, request, coded.features)
-    fit = TermsFit(learner, coded, replace(alone, pairs=tuple(stage.pairs[ALL])), best)
+    fit = TermsFit(learner, coded, replace(alone, pairs=tuple(stage.pairs[ALL])), best, stage, request.monotone)
     found = fit.of_rows(given, beside, options)
-    found = replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report), judged=judged)
-    return fit.finished(found, stage, request)
+    return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report), judged=judged)
 
 
 def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> None:
@@ -239,9 +238,11 @@ class TermsFit:
     coded: CodedRows
     terms: AdditiveTerms
     best: JudgedPoint
+    stage: FoldStage
+    monotone: dict[str, int]
 
     def of_rows(self, given: Source, beside: Sequence[Any], options: RunOptions) -> FittedTerms:
-        """Train the weights, and collapse them to one resolution; nothing is known of terms yet but their counts."""
+        """Train the weights, and make pure terms at one resolution of them."""
         columns, point = self.terms.columns(self.coded.base), self.best.point
         of_columns = factors(columns, self.terms.pairs, point["pair_factor"])
         learner = replace(self.learner, method=FactoredMethod(softmax_of, lambda point, outside: of_columns))
@@ -259,31 +260,26 @@ class TermsFit:
         freedom = degrees_of_freedom(columns, slopes * counts * of_columns**2, point["l2"], finest)
         counts = of_finest(columns, counts, finest)
         pure, intercept = purified(finest, weights, fitted.model.intercept_, counts)
+        self._make_monotone(finest, pure, counts)
+        if pure.shape[1] > 1:  # scores of a step have the mean 0 over classes; probabilities do not change
+            pure -= pure.mean(axis=1, keepdims=True)
+            intercept -= intercept.mean()
         model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
-        tables = TermTables(self.coded.features, counts, np.zeros(pure.shape), freedom)
+        tables = TermTables(self.coded.features, counts, self._deviations(), freedom)
         fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
         return FittedTerms(fitted, finest, tables, self.best)
 
-    def finished(self, found: FittedTerms, stage: FoldStage, request: AdditiveRequest) -> FittedTerms:
-        """The same with standard deviations, monotone terms, and classes whose scores have the mean 0."""
-        model, step, counts = found.fitted.model, found.step, found.tables.counts
-        weights, intercept = model.weights.copy(), model.intercept_.copy()
-        for name, direction in request.monotone.items():
+    def _make_monotone(self, step: TermColumns, weights: np.ndarray, counts: np.ndarray) -> None:
+        """Let the curves of monotone features rise or fall, in place."""
+        for name, direction in self.monotone.items():
             j = self.coded.features.index(name)
             first, n_codes = step.starts[j], step.starts[j + 1] - step.starts[j]
             some = slice(first, first + n_codes - int(self.coded.missing[j]))
             weights[some] = monotone_steps(weights[some], counts[some], direction > 0)
-        if weights.shape[1] > 1:  # probabilities do not change
-            weights -= weights.mean(axis=1, keepdims=True)
-            intercept -= intercept.mean()
-        model = LinearModel(model.classes_, weights, intercept, model.scheme)
-        tables = replace(found.tables, std=self._deviations(stage))
-        return replace(found, fitted=replace(found.fitted, model=model), tables=tables)
 
-    def _deviations(self, stage: FoldStage) -> np.ndarray:
+    def _deviations(self) -> np.ndarray:
         """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
-        own = self.terms.finest()
-        found = []
+        own, stage, found = self.terms.finest(), self.stage, []
         for fold, weights in stage.weights(self.best).items():
             every = replace(self.terms, pairs=tuple(sorted({*self.terms.pairs, *stage.pairs.get(fold, [])}))).finest()
             counts = of_finest(stage.columns, counts_of(stage.scanned.stats), every)
