@@ -90,15 +90,14 @@ class TermColumns(LearnedStep):
 
     @classmethod
     def of(
-        cls, base: BinEdges | None, coded: CodedFeatures, terms: Sequence[tuple[tuple[int, ...], Sequence[int]]]
+        cls, base: BinEdges | None, coded: CodedFeatures, terms: Sequence[tuple[tuple[int, ...], int]]
     ) -> "TermColumns":
-        """The grids of each term at each of its resolutions; a term is a feature or a pair of them."""
+        """The grid of each term at its resolution; a term is a feature or a pair of them."""
         features, sides, none = [], [], np.zeros(0, np.int32)
-        for term, resolutions in terms:
-            for resolution in resolutions:
-                features.append([*term, -1][:2])
-                of_term = [coded.steps(feature, resolution) for feature in term]
-                sides.append((of_term[0], of_term[1] if len(term) > 1 else none))
+        for term, resolution in terms:
+            features.append([*term, -1][:2])
+            of_term = [coded.steps(feature, resolution) for feature in term]
+            sides.append((of_term[0], of_term[1] if len(term) > 1 else none))
         return cls(base, coded.firsts, np.array(features, np.int64).reshape(-1, 2), sides)
 
     def _to_state(self) -> dict[str, Any]:

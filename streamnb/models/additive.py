@@ -57,40 +57,14 @@ class TermTables(persistence.Parameters):
             raise ValueError(f"terms should have the names of {len(columns.firsts) - 1} features")
 
 
-def collapsed(columns: TermColumns, weights: np.ndarray, finest: TermColumns) -> np.ndarray:
-    """Weights of columns at several resolutions, as weights of the columns of the finest alone, (n_columns, R)."""
-    found = np.zeros((finest.n_columns, weights.shape[1]))
-    grids: dict[tuple[int, ...], list[int]] = {}
-    for grid, features in enumerate(columns.features.tolist()):
-        grids.setdefault(tuple(features), []).append(grid)
-    for features, first, (a, b) in zip(finest.features.tolist(), finest.starts.tolist(), finest.sides, strict=False):
-        for grid in grids.get(tuple(features), []):
-            of_a, of_b = columns.sides[grid]
-            cells = _steps_of_steps(a, of_a)[:, None]
-            if len(b):
-                cells = cells * (int(of_b.max()) + 1) + _steps_of_steps(b, of_b)
-            found[first : first + cells.size] += weights[columns.starts[grid] + cells.reshape(-1)]
-    return found
-
-
-def of_finest(columns: TermColumns, values: np.ndarray, finest: TermColumns) -> np.ndarray:
-    """The values of columns, at the last resolution of each term, for the columns of the finest alone.
-
-    Terms that `columns` lack have 0.
-    """
-    last = {tuple(features): grid for grid, features in enumerate(columns.features.tolist())}
-    found = np.zeros((finest.n_columns, *values.shape[1:]))
-    for features, first, width in zip(finest.features.tolist(), finest.starts.tolist(), finest.widths, strict=False):
-        if tuple(features) in last:
-            start = columns.starts[last[tuple(features)]]
+def of_terms(columns: TermColumns, values: np.ndarray, others: TermColumns) -> np.ndarray:
+    """The values of columns, for the columns of other terms; 0 for those of terms that `columns` lack."""
+    own = {tuple(features): grid for grid, features in enumerate(columns.features.tolist())}
+    found = np.zeros((others.n_columns, *values.shape[1:]))
+    for features, first, width in zip(others.features.tolist(), others.starts.tolist(), others.widths, strict=False):
+        if tuple(features) in own:
+            start = columns.starts[own[tuple(features)]]
             found[first : first + width] = values[start : start + width]
-    return found
-
-
-def _steps_of_steps(fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-    """The coarse step that each fine step is part of."""
-    found = np.zeros(int(fine.max()) + 1, np.int64)
-    found[fine] = coarse
     return found
 
 
@@ -148,16 +122,3 @@ def importances(columns: TermColumns, weights: np.ndarray, counts: np.ndarray) -
     sums = np.add.reduceat(size * counts, columns.starts[:-1])
     total = np.add.reduceat(counts, columns.starts[:-1])
     return np.divide(sums, total, out=np.zeros(len(sums)), where=total > 0)
-
-
-def degrees_of_freedom(columns: TermColumns, curvature: np.ndarray, l2: float, finest: TermColumns) -> np.ndarray:
-    """About how many free numbers each term of `finest` has: the sum of h / (h + l2) over its columns.
-
-    `curvature` (n_columns,) is the second derivative of the loss in each weight.
-    """
-    of_columns = np.divide(curvature, curvature + l2, out=np.zeros(len(curvature)), where=curvature > 0.0)
-    share = np.add.reduceat(of_columns, columns.starts[:-1])
-    of_terms: dict[tuple[int, ...], float] = {}
-    for features, own in zip(columns.features.tolist(), share.tolist(), strict=True):
-        of_terms[tuple(features)] = of_terms.get(tuple(features), 0.0) + own
-    return np.array([of_terms[tuple(features)] for features in finest.features.tolist()])

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamnb.core.memory import allowed
-from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.by_fold import StepsOfFolds
-from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns, codes_of
+from streamnb.encoding.terms import TermColumns, codes_of
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.boundary import as_chunk
@@ -22,57 +21,15 @@ from streamnb.selection.fold_models import FoldModel, Judge, train_together
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
 from streamnb.selection.penalty_search import PenaltySearch
+from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
-from streamnb.training.fitting import FactoredMethod
+from streamnb.training.fitting import LayeredMethod
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import softmax_of
 from streamnb.training.reading import scores_of
 
-FeaturePair = tuple[int, int]
-
 ALL = -1  # in place of the number of a fold: all rows
-PAIR_RESOLUTIONS = 4, 8, 16, 32
 FEW_READS = 20  # of models that are judged
-PAIR_FINER = -0.125  # power of how many more cells there are, by which factors of pairs fall; chosen on folds
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveTerms:
-    """The terms of an additive model: features at several resolutions, and pairs of them."""
-
-    coded: CodedFeatures
-    resolutions: tuple[int, ...]
-    pairs: tuple[FeaturePair, ...] = ()
-
-    def columns(self, base: BinEdges | None = None) -> TermColumns:
-        """The step that makes columns of these terms; with `base`, of numbers."""
-        mains = [((j,), self._of_feature(j)) for j in range(self.coded.n_features)]
-        return TermColumns.of(base, self.coded, [*mains, *((pair, PAIR_RESOLUTIONS) for pair in self.pairs)])
-
-    def finest(self, base: BinEdges | None = None) -> TermColumns:
-        """The same at the finest resolution of each term alone."""
-        mains = [((j,), [FINEST]) for j in range(self.coded.n_features)]
-        return TermColumns.of(base, self.coded, [*mains, *((pair, PAIR_RESOLUTIONS[-1:]) for pair in self.pairs)])
-
-    def _of_feature(self, feature: int) -> list[int]:
-        """The resolutions of a feature that differ; levels have their own alone."""
-        if not self.coded.ordered[feature]:
-            return [FINEST]
-        n_codes = self.coded.firsts[feature + 1] - self.coded.firsts[feature]
-        return [*(r for r in self.resolutions if r < n_codes), FINEST]
-
-
-def factors(columns: TermColumns, pairs: Sequence[FeaturePair], pair_factor: float) -> np.ndarray:
-    """Factors of columns: 1 for the coarsest steps of features, less for finer ones and these pairs, 0 for others.
-
-    The finer the steps, the smaller the expected differences between neighbours.
-    """
-    of_pairs, coarsest = dict.fromkeys(pairs, pair_factor**-0.5), dict[FeaturePair, int]()
-    each = []
-    for (i, j), width in zip(columns.features.tolist(), columns.widths.tolist(), strict=True):
-        finer = width / coarsest.setdefault((i, j), width)
-        each.append(finer**-0.5 if j < 0 else of_pairs.get((i, j), 0.0) * finer**PAIR_FINER)
-    return np.repeat(each, columns.widths)
 
 
 class JudgedPoint(NamedTuple):
@@ -183,16 +140,21 @@ class FoldStage:
     def of(cls, chooser: AdditiveChooser, pairs: Mapping[int, list[FeaturePair]]) -> "FoldStage":
         """Scan the sampled rows for models with these pairs."""
         rows, options = chooser.rows, chooser.options
-        columns = replace(chooser.terms, pairs=tuple(sorted(set(chain(*pairs.values()))))).columns()
+        terms = replace(chooser.terms, pairs=tuple(sorted(set(chain(*pairs.values())))))
+        columns = terms.columns()
         matrix = columns.applied(as_chunk(rows.X)[0])
         y = chooser.classes[rows.labels.indices]
         given = opened(matrix, y, rows.weight, ("folds", rows.fold))
 
         def of_point(point: dict[str, Any], outside: int | None) -> np.ndarray:
             own = pairs.get(ALL if outside is None else outside, [])
-            return factors(columns, own, point["pair_factor"])
+            return terms.factors(own, point["pair_factor"])
 
-        learner = replace(chooser.learner, method=FactoredMethod(softmax_of, of_point), max_passes=FEW_READS)
+        learner = replace(
+            chooser.learner,
+            method=LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, of_point),
+            max_passes=FEW_READS,
+        )
         folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
         scanned = scan_to_train(learner, RowOptions(), steps, given, (y, rows.weight), folding, options)
         return cls(chooser, pairs, columns, matrix, learner, scanned)
@@ -214,16 +176,10 @@ class FoldStage:
 
     def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
         """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""
-        models, n_columns = judged.models, self.columns.n_columns
+        models = judged.models
         if any(model.trained is None for model in models):
             models = self._trained(judged.point)
-        used = np.arange(n_columns) if self.scanned.shared.features is None else self.scanned.shared.features
-        found = {}
-        for model in models:
-            assert model.trained is not None
-            found[model.fold] = np.zeros((n_columns + 1, model.trained.weights.shape[1]))
-            found[model.fold][np.append(used, n_columns)] = model.trained.weights
-        return found
+        return {model.fold: model.trained.weights for model in models if model.trained is not None}
 
     def _trained(self, point: dict[str, Any]) -> list[FoldModel]:
         """The models of a point without each fold."""

@@ -15,7 +15,7 @@ from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import CodedFeatures, TermColumns
 from streamnb.evaluation.scorers import Scorer
-from streamnb.models.additive import TermTables, collapsed, degrees_of_freedom, of_finest, purified
+from streamnb.models.additive import TermTables, of_terms, purified
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -25,17 +25,15 @@ from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.additive_choice import (
     ALL,
     AdditiveChooser,
-    AdditiveTerms,
-    FeaturePair,
     FoldStage,
     JudgedPoint,
-    factors,
 )
 from streamnb.selection.folded_scan import scan_to_train
+from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask
 from streamnb.stats.totals import whole
-from streamnb.training.fitting import FactoredMethod
+from streamnb.training.fitting import LayeredMethod
 from streamnb.training.learner import FittedModel, Learner, options_of
 from streamnb.training.objectives import of_rows, softmax_of
 
@@ -151,7 +149,7 @@ def fit_terms(
     _check_classes(stats, request, learner.name)
     size = int(min(SAMPLE, max(allowed(options.memory_limit) // (64 * len(coded.features)), 100)))
     each = max(min(OF_EACH_CLASS, size // len(stats.classes)), 1)
-    task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True)
+    task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True, n_rows=stats.n_rows)
     sample, more = run(task, rows, options_of(options, "choice"))
     features = CodedFeatures(coded.firsts, counts_of(stats), coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
@@ -243,31 +241,29 @@ class TermsFit:
 
     def of_rows(self, given: Source, beside: Sequence[Any], options: RunOptions) -> FittedTerms:
         """Train the weights, and make pure terms at one resolution of them."""
-        columns, point = self.terms.columns(self.coded.base), self.best.point
-        of_columns = factors(columns, self.terms.pairs, point["pair_factor"])
-        learner = replace(self.learner, method=FactoredMethod(softmax_of, lambda point, outside: of_columns))
-        rows = prepared(columns, given, *beside)  # not kept: codes, which are, take far less memory
+        columns, layers, point = self.terms.columns(self.coded.base), self.terms.layers, self.best.point
+        factors = self.terms.factors(self.terms.pairs, point["pair_factor"])
+        method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point, outside: factors)
+        learner = replace(self.learner, method=method)
+        rows = prepared(columns, given, *beside)  # not kept: codes, which are, take less memory
         plain = replace(options, keeping=None)
         scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, beside, None, plain)
         fitted = learner.fit(
             scanned.of_folds.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report
         )
-        finest = self.terms.finest(self.coded.base)
         counts = counts_of(scanned.stats)
-        weights = collapsed(columns, fitted.model.weights, finest)
         share = scanned.stats.weight / scanned.stats.total_weight
         slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features
-        freedom = degrees_of_freedom(columns, slopes * counts * of_columns**2, point["l2"], finest)
-        counts = of_finest(columns, counts, finest)
-        pure, intercept = purified(finest, weights, fitted.model.intercept_, counts)
-        self._make_monotone(finest, pure, counts)
+        freedom = layers.degrees_of_freedom(slopes * (layers.parts.T @ counts) * factors**2, point["l2"])
+        pure, intercept = purified(columns, fitted.model.weights, fitted.model.intercept_, counts)
+        self._make_monotone(columns, pure, counts)
         if pure.shape[1] > 1:  # scores of a step have the mean 0 over classes; probabilities do not change
             pure -= pure.mean(axis=1, keepdims=True)
             intercept -= intercept.mean()
         model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
         tables = TermTables(self.coded.features, counts, self._deviations(), freedom)
         fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
-        return FittedTerms(fitted, finest, tables, self.best)
+        return FittedTerms(fitted, columns, tables, self.best)
 
     def _make_monotone(self, step: TermColumns, weights: np.ndarray, counts: np.ndarray) -> None:
         """Let the curves of monotone features rise or fall, in place."""
@@ -279,12 +275,10 @@ class TermsFit:
 
     def _deviations(self) -> np.ndarray:
         """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
-        own, stage, found = self.terms.finest(), self.stage, []
+        own, stage, found = self.terms.columns(), self.stage, []
+        counts = counts_of(stage.scanned.stats)
         for fold, weights in stage.weights(self.best).items():
-            every = replace(self.terms, pairs=tuple(sorted({*self.terms.pairs, *stage.pairs.get(fold, [])}))).finest()
-            counts = of_finest(stage.columns, counts_of(stage.scanned.stats), every)
-            pure, _ = purified(every, collapsed(stage.columns, weights[:-1], every), weights[-1], counts)
-            pure = of_finest(every, pure, own)
+            pure = of_terms(stage.columns, purified(stage.columns, weights[:-1], weights[-1], counts)[0], own)
             lacks = [j >= 0 and (i, j) not in stage.pairs.get(fold, []) for i, j in own.features.tolist()]
             pure[np.repeat(lacks, own.widths)] = np.nan
             found.append(pure - pure.mean(axis=1, keepdims=True) if pure.shape[1] > 1 else pure)

@@ -19,6 +19,7 @@ from streamnb.stats.grouping import LabelCodes
 ROWS = 10_000
 SCORES = 1 << 22  # of all rows, one per class
 BYTES = 64 << 20  # of all rows
+SIGMAS = 6.0
 KEY_END = 2.0**64  # all keys are smaller
 
 
@@ -83,14 +84,20 @@ class RowSample:
     each : int, optional
         `size` / K by default. A class that has fewer rows is kept whole.
     seed : int
+    n_rows : int, optional
+        The number of all rows, where it is known. A part of them then keeps about its share of the sample, instead of
+        `size` rows.
     """
 
-    def __init__(self, n_classes: int, size: int, each: int | None = None, seed: int = 0):
+    def __init__(self, n_classes: int, size: int, each: int | None = None, seed: int = 0, n_rows: int | None = None):
         self._n_classes, self._size, self._seed = n_classes, size, seed
         self._each = max(size // n_classes, 1) if each is None else each
         self._kept: list[SampledRows] = []
         self._n_new = 0  # rows added since the last pruning
+        # no key above is drawn: but once in 10^9 samples, at least `size` rows are below
+        self._most = KEY_END if n_rows is None else KEY_END * min((size + SIGMAS * size**0.5) / n_rows, 1.0)
         self._limits = np.full(n_classes + 1, KEY_END)  # keys below are drawn, by class and last overall
+        self._limits[-1] = self._most
 
     def add(
         self,
@@ -120,7 +127,7 @@ class RowSample:
         X = X.copy() if isinstance(X, np.ndarray) else X
         self._kept.append(SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows]))
         self._n_new += len(rows)
-        if self._n_new > max(self._size, self._each * self._n_classes):
+        if self._n_new > max(self._size * (self._most / KEY_END), self._each * self._n_classes):
             self._prune()
 
     def _limit(self, labels: Any) -> np.ndarray:
@@ -134,7 +141,9 @@ class RowSample:
             return
         key, labels = (_stacked([vars(part)[name] for part in self._kept]) for name in ("key", "labels"))
         key, by_class = key.astype(np.float64), labels.tocsc()
-        self._limits[-1] = np.partition(key, self._size)[self._size] if len(key) > self._size else KEY_END
+        self._limits[-1] = self._most
+        if len(key) > self._size:
+            self._limits[-1] = min(self._most, np.partition(key, self._size)[self._size])
         each = self._each
         for k, (start, stop) in enumerate(zip(by_class.indptr[:-1], by_class.indptr[1:], strict=True)):
             if stop - start > each:
@@ -156,6 +165,7 @@ class RowSample:
 
     def __add__(self, other: "RowSample") -> "RowSample":
         total = RowSample(self._n_classes, self._size, self._each, self._seed)
+        total._most = self._most
         total._kept = [*self._kept, *other._kept]
         return total.finish()
 
@@ -182,13 +192,14 @@ class RowSample:
     def _to_state(self) -> dict[str, Any]:
         kept = [[_stored(part) for part in vars(rows).values()] for rows in self._kept]
         sizes = {"n_classes": self._n_classes, "size": self._size, "each": self._each, "seed": self._seed}
-        return {**sizes, "kept": kept}
+        return {**sizes, "most": self._most, "kept": kept}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "RowSample":
         n_classes, size = (arguments.positive_integer(name, state[name], 0) for name in ("n_classes", "size"))
         each = None if state.get("each") is None else arguments.positive_integer("each", state["each"])
         sample = cls(n_classes, size, each, arguments.whole_number("seed", state.get("seed", 0)))
+        sample._most = float(state.get("most", KEY_END))
         sample._kept = [SampledRows(*map(_restored, rows)) for rows in state["kept"]]
         return sample.finish()
 
@@ -206,7 +217,7 @@ class SampleTask(PassTask):
     """Samples `size` rows, and `each` rows of each class, with their classes and folds.
 
     Rows are kept as they are or transformed by `options`, with all features or with `columns`, ascending. Rows have
-    `taken` features, if that is known.
+    `taken` features, and there are `n_rows` of them, if that is known.
     """
 
     classes: np.ndarray
@@ -218,10 +229,11 @@ class SampleTask(PassTask):
     options: RowOptions = field(default_factory=RowOptions)
     taken: int | None = None
     missing: bool = False  # whether values may be missing
+    n_rows: int | None = None
     title: str = "sample"
 
     def partial(self) -> RowSample:
-        return RowSample(len(self.classes), self.size, self.each, self.seed)
+        return RowSample(len(self.classes), self.size, self.each, self.seed, self.n_rows)
 
     def add(self, partial: RowSample, block: Block) -> None:
         """Add one block of rows."""

@@ -1,9 +1,13 @@
 """Maps weights between the coordinates of training and those of rows and models."""
 
+from dataclasses import replace
+
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.kernels.directions import about_means, of_rows
-from streamnb.training.objectives import RowSums
+from streamnb.training.objectives import Objective, RowSums
+from streamnb.training.reading import power_above
 
 
 class CentredFeatures:
@@ -49,6 +53,14 @@ class CentredFeatures:
         out[self.kept] = values
         return out
 
+    def gathered(self, of_rows: np.ndarray) -> np.ndarray:
+        """Sums of these features, given those of the features of rows."""
+        return of_rows[self.kept[:-1]]
+
+    def rounding(self, objective: Objective, most: float) -> np.ndarray:
+        """Powers of two above the sums of a read for each feature of rows, if the objective is at most `most`."""
+        return self.of_all(power_above(objective.bounds(self.sums, most)))
+
     def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
         """Weights of all features for rows that are neither scaled nor centred, written to `buffer` where it fits."""
         weights = np.empty(point.shape) if buffer is None or buffer.shape != point.shape else buffer
@@ -78,8 +90,42 @@ class CentredFeatures:
         return np.einsum("i,ij->j", self.means[:, 0], weights[:-1])
 
 
-class FactoredFeatures(CentredFeatures):
-    """Centred features whose factors are those of penalties, and part of the weights of the model."""
+class LayeredFeatures(CentredFeatures):
+    """Centred and scaled features that are sums of those of rows, such as coarse steps, which are sums of fine ones.
+
+    The weight of a feature of rows is the sum of the weights of all features that it is part of, each times its factor.
+    So rows stay as sparse as the finest of them, however many layers of coarser features weights are trained for.
+
+    Parameters
+    ----------
+    sums : RowSums
+        Sums of the features of rows, which are indicators.
+    parts : (n_features of rows, n_features) CSR array
+        1 where a feature of rows is part of a feature; those of one layer have no features of rows in common.
+    factors : (n_features,)
+    """
+
+    def __init__(self, sums: RowSums, parts: sp.csr_array, factors: np.ndarray):
+        self._parts, self._gather = parts, parts.T.tocsr()
+        self._of_rows = CentredFeatures(sums)
+        whole, squares, magnitudes = (self._gather @ part for part in (sums.whole, sums.squares, sums.magnitudes))
+        spread = np.maximum(squares - whole**2 / sums.weight, 0.0)
+        moments = {"whole": whole, "squares": squares, "magnitudes": magnitudes, "spread": spread}
+        layered = replace(sums, features=np.arange(len(whole)), own=self._gather @ sums.own, **moments)
+        super().__init__(layered, factors)
+
+    def gathered(self, of_rows: np.ndarray) -> np.ndarray:
+        return super().gathered(self._gather @ of_rows)
+
+    def rounding(self, objective: Objective, most: float) -> np.ndarray:
+        return self._of_rows.rounding(objective, most)
+
+    def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
+        weights = super().for_rows(point)
+        return np.concatenate([self._parts @ weights[:-1], weights[-1:]])
 
     def of_model(self, point: np.ndarray) -> np.ndarray:
         return self.for_rows(point)
+
+    def gradient(self, of_rows: np.ndarray) -> np.ndarray:
+        return super().gradient(np.concatenate([self._gather @ of_rows[:-1], of_rows[-1:]]))

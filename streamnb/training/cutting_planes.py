@@ -345,7 +345,7 @@ class PlaneTrainer(Trainer):
         sums, weights = self._at.sums, weights * self._at.factors
         largest, magnitudes = np.abs(weights).max(axis=1), np.append(sums.magnitudes, sums.weight)
         most = SLACK * (sums.weight + 2.0 * float((largest * magnitudes).sum()))
-        grid = self._at.of_all(power_above(self.task.objective.bounds(sums, most)))
+        grid = self._at.rounding(self.task.objective, most)
         return replace(self.task, weights=self._at.of_all(weights), grid=grid, top=float(power_above(most)))
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.coordinates import CentredFeatures, FactoredFeatures
+from streamnb.training.coordinates import CentredFeatures, LayeredFeatures
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
 from streamnb.training.method import Method, Reads, Trained, Trainer
@@ -54,34 +55,42 @@ class DescentMethod(Method):
         return DescentTrainer(data, Penalties(point["l2"], point["l1"]), tol, max_passes)
 
 
-class FactoredMethod(DescentMethod):
-    """The same where the penalty differs by feature, as for terms at several resolutions, whose columns overlap.
+class LayeredMethod(DescentMethod):
+    """The same where features are sums of those of rows, each with a penalty of its own, as steps of several widths.
 
     Such weights are badly conditioned: curvature of more rows, and more exact steps, save many reads.
 
     Parameters
     ----------
     objective_of : callable
+    n_values : int
+        The number of features that a row has.
+    parts : (n_features of rows, n_features) CSR array
+        As for `LayeredFeatures`.
     factors : callable
         Returns factors of the features, (n_features,), given a point and the fold whose rows are left out, or None. The
         l2 penalty of a weight is divided by the square of its factor; features of factor 0 have no weights.
     """
 
-    sampling = Sampling(share=1.0, products=20, whole=True)
+    narrows = False  # features that no row has are part of others
 
     def __init__(
         self,
         objective_of: Callable[[ClassStats], Objective],
+        n_values: int,
+        parts: sp.csr_array,
         factors: Callable[[dict[str, Any], int | None], np.ndarray],
     ):
         super().__init__(objective_of)
-        self._factors = factors
+        self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values)
+        self._parts, self._factors = parts, factors
+
+    def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
+        return data.task.weights.size <= MOST_WEIGHTS
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        factors = self._factors(point, data.outside)
-        factors = factors if data.features is None else factors[data.features]
-        at, penalties = FactoredFeatures(data.sums, factors), Penalties(point["l2"], point["l1"])
-        return DescentTrainer(data, penalties, tol, max_passes, at)
+        at = LayeredFeatures(data.sums, self._parts, self._factors(point, data.outside))
+        return DescentTrainer(data, Penalties(point["l2"], point["l1"]), tol, max_passes, at)
 
 
 class DescentTrainer(Trainer):
@@ -250,7 +259,7 @@ class DescentTrainer(Trainer):
         Rows of weights are divided by `per`, powers of two.
         """
         began, most = time.perf_counter(), most * SLACK
-        grid = self._at.of_all(power_above(self.task.objective.bounds(self._sums, most)))
+        grid = self._at.rounding(self.task.objective, most)
         weights = self._at.for_rows(point, self._buffer)
         self._buffer = None if self.judges else weights
         if per is not None:

@@ -50,11 +50,14 @@ class Sampling(NamedTuple):
     whole : bool
         Whether sampled rows stand for all rows, with larger weights. Otherwise the curvature of the others is taken to
         be diagonal, which is right where columns seldom occur together.
+    n_values : int, optional
+        The number of values in a row, where it does not follow from the bytes that were read.
     """
 
     share: float = 0.25
     products: int = 8
     whole: bool = False
+    n_values: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +82,16 @@ class TrainingSample:
         how: Sampling,
     ) -> tuple[Self, Report]:
         """A sample of the rows of these statistics, drawn in one read, and the report of it."""
-        row_bytes *= VALUE_BYTES / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)  # once prepared
+        n_values = row_bytes / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)
+        row_bytes = VALUE_BYTES * (n_values if how.n_values is None else how.n_values)
         n_bytes = min(MOST_BYTES, allowed(options.memory_limit) // 8)
         most = min(n_bytes / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
         size = int(max(min(max(how.share * stats.n_rows, LEAST_ROWS), most), 1.0))
         prepared = rows.options if rows.features is None else RowOptions()
-        task = SampleTask(stats.classes, stats.folding, size, each=1, options=prepared, missing=rows.step is not None)
+        missing = rows.step is not None
+        task = SampleTask(
+            stats.classes, stats.folding, size, each=1, options=prepared, missing=missing, n_rows=stats.n_rows
+        )
         sample, report = run(task, rows.read, options)
         drawn = sample.drawn(weighed=False)
         if how.whole:
@@ -144,7 +151,7 @@ class SampledCurvature:
     def _spread(self, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Sums of squares of the sampled features about the means of all rows, like `at.spread`."""
         at, weight = self._at, self._weight
-        sums, squares = (part[at.kept[:-1], None] for part in (sums, squares))
+        sums, squares = (at.gathered(part)[:, None] for part in (sums, squares))
         factors = at.factors[:-1]
         about = squares * factors**2 - 2.0 * at.means * sums * factors + weight.sum() * at.means**2
         return np.append(np.maximum(about, 0.0), weight.sum())[:, None]

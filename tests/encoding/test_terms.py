@@ -45,7 +45,7 @@ class TestCodedFeatures:
 
 
 class TestTermColumns:
-    columns = TermColumns.of(None, CODED, [((0,), [2, FINEST]), ((1,), [FINEST]), ((0, 1), [2])])
+    columns = TermColumns.of(None, CODED, [((0,), 2), ((0,), FINEST), ((1,), FINEST), ((0, 1), 2)])
 
     def test_columns_by_hand(self):
         codes = [[0, 1], [4, 3], [2, -1], [-1, -1]]
@@ -62,7 +62,7 @@ class TestTermColumns:
     def test_numbers_become_codes_first(self):
         base = BinEdges([np.array([1.0, 2.0])], np.array([True]))
         coded = CodedFeatures(base.firsts, np.ones(4), np.ones(1, bool), np.ones(1, bool))
-        columns = TermColumns.of(base, coded, [((0,), [FINEST])])
+        columns = TermColumns.of(base, coded, [((0,), FINEST)])
         chunk = as_chunk(np.array([[0.0], [5.0], [np.nan]]), missing=True)[0]
         assert columns.applied(chunk).toarray().argmax(axis=1).tolist() == [0, 2, 3]
         assert columns.n_features == 1

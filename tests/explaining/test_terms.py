@@ -12,7 +12,7 @@ from streamnb.explaining.terms import names_of_terms, steps_of
 def columns(n_codes=5, ordered=True, missing=True):
     base = BinEdges([np.array([1.0, 2.0, 3.0])], np.array([missing]))
     coded = CodedFeatures(np.array([0, n_codes]), np.ones(n_codes), np.array([ordered]), np.array([missing]))
-    return TermColumns.of(base, coded, [((0,), [2])])
+    return TermColumns.of(base, coded, [((0,), 2)])
 
 
 def test_bins_that_share_a_step_have_common_ends():

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
-from streamnb.models.additive import TermTables, collapsed, degrees_of_freedom, importances, of_finest, purified
+from streamnb.models.additive import TermTables, importances, of_terms, purified
 
 RNG = np.random.default_rng(0)
 CODED = CodedFeatures(np.array([0, 8, 14]), RNG.integers(1, 50, 14).astype(float), np.ones(2, bool), np.zeros(2, bool))
-COLUMNS = TermColumns.of(None, CODED, [((0,), [2, 4, FINEST]), ((1,), [2, FINEST]), ((0, 1), [2, 4])])
-FINE = TermColumns.of(None, CODED, [((0,), [FINEST]), ((1,), [FINEST]), ((0, 1), [4])])
+FINE = TermColumns.of(None, CODED, [((0,), FINEST), ((1,), FINEST), ((0, 1), 4)])
 
 
 def scores(columns, weights, intercept):
@@ -25,12 +24,6 @@ def scores(columns, weights, intercept):
                 total = total + weights[columns.starts[grid] + place]
             found[a, b] = total
     return np.array(list(found.values()))
-
-
-def test_scores_stay_at_one_resolution():
-    weights = RNG.normal(size=(COLUMNS.n_columns, 3))
-    made = collapsed(COLUMNS, weights, FINE)
-    np.testing.assert_allclose(scores(FINE, made, np.zeros(3)), scores(COLUMNS, weights, np.zeros(3)))
 
 
 def test_pure_terms_have_the_same_scores_and_means_of_0():
@@ -52,21 +45,15 @@ def test_pure_terms_have_the_same_scores_and_means_of_0():
         np.testing.assert_allclose((pure[some] * counts[some, None]).sum(axis=0), 0.0, atol=1e-8)
 
 
-def test_values_of_the_finest_columns():
-    values = np.arange(COLUMNS.n_columns)
-    found = of_finest(COLUMNS, values, FINE)
-    np.testing.assert_array_equal(found[:8], values[COLUMNS.starts[2] : COLUMNS.starts[3]])
-    np.testing.assert_array_equal(found[14:], values[COLUMNS.starts[6] :])
+def test_values_of_other_terms():
+    others = TermColumns.of(None, CODED, [((1,), FINEST), ((0, 1), 4), ((1, 0), 2)])
+    found = of_terms(FINE, np.arange(FINE.n_columns), others)
+    np.testing.assert_array_equal(found, [*range(8, 14), *range(14, 30), *[0] * 4])
 
 
 def test_importance_is_the_mean_absolute_score():
     weights, counts = RNG.normal(size=(FINE.n_columns, 1)), np.ones(FINE.n_columns)
     np.testing.assert_allclose(importances(FINE, weights, counts)[1], np.abs(weights[8:14]).mean())
-
-
-def test_degrees_of_freedom_are_the_columns_without_a_penalty():
-    freedom = degrees_of_freedom(COLUMNS, np.ones(COLUMNS.n_columns), 1e-12, FINE)
-    np.testing.assert_allclose(freedom, [2 + 4 + 8, 2 + 6, 4 + 16])
 
 
 def test_tables_that_do_not_fit_are_refused():

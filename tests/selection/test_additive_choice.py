@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from streamnb.encoding.terms import CodedFeatures
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
-from streamnb.selection.additive_choice import ALL, AdditiveChooser, AdditiveTerms, factors
+from streamnb.selection.additive_choice import ALL, AdditiveChooser
+from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import Learner
@@ -32,22 +33,6 @@ def chooser():
     learner = Learner("AdditiveClassifier", DescentMethod(softmax_of))
     classes, scorer = np.array(["a", "b"]), as_scorer("neg_log_loss")
     return AdditiveChooser(learner, TERMS, rows, classes, 4, scorer, RunOptions(False, 1))
-
-
-def test_columns_of_features_at_two_resolutions_and_of_pairs():
-    columns = AdditiveTerms(CODED, (2,), ((0, 2),)).columns()
-    assert columns.features.tolist() == [[0, -1]] * 2 + [[1, -1]] * 2 + [[2, -1]] * 2 + [[0, 2]] * 4
-    assert columns.widths.tolist() == [2, 6] * 3 + [16, 36, 36, 36]
-
-
-def test_the_finer_the_steps_the_larger_the_penalty():
-    columns = AdditiveTerms(CODED, (2,), ((0, 1), (0, 2))).columns()
-    found = [one[0] for one in np.split(factors(columns, [(0, 2)], 4.0), columns.starts[1:-1])]
-    assert found[0] == 1.0
-    assert found[1] == pytest.approx(3.0**-0.5)  # three times as many steps
-    assert found[6:10] == [0.0] * 4  # the pair that is left out
-    assert found[10] == 0.5
-    assert found[11] < found[10]
 
 
 def test_penalties_are_judged_on_every_fold(chooser):

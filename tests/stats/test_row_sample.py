@@ -16,8 +16,8 @@ WEIGHT = rng.choice([0.0, 0.5, 1.0], N)
 NUMBERED = np.arange(N, dtype=float)[:, None]
 
 
-def drawn(cuts, labels=CODES, size=300):
-    sample = RowSample(3, size)
+def drawn(cuts, labels=CODES, size=300, n_rows=None):
+    sample = RowSample(3, size, n_rows=n_rows)
     for start, stop in pairwise(cuts):
         sample.add(as_chunk(NUMBERED[start:stop], start)[0], labels[start:stop], WEIGHT[start:stop], CODES[start:stop])
     return sample.finish().drawn()
@@ -44,6 +44,20 @@ def test_a_sample_is_the_same_for_any_blocks_and_labels():
         for name in ("X", "weight", "fold", "key"):
             np.testing.assert_array_equal(getattr(other, name), getattr(whole, name))
         np.testing.assert_array_equal(other.labels.toarray(), whole.labels.toarray())
+
+
+def test_parts_of_a_known_number_of_rows_keep_their_share():
+    known, unknown = ([RowSample(3, 3000, each=1, n_rows=n) for _ in range(10)] for n in (N, None))
+    for parts in (known, unknown):
+        for part, (start, stop) in zip(parts, pairwise(range(0, N + 1, N // 10)), strict=True):
+            chunk = as_chunk(NUMBERED[start:stop], start)[0]
+            part.add(chunk, CODES[start:stop], None, CODES[start:stop])
+            part.finish()
+    assert [len(part.drawn().key) for part in unknown] == [2000] * 10
+    assert all(240 < len(part.drawn().key) < 400 for part in known)
+    merged, expected = (sum(parts[1:], parts[0]).drawn(weighed=False) for parts in (known, unknown))
+    np.testing.assert_array_equal(merged.key, expected.key)
+    np.testing.assert_array_equal(drawn([0, 100], n_rows=100).key, drawn([0, 100]).key)
 
 
 def test_few_rows_are_all_kept_as_they_weigh():
