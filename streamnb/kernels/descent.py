@@ -36,18 +36,6 @@ def softmax_rows(residual, codes, losses):
 
 
 @kernel
-def logistic_rows(scores, own, residual, losses):
-    # residual[i, r] = p_ir - own[i, r], losses[i, r] = ln(1 + exp(-s)), s the score on the side of own (0 or 1)
-    for i in range(scores.shape[0]):
-        for r in range(scores.shape[1]):
-            s = scores[i, r] if own[i, r] else -scores[i, r]
-            e = math.exp(-abs(s))
-            wrong = (e if s > 0.0 else 1.0) / (1.0 + e)  # the probability of the other side
-            residual[i, r] = -wrong if own[i, r] else wrong
-            losses[i, r] = max(-s, 0.0) + math.log1p(e)
-
-
-@kernel
 def squared_hinge_rows(scores, own, residual, losses):
     # losses[i, r] = max(0, 1 - s)^2, s the score on the side of own (0 or 1), and residual its derivative in the score
     for i in range(scores.shape[0]):

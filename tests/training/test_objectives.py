@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
 
 import streamnb as snb
 from streamnb.training import objectives
@@ -37,6 +38,19 @@ def test_loss_and_gradient_at_the_start_are_those_of_the_rows(objective, y):
     t = sums.own - sums.share * sums.whole[:, None]
     np.testing.assert_allclose(-objective.slope * t, x.T @ (w[:, None] * residual), atol=1e-12)
     np.testing.assert_allclose(w @ residual, 0.0, atol=1e-12)
+
+
+def test_logistic_also_where_scores_are_large():
+    scores = np.vstack([rng.normal(size=(30, 4)), [[800.0, -800.0, np.inf, -np.inf]] * 2])
+    own = np.vstack([rng.random((30, 4)) < 0.5, [[1, 1, 1, 0], [0, 0, 1, 0]]]).astype(np.uint8)
+    residual, losses = Logistic().losses(scores, own)
+    np.testing.assert_allclose(residual, expit(scores) - own, atol=1e-15)
+    np.testing.assert_allclose(losses[:30], np.logaddexp(0.0, (1 - 2.0 * own[:30]) * scores[:30]), atol=1e-14)
+    assert losses[30:].tolist() == [[0.0, 800.0, 0.0, 0.0], [800.0, 0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(Logistic().hessian(scores, own), expit(scores) * expit(-scores), rtol=1e-13)
+    cut = [Logistic().losses(scores[i : i + 1], own[i : i + 1]) for i in range(32)]
+    for whole, parts in zip((residual, losses), zip(*cut, strict=True), strict=True):
+        np.testing.assert_array_equal(whole, np.vstack(parts))  # in the same bits, wherever a row stands
 
 
 def test_bounds_hold_for_the_sums_they_are_of():
