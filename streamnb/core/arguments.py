@@ -160,12 +160,15 @@ def class_factors(class_weight: Any, classes: np.ndarray, weight: np.ndarray) ->
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
 
 
-def check_out(out: Any, n_rows: int | None, width: int | None, dtype: np.dtype) -> None:
-    """Refuse an `out` that cannot hold all results without loss; `n_rows` is None where it is not known yet."""
+def check_out(out: Any, n_rows: int | None, beside: tuple[int, ...], dtype: np.dtype) -> None:
+    """Refuse an `out` that cannot hold all results without loss.
+
+    `n_rows` is None where it is not known yet; `beside` are the lengths of the other axes.
+    """
     if not hasattr(out, "shape") or not hasattr(out, "dtype"):
         raise TypeError(f"out={out!r} should be an array that takes slices of rows: NumPy, or an open zarr.Array")
     shape = tuple(out.shape)
-    wanted = (n_rows if n_rows is not None else (shape or (0,))[0], *(() if width is None else (width,)))
+    wanted = (n_rows if n_rows is not None else (shape or (0,))[0], *beside)
     if shape != wanted:
         raise ValueError(f"out has shape {shape}; the answer has shape {wanted}")
     if out.dtype.kind not in "OT" and not np.can_cast(dtype, out.dtype, "safe"):

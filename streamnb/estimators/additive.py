@@ -26,10 +26,10 @@ from streamnb.estimators.additive_options import (
 )
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.preparation import StepRequest, names_of
-from streamnb.estimators.term_scores import TermScores
+from streamnb.estimators.term_scores import TermScores, contributions, term
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.explaining.terms import term_of, term_table, terms_table
+from streamnb.explaining.terms import terms_table
 from streamnb.models.additive import TermTables
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
@@ -109,9 +109,9 @@ class AdditiveClassifier(TrainedClassifier):
     ----------
     classes_ : (K,) labels, sorted
     terms_ : pandas.DataFrame
-        "name", "kind" ("main" or "pair"), "importance" (the mean absolute score over the training rows) and "degrees of
-        freedom", about the number of free steps; the most important first.
-    term_scores_ : mapping of a name, or of a pair of them, to an array
+        "name" (of a pair a tuple of two), "kind" ("main" or "pair"), "importance" (the mean absolute score over the
+        training rows) and "degrees of freedom", about the number of free steps; the most important first.
+    term_scores_ : mapping of a name to an array
         The scores of a term, (n_steps, R) or (n_steps, n_steps, R). An array that is written back becomes part of the
         model and of its file.
     best_ : dict
@@ -135,7 +135,7 @@ class AdditiveClassifier(TrainedClassifier):
     >>> x = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
     >>> model = snb.AdditiveClassifier(interactions=1).fit(x, x[:, 0] * x[:, 1] > 0)
     >>> model.terms_["name"].tolist()[0], model.score(x, x[:, 0] * x[:, 1] > 0) > 0.95
-    ('x0 x x1', True)
+    (('x0', 'x1'), True)
     """
 
     _tables: TermTables
@@ -316,38 +316,8 @@ class AdditiveClassifier(TrainedClassifier):
         """The scores of each term by its name, or the names of its pair."""
         return TermScores(self._of_terms, self._write)
 
-    def term(self, *features: Any) -> Any:
-        """A term as a table.
-
-        Parameters
-        ----------
-        features : str
-            The name of a feature, or the names of a pair, also as a tuple.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each step: "lower" and "upper", the ends of a bin of a number (NaN for missing values), or
-            "level"; of a pair, of both features, with the names before them. Then "score" (with more than two classes
-            one column for each, such as "score A"), "std", the standard deviation over the models without each fold,
-            and "count", the weight of the training rows.
-
-        Raises
-        ------
-        ValueError
-            There is no such term.
-
-        Examples
-        --------
-        >>> import numpy as np, streamnb as snb
-        >>> x = np.repeat([[1.0], [2.0]], 50, axis=0)
-        >>> model = snb.AdditiveClassifier().fit(x, ["a"] * 40 + ["b"] * 50 + ["a"] * 10)
-        >>> model.term("x0")[["lower", "upper", "count"]].values.tolist()
-        [[-inf, 1.5, 50.0], [1.5, inf, 50.0]]
-        """
-        parts = self._of_terms()
-        names = tuple(features[0]) if len(features) == 1 and isinstance(features[0], tuple | list) else features
-        return term_table(*parts, term_of(parts[1], self._tables.features, names))
+    term = term
+    contributions = contributions
 
     def _of_terms(self) -> tuple[Any, TermColumns, LinearModel, TermTables]:
         """The encoding, the step that makes the columns of terms, the model, and what is known of the terms."""

@@ -16,7 +16,7 @@ from streamnb.rows.source import Source
 def answer(
     function: Callable,
     rows: Source,
-    width: int | None,
+    width: int | tuple[int, ...] | None,
     dtype: np.dtype | None,
     *,
     out: Any = None,
@@ -31,8 +31,8 @@ def answer(
     function : callable
         Maps a checked block (chunk, survey) to (n_rows,) or (n_rows, width); picklable.
     rows : Source
-    width : int or None
-        Columns of the result; None where it is 1-D.
+    width : int, tuple of int or None
+        Columns of the result, or all of its axes after that of rows; None where it is 1-D.
     dtype : dtype or None
         Of the result; None where it is of the kind of the rows, dense or sparse.
     out : array-like, optional
@@ -44,14 +44,15 @@ def answer(
     missing : bool
         Whether the function accepts NaN in dense rows.
     """
+    beside = () if width is None else width if isinstance(width, tuple) else (width,)
     if rows.lazy:
         if out is not None:
             raise ValueError("out: X is a Dask array and its answer lazy; write that with its store or to_zarr")
-        return map_rows(function, rows, width, dtype, meta, missing)
+        return map_rows(function, rows, beside, dtype, meta, missing)
     if out is not None and dtype is not None:
-        arguments.check_out(out, rows.n_rows, width, dtype)
+        arguments.check_out(out, rows.n_rows, beside, dtype)
     elif rows.n_rows is not None and dtype is not None:
-        out = np.empty((rows.n_rows,) if width is None else (rows.n_rows, width), dtype)
+        out = np.empty((rows.n_rows, *beside), dtype)
     pieces = {}
     for first_row, piece in _results(function, rows, missing):
         if out is None:

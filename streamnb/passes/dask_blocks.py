@@ -97,16 +97,21 @@ def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: boo
 
 
 def map_rows(
-    function: Callable, rows: Any, width: int | None, dtype: Any, meta: Any = None, missing: bool = False
+    function: Callable, rows: Any, beside: tuple[int, ...], dtype: Any, meta: Any = None, missing: bool = False
 ) -> Any:
-    """A lazy array of the results of a function for each checked block; arguments as those of `answer`."""
+    """A lazy array of the results of a function for each checked block; arguments as those of `answer`.
+
+    `beside` are the lengths of the axes after that of rows.
+    """
     import dask
 
     X = rows.X
-    shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+    shape: dict[str, Any] = {"chunks": (X.chunks[0], *((n,) for n in beside))} if beside else {"drop_axis": 1}
+    if len(beside) > 1:
+        shape["new_axis"] = [*range(2, 1 + len(beside))]
     in_kind = dtype is None and meta is None
     if meta is None:
-        meta = X._meta if dtype is None else np.empty((0,) if width is None else (0, 0), dtype)
+        meta = X._meta if dtype is None else np.empty((0,) * (1 + len(beside)), dtype)
     shared = dask.delayed(function, pure=True)  # one copy in the graph, not one per block
     return X.map_blocks(
         _mapped, function=shared, in_kind=in_kind, missing=missing, dtype=meta.dtype, meta=meta, **shape

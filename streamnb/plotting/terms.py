@@ -67,10 +67,13 @@ class AdditiveDisplay:
         **kwargs
             Passed to `plot`.
         """
+        if not isinstance(estimator, AdditiveClassifier):
+            raise TypeError(
+                f"estimator is of type {type(estimator).__name__}; it should be an AdditiveClassifier, whose terms are "
+                "curves"
+            )
         known, classes = list(estimator.term_scores_), estimator.classes_.tolist()
-        if terms is None:
-            by_name = {" x ".join(name) if isinstance(name, tuple) else name: name for name in known}
-            terms = [by_name[name] for name in estimator.terms_["name"][:N_TERMS]]
+        terms = estimator.terms_["name"][:N_TERMS].tolist() if terms is None else terms
         if isinstance(terms, str) or not isinstance(terms, Sequence) or not terms:
             raise TypeError(f"terms={terms!r} should be a list of features, or of pairs of them")
         if len(classes) == 2:
@@ -137,10 +140,11 @@ class AdditiveDisplay:
         """A bar for each level, the most frequent ones, in the order of scores."""
         some = table.nlargest(MOST_LEVELS, "count", keep="first").sort_values("score" + self.column)
         places = np.arange(len(some))
-        colours = [COLOURS[1] if level == f"{name} is missing" else COLOURS[0] for level in some["level"]]
+        missing = some["level"].isna()
+        colours = np.where(missing, COLOURS[1], COLOURS[0]).tolist()
         spread = BANDS * np.nan_to_num(some["std" + self.column].to_numpy())
         ax.barh(places, some["score" + self.column], xerr=spread, color=colours, alpha=0.8, ecolor="0.4")
-        names = [str(level).removeprefix(f"{name} is ") for level in some["level"]]
+        names = np.where(missing, "missing", some["level"])
         labels = [f"{level} ({count:,.0f})" for level, count in zip(names, some["count"], strict=True)]
         ax.set_yticks(places, labels)
         ax.axvline(0.0, **QUIET)
@@ -164,8 +168,8 @@ class AdditiveDisplay:
 def _side(table: Any, name: str) -> tuple[list[str], list[int]]:
     """The labels of the steps of a feature in a pair, and which of them are shown."""
     if f"{name} level" in table:
-        labels = table[f"{name} level"].drop_duplicates().tolist()
-        return [str(one).removeprefix(f"{name} is ") for one in labels], list(range(len(labels)))
+        labels = table[f"{name} level"].drop_duplicates()
+        return labels.fillna("missing").tolist(), list(range(len(labels)))
     ends = table[[f"{name} lower", f"{name} upper"]].drop_duplicates().to_numpy()
     labels = ["missing" if np.isnan(low) else f"to {high:.4g}" if np.isfinite(high) else "more" for low, high in ends]
     step = max(len(labels) // 6, 1)

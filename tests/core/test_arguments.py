@@ -131,18 +131,18 @@ def test_class_weights_name_classes():
 def test_out_holds_the_whole_answer_as_it_is():
     f4 = np.dtype(np.float32)
     for fits in (np.empty((4, 2), f4), np.empty((4, 2)), np.empty((4, 2), object)):
-        arguments.check_out(fits, 4, 2, f4)
-        arguments.check_out(fits, None, 2, f4)
-    arguments.check_out(np.empty(4, np.dtypes.StringDType()), 4, None, np.dtype("U5"))
+        arguments.check_out(fits, 4, (2,), f4)
+        arguments.check_out(fits, None, (2,), f4)
+    arguments.check_out(np.empty(4, np.dtypes.StringDType()), 4, (), np.dtype("U5"))
     with pytest.raises(TypeError, match=r"^out=\[0\.0\] should be an array"):
-        arguments.check_out([0.0], 1, None, f4)
-    for n_rows, width, shape in ((5, 2, r"\(5, 2\)"), (None, 3, r"\(4, 3\)"), (4, None, r"\(4,\)")):
+        arguments.check_out([0.0], 1, (), f4)
+    for n_rows, beside, shape in ((5, (2,), r"\(5, 2\)"), (None, (3,), r"\(4, 3\)"), (4, (), r"\(4,\)")):
         with pytest.raises(ValueError, match=rf"^out has shape \(4, 2\); the answer has shape {shape}$"):
-            arguments.check_out(np.empty((4, 2)), n_rows, width, f4)
+            arguments.check_out(np.empty((4, 2)), n_rows, beside, f4)
     with pytest.raises(ValueError, match=r"^out has shape \(\); the answer has shape \(0,\)$"):
-        arguments.check_out(np.empty(()), None, None, f4)
+        arguments.check_out(np.empty(()), None, (), f4)
     with pytest.raises(ValueError, match=r"^out has dtype float32, which cannot hold an answer of dtype float64$"):
-        arguments.check_out(np.empty(4, f4), 4, None, np.dtype(np.float64))
+        arguments.check_out(np.empty(4, f4), 4, (), np.dtype(np.float64))
 
 
 @pytest.mark.parametrize("check", [arguments.check_priors, arguments.check_label_priors])

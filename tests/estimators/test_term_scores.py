@@ -1,9 +1,13 @@
-"""The scores of terms, read and written."""
+"""The scores of terms, read and written, terms as tables, and what they add to rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import zarr
 
 import streamnb as snb
+
+dask_array = pytest.importorskip("dask.array")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 2))
@@ -51,3 +55,90 @@ def test_wrong_scores_are_refused(model):
 def test_scores_of_a_model_that_is_not_fitted():
     with pytest.raises(AttributeError):
         snb.AdditiveClassifier().term_scores_["x0"]
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_term_by_its_name_from_terms_or_by_numbers(model):
+    for name in model.terms_["name"]:
+        assert model.term(name).shape[0] == model.term_scores_[name].shape[0] ** (1 + isinstance(name, tuple))
+    assert model.term(0).equals(model.term("x0"))
+    assert model.term(1, 0).equals(model.term("x0", "x1"))
+    with pytest.raises(ValueError, match="no term of 2"):
+        model.term(2)
+
+
+def test_names_with_an_x_between_and_levels_called_others_are_told_apart():
+    rng = np.random.default_rng(0)
+    levels = np.array(["others", "rare", *[f"l{i}" for i in range(40)]])[np.minimum(np.arange(900) // 20, 41)]
+    levels[40:80], levels[-3:] = "others", ["seldom", "never", "once"]
+    rows = pd.DataFrame({"a x b": levels, "a": rng.normal(size=900), "b": rng.normal(size=900)})
+    rows.loc[::50, "a x b"] = None
+    y = (rows["a"] * rows["b"] > 0) ^ (rows["a x b"] == "others")
+    model = snb.AdditiveClassifier([("a", "b"), ("a", "a x b")], l2=1.0, pair_factor=1.0, resolutions=(4,)).fit(rows, y)
+    assert len(model.term("a x b")) == len(model.term(("a x b",)))
+    assert len(model.term("a", "b")) != len(model.term("a x b"))
+    levels = model.term("a x b").set_index("level")["count"]
+    assert levels["others"] == (rows["a x b"] == "others").sum()
+    assert levels["rare"] == (rows["a x b"] == "rare").sum()
+    counts = rows["a x b"].value_counts()
+    assert levels["(rare)"] == counts[counts < 5].sum()
+    assert model.term("a x b")["level"].isna().sum() == 1
+    cells = model.term("a", "a x b").groupby("a x b level", dropna=False)["count"].sum()
+    assert cells["others"] == levels["others"]
+    assert cells["(others)"] > 0
+    assert cells.sum() == 900
+
+
+# ---- contributions ---------------------------------------------------------------------------------------------------
+
+
+def test_contributions_are_in_the_order_of_terms_and_add_up(model):
+    added = model.contributions(X)
+    assert added.shape == (200, 3)
+    np.testing.assert_allclose(added.sum(axis=1) + model.intercept_, model.decision_function(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(abs(added).mean(axis=0), model.terms_["importance"])
+
+
+def test_contributions_of_several_classes_and_missing_values(tmp_path):
+    rows, y = X.copy(), np.digitize(X.sum(axis=1), [-0.5, 0.5])
+    rows[::7, 1] = np.nan
+    found = snb.AdditiveClassifier(1, l2=1.0, pair_factor=1.0, resolutions=(4,)).fit(rows, y)
+    added = found.contributions(rows)
+    assert added.shape == (200, 3, 3)
+    scores = added.sum(axis=1) + found.intercept_
+    np.testing.assert_allclose(scores, found.decision_function(rows), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(abs(added).mean(axis=(0, 2)), found.terms_["importance"])
+    store = zarr.create_array(tmp_path / "added.zarr", shape=added.shape, chunks=(64, 3, 3), dtype="f8")
+    found.contributions(rows, out=store)
+    np.testing.assert_array_equal(store[:], added)
+    lazy = found.contributions(dask_array.from_array(rows, chunks=(33, 2)))
+    assert lazy.shape == added.shape
+    np.testing.assert_array_equal(lazy.compute(), added)
+
+
+def test_contributions_of_tables_with_new_levels(tmp_path):
+    frame = pd.DataFrame({"x": X[:, 0], "level": np.where(X[:, 1] > 0, "high", "low")})
+    found = snb.AdditiveClassifier([("x", "level")], l2=1.0, pair_factor=1.0, resolutions=(4,)).fit(frame, Y)
+    new = frame.iloc[:9].assign(level=["new", "low", "high"] * 3)
+    added = found.contributions(new)
+    scores = added.sum(axis=1) + found.intercept_
+    np.testing.assert_allclose(scores, found.decision_function(new), rtol=0, atol=1e-12)
+    names = found.terms_["name"].tolist()
+    assert (added[::3, names.index("level")] == 0.0).all()
+    assert (added[::3, names.index(("x", "level"))] == 0.0).all()
+    new.to_parquet(tmp_path / "new.parquet")
+    np.testing.assert_array_equal(found.contributions(tmp_path / "new.parquet"), added)
+
+
+def test_contributions_follow_edits_and_calibration(model):
+    model.calibrate(X, Y)
+    model.term_scores_["x1"] = 0.0 * model.term_scores_["x1"]
+    added = model.contributions(X)
+    np.testing.assert_allclose(added.sum(axis=1) + model.intercept_, model.decision_function(X), rtol=0, atol=1e-12)
+    model.calibrate(X, Y, method="isotonic")
+    with pytest.raises(ValueError, match="isotonic"):
+        model.contributions(X)
+    with pytest.raises(ValueError, match=r"out has shape \(2, 3\)"):
+        snb.AdditiveClassifier(1, l2=1.0, resolutions=(4,)).fit(X, Y).contributions(X, out=np.empty((2, 3)))

@@ -36,4 +36,4 @@ def test_levels_that_share_a_step_are_others():
 
 
 def test_names_of_terms():
-    assert names_of_terms(columns(), ["age"]) == [("age",)]
+    assert names_of_terms(columns(), ["age"]) == ["age"]

@@ -30,5 +30,5 @@ def test_what_is_beside_is_cut_as_the_rows_are(labels):
 
 def test_answers_have_the_chunks_of_the_rows():
     rows = opened(da.from_array(X, chunks=(6, 2)), labelled=False)
-    lazy = map_rows(lambda chunk, survey: chunk.to_matrix()[:, :1], rows, 1, np.dtype(float))
+    lazy = map_rows(lambda chunk, survey: chunk.to_matrix()[:, :1], rows, (1,), np.dtype(float))
     assert lazy.chunks == ((6, 6, 6, 2), (1,)) and np.array_equal(lazy.compute(), X[:, :1])

@@ -70,3 +70,9 @@ def test_wrong_terms_are_named(model):
         snb.AdditiveDisplay.from_estimator(model, ["height"])
     with pytest.raises(TypeError, match="terms='age'"):
         snb.AdditiveDisplay.from_estimator(model, "age")
+
+
+def test_models_without_terms_are_refused():
+    fitted = snb.SoftmaxRegression().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(TypeError, match=r"of type SoftmaxRegression; it should be an AdditiveClassifier"):
+        snb.AdditiveDisplay.from_estimator(fitted)
