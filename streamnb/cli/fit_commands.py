@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from streamnb.cli.given import DATA, MODEL, RUN, TABLE, new_file, penalty_of, rows_of, steps_of
+from streamnb.cli.given import DATA, MODEL, RUN, TABLE, given_names, new_file, penalty_of, rows_of, steps_of
 from streamnb.cli.output import say
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
@@ -22,6 +22,10 @@ READS = {
     "crammer-singer": CrammerSingerSVMCV,
     "least-squares": LeastSquaresClassifierCV,
 }
+OF_FOLDS = "cv", "scoring", "seed"
+OF_ROWS = "transform", "normalize", "idf"
+OF_BAYES = "family", "penalty", "scheme", "smoothing"
+NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule"), **dict.fromkeys(READS, OF_BAYES)}
 
 
 @click.command()
@@ -38,7 +42,11 @@ READS = {
     help="Naive Bayes in one or two reads, or a model of a few more.",
 )
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to choose by.")
-@click.option("--scoring", default="roc_auc", show_default=True, help="Score that chooses the penalty.")
+@click.option(
+    "--scoring",
+    help="Score that chooses the penalty; roc_auc by default, of additive models neg_log_loss.",
+    default=None,
+)
 @click.option("--rule", default="best", show_default=True, help="best, one_standard_error, parsimonious.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
 @click.option("--checkpoint", help="File from which the same command resumes after it was stopped.")
@@ -64,19 +72,30 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
 
 
 def _model(settings: dict[str, Any]) -> Any:
-    """The estimator that the options describe."""
+    """The estimator that the options describe; options that it does not take are refused."""
+    named, given = settings["model"], given_names()
+    _refuse(given, NOT_TAKEN.get(named, ()), f"is not for --model {named}")
     rows = {"transform": steps_of(settings["transform"]), "normalize": settings["normalize"], "idf": settings["idf"]}
-    validation = {name: settings[name] for name in ("scoring", "rule", "seed")} | {"folds": settings["cv"]}
-    if settings["model"] == "additive":
-        return AdditiveClassifier(**{name: validation[name] for name in ("folds", "seed")})
-    if settings["model"] != "bayes":
-        return READS[settings["model"]](**rows, **validation)
+    of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
+    if named == "additive":
+        return AdditiveClassifier(**of_folds, scoring=settings["scoring"] or "neg_log_loss")
+    validation = {**of_folds, "scoring": settings["scoring"] or "roc_auc", "rule": settings["rule"]}
+    if named != "bayes":
+        return READS[named](**rows, **validation)
     penalty = penalty_of(settings["penalty"])
     smoothing = "auto" if settings["smoothing"] is None else settings["smoothing"]
     options = {"scheme": settings["scheme"], "smoothing": smoothing, **rows}
     if penalty is None or all(part.tau is not None and len(part.tau) == 1 for part in penalty.parts):
+        _refuse(given, (*OF_FOLDS, "rule"), f"is to choose, and --penalty {settings['penalty']} leaves no choice")
         return LinearNB(settings["family"], penalty, **options)
     return LinearNBCV(settings["family"], penalty, **options, **validation)
+
+
+def _refuse(given: list[str], not_taken: tuple[str, ...], why: str) -> None:
+    """Refuse options that would have no effect."""
+    for name in given:
+        if name in not_taken:
+            raise click.BadParameter(why, param_hint=f"--{name}")
 
 
 @click.command()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from streamnb.core.persistence import load
 from streamnb.core.replacing import put_back
@@ -138,6 +139,12 @@ def new_file(path: str | None, force: bool, hint: str = "-o") -> Path | None:
     if path is not None and not Path(path).absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder for {path!r}", param_hint=hint)
     return None if path is None else Path(path)
+
+
+def given_names() -> list[str]:
+    """The names of the parameters of the running command that were given, not left at their defaults."""
+    context = click.get_current_context()
+    return [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
 def options(*more: Callable) -> Callable:

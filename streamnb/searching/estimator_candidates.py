@@ -31,6 +31,7 @@ from streamnb.searching.search_result import Judged
 from streamnb.selection.score_table import GridScores
 
 CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB, AdditiveClassifier
+OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding
 READS_TO_CODE = 5  # of an additive model: to learn bins, to count them, to sample, to scan, and to sample again
 LEAST_FOLDS = 3  # for a stack
 

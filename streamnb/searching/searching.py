@@ -21,7 +21,13 @@ from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
 from streamnb.searching.default_candidates import FEW_FEATURES, default_candidates, default_transforms, scoring_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
-from streamnb.searching.estimator_candidates import check_others, contestant_of, named_models, others_of
+from streamnb.searching.estimator_candidates import (
+    OF_ROWS_AS_GIVEN,
+    check_others,
+    contestant_of,
+    named_models,
+    others_of,
+)
 from streamnb.searching.search_result import Search
 from streamnb.selection.score_table import check_choice
 
@@ -190,7 +196,7 @@ def _contestants(
     `given` are the axes named by the user; the others have defaults for such rows.
     """
     bayes: list[Contestants] = []
-    others: list[Contestants] = []
+    others: dict[str, Contestants] = {}
     left_out: dict[str, str] = {}
     for rows in encoded:
         usual: list[Any] = []
@@ -210,8 +216,11 @@ def _contestants(
         if not rows.learns_again:  # models have their own transforms
             encoding = "".join(f", {name}={word}" for name, word in rows.words.items())
             chosen = named_models(usual) if models is None else models
-            others += [contestant_of(name + encoding, model, rows, judging, options) for name, model in chosen.items()]
-    return [*bayes, *others], left_out
+            for name, model in chosen.items():
+                called = name if isinstance(model, OF_ROWS_AS_GIVEN) else name + encoding  # judged once, whatever these
+                if called not in others:
+                    others[called] = contestant_of(called, model, rows, judging, options)
+    return [*bayes, *others.values()], left_out
 
 
 def _in_categories(encoded: list[Encoded], families: list[Any], options: RunOptions) -> list[Encoded]:

@@ -48,6 +48,32 @@ def test_kinds_of_models(asked, kind, tmp_path, capsys):
     assert type(model) is kind and (model.predict(str(tmp_path / "counts.zarr")) == LABELS).mean() > 0.8
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (["--model", "additive", "--idf"], "--idf: is not for --model additive"),
+        (["--model", "additive", "--penalty", "l2=1"], "--penalty: is not for --model additive"),
+        (["--model", "additive", "--rule", "best"], "--rule: is not for --model additive"),
+        (["--model", "softmax", "--smoothing", 1], "--smoothing: is not for --model softmax"),
+        (["--penalty", "none", "--cv", 3], "--cv: is to choose, and --penalty none leaves no choice"),
+    ],
+    ids=str,
+)
+def test_options_without_effect_are_refused(asked, why, tmp_path, capsys):
+    ended, said, words = ran(capsys, "fit", store(tmp_path), "--y", "y", *asked, "-o", tmp_path / "m.snb")
+    assert ended == 2 and why in words and not said
+    assert not (tmp_path / "m.snb").exists()
+
+
+def test_an_additive_model_is_chosen_by_the_scoring(tmp_path, capsys):
+    path, out = store(tmp_path), tmp_path / "m.snb"
+    asked = ["--model", "additive", "--cv", 2, "--scoring", "accuracy", "--seed", 3]
+    ended, _, words = ran(capsys, "fit", path, "--y", "y", *asked, "-o", out)
+    assert ended == 0 and "accuracy on held-out rows" in words, words
+    params = snb.load(out).get_params()
+    assert (params["folds"], params["scoring"], params["seed"]) == (2, "accuracy", 3)
+
+
 def test_texts_have_names_and_make_their_columns_again(tmp_path, capsys):
     path, out = texts(tmp_path), tmp_path / "m.snb"
     asked = ["--text", "body", "--y", "section", "--words", "1-2", "--n-features", 1024, "--penalty", "none"]

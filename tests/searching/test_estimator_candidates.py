@@ -147,3 +147,11 @@ def test_an_additive_model_chooses_on_the_folds_of_the_search():
     best = next(one for one in found.candidates if "Additive" in one.name)
     np.testing.assert_allclose(best.scores["neg_log_loss"].mean(), alone.best_score_)
     np.testing.assert_array_equal(found.best_.coef_, alone.coef_)
+
+
+def test_models_that_make_columns_of_tables_themselves_are_judged_once():
+    frame = pd.DataFrame({"x": X[:, 0], "level": np.where(X[:, 1] > 0, "a", "b")})
+    models = [snb.AdditiveClassifier(0, l2=1.0, resolutions=(4,)), snb.LinearNBCV("auto")]
+    found = snb.search(frame, Y, models=models, families=[], folds=3, show=False)
+    names = [one.name.partition("(")[0] for one in found.candidates]
+    assert sorted(names) == ["AdditiveClassifier", "LinearNBCV"]
