@@ -50,8 +50,10 @@ def check_interactions(given: Any) -> None:
                 raise TypeError(f"interactions has {pair!r}, which should be a pair of features")
             if pair[0] == pair[1]:
                 raise ValueError(f"interactions has {pair!r}, a pair of a feature with itself")
-    else:
+    elif isinstance(given, Integral):
         arguments.positive_integer("interactions", given, 0)
+    else:
+        raise TypeError(f"interactions={given!r} should be 'auto', a number of pairs, or a list of pairs of features")
 
 
 def check_monotone(given: Any) -> None:

@@ -1,6 +1,7 @@
 """Chooses penalties and pairs of features of an additive model, by models without each fold of a sample of the rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -20,7 +21,7 @@ from streamnb.rows.splits import Folding
 from streamnb.selection.fold_models import FoldModel, Judge, train_together
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
-from streamnb.selection.penalty_search import PenaltySearch
+from streamnb.selection.penalty_search import ModelGroups, PenaltySearch
 from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import LayeredMethod
@@ -76,11 +77,33 @@ class AdditiveChooser:
 
     def stage(self, pairs: Mapping[int, list[FeaturePair]]) -> "FoldStage":
         """The models with these pairs, by fold."""
-        return FoldStage.of(self, pairs)
+        with self.enough_memory(pairs):
+            return FoldStage.of(self, pairs)
 
     def best_alone(self, l2: Sequence[float]) -> list[JudgedPoint]:
         """Each penalty judged without pairs."""
         return self.alone.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
+
+    @contextmanager
+    def enough_memory(self, pairs: Mapping[int, list[FeaturePair]]) -> Iterator[None]:
+        """Say how many of these pairs fit into memory where they do not."""
+        try:
+            yield
+        except MemoryError as error:
+            n_pairs = len(pairs[ALL])
+            if not n_pairs:
+                raise
+            method, n_rows = self.learner.method, 1 if len(self.classes) == 2 else len(self.classes)
+            alone, all_of_them = (
+                ModelGroups.of(method, 1, terms.columns().n_columns, n_rows, self.options).model_bytes
+                for terms in (self.terms, replace(self.terms, pairs=tuple(pairs[ALL])))
+            )
+            left = max(allowed(self.options.memory_limit) - alone, 0)
+            fit = min(int(n_pairs * left / (all_of_them - alone)), n_pairs // 2)
+            raise MemoryError(
+                f"{n_pairs:,} pairs of features need more than memory_limit allows, which is enough for about {fit:,} "
+                f"of them; take fewer interactions, or give a larger memory_limit ({error})"
+            ) from None
 
     def ranked(
         self, best: JudgedPoint, most: int, left_out: Sequence[int] = (), most_features: int = 200
@@ -162,7 +185,8 @@ class FoldStage:
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
         search = PenaltySearch(self.learner, points, self.scanned, self.chooser.scorer)
-        search.check()
+        with self.chooser.enough_memory(self.pairs):
+            search.check()
         search.judge()
         found = []
         for point, models in zip(points, search.by_point(), strict=True):

@@ -201,10 +201,14 @@ def choose(
         chosen = {fold: some[:number] for fold, some in ranked.items()}
         if not any(chosen.values()) or chosen == stage.pairs:
             break
-        with_pairs = chooser.stage(chosen)
-        more = with_pairs.judged(
-            [{**best.point, "pair_factor": one, "interactions": len(chosen[ALL])} for one in pair_factors]
-        )
+        points = [{**best.point, "pair_factor": one, "interactions": len(chosen[ALL])} for one in pair_factors]
+        try:
+            with_pairs = chooser.stage(chosen)
+            more = with_pairs.judged(points)
+        except MemoryError:
+            if automatic:
+                break
+            raise
         judged, top = judged + more, max(more, key=lambda one: one.mean)
         if automatic and not _clearly_better(top.scores, best.scores):
             break

@@ -313,6 +313,7 @@ def test_a_file_of_something_else_is_refused(model, tmp_path):
     [
         ({"interactions": "all"}, "interactions='all'"),
         ({"interactions": -1}, "interactions=-1"),
+        ({"interactions": {"age": "city"}}, "interactions={'age': 'city'} should be 'auto', a number"),
         ({"interactions": [("age", "age")]}, "with itself"),
         ({"interactions": [("age", "height")]}, "'height', which is not a feature"),
         ({"interactions": ["age"]}, "pair of features"),

@@ -1,5 +1,7 @@
 """The choice of penalties and pairs, on rows in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -61,3 +63,20 @@ def test_each_fold_has_pairs_of_its_own(chooser):
         assert (cells > 0.0).tolist() == [(0, 1) in pairs[fold], (0, 2) in pairs[fold]]
     scores = judged.scores
     assert scores[[0, 3]].min() > scores[[1, 2]].max()  # the true pair helps
+
+
+@pytest.mark.filterwarnings("ignore:.*they go in .* groups")
+def test_pairs_that_need_too_much_memory_say_how_many_fit(chooser):
+    rng, d, codes = np.random.default_rng(0), 12, 40
+    firsts = np.arange(0, d * codes + 1, codes)
+    steps = rng.integers(0, codes, (N, d)) + firsts[:-1]
+    X = sp.csr_array((np.ones(N * d), steps.reshape(-1), np.arange(0, N * d + 1, d)))
+    coded = CodedFeatures(firsts, np.full(d * codes, 20.0), np.ones(d, bool), np.zeros(d, bool))
+    terms, limit = AdditiveTerms(coded, (2,)), RunOptions(False, 1, 3_000_000)
+    wide = replace(chooser, terms=terms, rows=replace(chooser.rows, X=X), options=limit)
+    pairs = [(i, j) for i in range(d) for j in range(i)]
+    with pytest.raises(MemoryError, match=r"^66 pairs of features .* enough for about \d+ of them") as refused:
+        wide.stage({ALL: pairs}).judged([POINT])
+    fit = int(str(refused.value).split("about ")[1].split()[0])
+    assert 2 <= fit <= 33
+    wide.stage({ALL: pairs[:fit]}).judged([POINT])

@@ -57,3 +57,14 @@ def test_pairs_have_a_penalty_of_their_own():
     found = snb.AdditiveClassifier(resolutions=(4, 16)).fit(x[:1000], y[:1000])
     assert found.best_["l2"] <= 1.0  # features by themselves say nothing, and would have the largest
     assert found.score(x[1000:], y[1000:]) > 0.95
+
+
+@pytest.mark.filterwarnings("ignore:.*they go in .* groups")
+def test_auto_takes_only_pairs_that_fit_into_memory():
+    x = np.random.default_rng(0).uniform(-1, 1, (600, 4))
+    y = (x[:, 0] * x[:, 1] > 0).astype(int)
+    model = snb.AdditiveClassifier("auto", l2=1.0, pair_factor=3.0, resolutions=(4, 16))
+    assert model.fit(x, y).best_["interactions"] > 0
+    assert model.fit(x, y, memory_limit="500kB").best_["interactions"] == 0
+    with pytest.raises(MemoryError, match=r"6 pairs of features need more than memory_limit allows"):
+        snb.AdditiveClassifier(6, l2=1.0, pair_factor=3.0).fit(x, y, memory_limit="500kB")
