@@ -93,24 +93,31 @@ class BinEdges(LearnedStep):
     def n_columns(self) -> int:
         return int(self.firsts[-1])
 
-    def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
-        """Indicators of the bins of a block of rows, (n_rows, n_columns), with a 1 for each feature."""
+    def bins(self, chunk: Chunk) -> np.ndarray:
+        """The bin of each value, (n_rows, n_features) int32; -1 if it is missing and no bin is for that."""
         X: Any = chunk.to_matrix()
         values = X.toarray() if sp.issparse(X) else X
         row_checks.check_n_features(values.shape[1], len(self.edges), "Bins")
-        places = np.empty(values.shape, np.int32 if self.firsts[-1] < 2**31 else np.int64)
+        found = np.empty(values.shape[::-1], np.int32)
         for j, one in enumerate(self.edges):
             x = np.ascontiguousarray(values[:, j], np.float64)
-            gaps = np.isnan(x)
-            if gaps.any() and not self.missing[j]:
-                raise ValueError(
-                    f"X has NaN at row {chunk.first_row + int(np.argmax(gaps))}, column {j}, whose bins were learned "
-                    "without one for missing values; Bins(missing=True) has it in every column (Input X contains NaN.)"
-                )
-            places[:, j] = self.firsts[j] + np.where(gaps, len(one) + 1, np.searchsorted(one, x))
-        indptr = np.arange(len(values) + 1, dtype=places.dtype) * values.shape[1]
+            found[j] = np.searchsorted(one, x)
+            found[j, np.isnan(x)] = len(one) + 1 if self.missing[j] else -1
+        return found.T
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
+        """Indicators of the bins of a block of rows, (n_rows, n_columns), with a 1 for each feature."""
+        bins = self.bins(chunk)
+        if bins.min(initial=0) < 0:
+            row, column = np.argwhere(bins < 0)[0].tolist()
+            raise ValueError(
+                f"X has NaN at row {chunk.first_row + row}, column {column}, whose bins were learned without one for "
+                "missing values; Bins(missing=True) has it in every column (Input X contains NaN.)"
+            )
+        places = bins + self.firsts[:-1].astype(np.int32 if self.firsts[-1] < 2**31 else np.int64)
+        indptr = np.arange(len(bins) + 1, dtype=places.dtype) * bins.shape[1]
         data = np.ones(places.size)
-        return sp.csr_array((data, places.reshape(-1), indptr), shape=(len(values), int(self.firsts[-1])))
+        return sp.csr_array((data, places.reshape(-1), indptr), shape=(len(bins), int(self.firsts[-1])))
 
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the columns, such as "x3 in (509, 733]"."""

@@ -147,7 +147,9 @@ class TermColumns(LearnedStep):
 
     def codes(self, chunk: Chunk) -> np.ndarray:
         """The code of each feature, (n_rows, n_features) int32; -1 where a row has none."""
-        X: Any = chunk.to_matrix() if self.base is None else self.base.applied(chunk)
+        if self.base is not None:
+            return self.base.bins(chunk)
+        X: Any = chunk.to_matrix()
         row_checks.check_n_features(X.shape[1], int(self.firsts[-1]), "AdditiveClassifier")
         return codes_of(X, self.firsts)
 

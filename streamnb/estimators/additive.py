@@ -11,6 +11,7 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.encoding.absent_values import ToldOfAbsent
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import learned
 from streamnb.encoding.opening import with_table
@@ -34,6 +35,7 @@ from streamnb.models.additive import TermTables
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.rows.keeping import Keeping
+from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import AdditiveRequest, CodedRows, FittedTerms, fit_terms
 from streamnb.selection.score_table import check_choice
@@ -263,6 +265,10 @@ class AdditiveClassifier(TrainedClassifier):
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         return [{"l2": one, "l1": 0.0} for one in choices("l2", self.l2, L2)]
+
+    def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
+        rows = super()._opened(X, *beside, labelled=labelled)
+        return rows if rows.lazy else ToldOfAbsent(rows, self._of_terms()[1], self._tables.features)
 
     def _learner(self) -> Learner:
         return learner_of(self, DescentMethod(softmax_of))

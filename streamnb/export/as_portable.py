@@ -36,7 +36,7 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
     weights = model.weights if model.scale is None else sp.diags_array(model.scale) @ model.weights
     steps = list(_steps(model, step))
     if isinstance(step, TermColumns):
-        weights = _with_sums(weights, steps)
+        weights = _with_sums(weights, step, steps)
     weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)
     return PortableModel(
         classes_=model.classes_,
@@ -117,9 +117,10 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
 
 def _terms(step: TermColumns) -> Iterator[RowStep]:
     """The steps of an additive model: codes, the coarser steps of the features in pairs, and the cells of pairs."""
-    if step.base is not None:
-        yield RowStep("indicators", indicators_of_bins(step.base))
-    n_codes = int(step.firsts[-1])
+    taken, place_of = _codes(step)
+    if taken is not None:
+        yield RowStep("indicators", indicators_of_bins(taken))
+    n_codes = int(step.firsts[-1]) if taken is None else taken.n_columns
     firsts: dict[int, int] = {}  # the first sum of each feature
     parts, products, n_sums = [np.zeros((0, 2), np.int64)], [np.zeros((0, 2), np.int64)], 0
     for features, sides in zip(step.features.tolist(), step.sides, strict=True):
@@ -130,7 +131,7 @@ def _terms(step: TermColumns) -> Iterator[RowStep]:
             width = int(own.max()) + 1
             if feature not in firsts:
                 firsts[feature] = n_sums
-                codes = np.arange(step.firsts[feature], step.firsts[feature + 1])
+                codes = place_of[step.firsts[feature] : step.firsts[feature + 1]]
                 parts.append(np.stack([codes, n_sums + own.astype(np.int64)], axis=1))
                 n_sums += width
             places.append(n_codes + firsts[feature] + np.arange(width))
@@ -140,13 +141,26 @@ def _terms(step: TermColumns) -> Iterator[RowStep]:
         yield RowStep("products", np.concatenate(products))
 
 
-def _with_sums(weights: Any, steps: list[RowStep]) -> Any:
-    """Weights of codes and products, with zeros between them for the sums that the products are of."""
-    for step in steps:
-        if isinstance(step.value, ColumnSums):
-            n_codes, n_sums = step.value.taken, step.value.n_columns - step.value.taken
-            weights = np.insert(weights, [n_codes] * n_sums, 0.0, axis=0)
-    return weights
+def _codes(step: TermColumns) -> tuple[BinEdges | None, np.ndarray]:
+    """Bins with one for missing values in every feature, so that none is refused, and the places of codes in them."""
+    if step.base is None:
+        return None, np.arange(step.firsts[-1])
+    taken = replace(step.base, missing=np.ones(step.base.n_features, bool))
+    added = taken.firsts[1:][~step.base.missing] - 1
+    return taken, np.delete(np.arange(taken.n_columns), added)
+
+
+def _with_sums(weights: Any, step: TermColumns, steps: list[RowStep]) -> Any:
+    """Weights of codes and products; with zeros for missing values that no row had, and for the sums of products."""
+    place_of = _codes(step)[1]
+    n_cells = len(weights) - len(place_of)
+    width = step.n_features if step.base is not None else len(place_of)
+    for one in steps:
+        width = one.width(width)
+    found = np.zeros((width, weights.shape[1]))
+    found[place_of] = weights[: len(place_of)]
+    found[width - n_cells :] = weights[len(place_of) :]
+    return found
 
 
 def _indicators(step: Any) -> Indicators:

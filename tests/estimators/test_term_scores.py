@@ -118,11 +118,13 @@ def test_contributions_of_several_classes_and_missing_values(tmp_path):
     np.testing.assert_array_equal(lazy.compute(), added)
 
 
+@pytest.mark.filterwarnings("ignore:.*add nothing")
 def test_contributions_of_tables_with_new_levels(tmp_path):
     frame = pd.DataFrame({"x": X[:, 0], "level": np.where(X[:, 1] > 0, "high", "low")})
     found = snb.AdditiveClassifier([("x", "level")], l2=1.0, pair_factor=1.0, resolutions=(4,)).fit(frame, Y)
     new = frame.iloc[:9].assign(level=["new", "low", "high"] * 3)
-    added = found.contributions(new)
+    with pytest.warns(snb.StreamnbWarning, match="3 of 'level', in 9 rows"):
+        added = found.contributions(new)
     scores = added.sum(axis=1) + found.intercept_
     np.testing.assert_allclose(scores, found.decision_function(new), rtol=0, atol=1e-12)
     names = found.terms_["name"].tolist()

@@ -31,6 +31,10 @@ def predicted(model, X):
         if step["do"] == "indicators":
             x = np.column_stack([indicator(x, **column) for column in step["columns"]]) * 1.0
             continue
+        if step["do"] == "sums":
+            columns, sums = np.transpose(step["value"])
+            x = np.column_stack([x, *(x[:, columns[sums == n]].sum(axis=1) for n in range(sums.max() + 1))])
+            continue
         if step["do"] == "products":
             x = np.column_stack([x, *(x[:, a] * x[:, b] for a, b in step["value"])])
             continue

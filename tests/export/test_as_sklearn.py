@@ -12,7 +12,7 @@ from tests.support.exported import LABELS, MODELS, X, fitted
 from tests.support.refusals import refused
 
 DENSE_ONLY = {"laplace", "logs"}
-ELSEWHERE = {"mixed", "bins", "a label's reference"}
+ELSEWHERE = {"mixed", "bins", "additive", "a label's reference"}
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ELSEWHERE and "tree" not in name])

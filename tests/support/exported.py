@@ -32,6 +32,7 @@ MODELS = {
     "tree": (snb.TreeNB(snb.L1(0.5), binarize=1.0), LABELS),
     "tree of two": (snb.TreeNB(), (LABELS == "a").astype(int)),
     "tree of bins": (snb.TreeNB(transform=snb.Bins(3), max_features=4), LABELS),
+    "additive": (snb.AdditiveClassifier(2, l2=1.0, pair_factor=1.0, resolutions=(3, 8), folds=3), LABELS),
     "bins": (snb.LinearNB("bernoulli", transform=snb.Bins(4)), LABELS),
 }
 
