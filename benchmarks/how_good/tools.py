@@ -130,6 +130,12 @@ def catboost(rows):
     return CategoriesAsText(model).fit(rows.X, rows.y)
 
 
+def explainable_boosting(rows):
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    return ExplainableBoostingClassifier(interactions=10, n_jobs=1).fit(rows.X, rows.y)
+
+
 def fast_text(rows):
     return FastText().fit(rows.X, rows.y)
 
@@ -158,6 +164,9 @@ OTHERS = {
     "LightGBM": Tool("lightgbm", (TABLE, DENSE), lightgbm, "defaults; told which columns are categories"),
     "XGBoost": Tool("xgboost xgboost-cpu", (TABLE, DENSE), xgboost, "the same"),
     "CatBoost": Tool("catboost", (TABLE, DENSE), catboost, "the same"),
+    "ExplainableBoosting": Tool(
+        "interpret-core", (TABLE, DENSE), explainable_boosting, "10 interactions, else defaults, in one process"
+    ),
     "fastText": Tool(FAST_TEXT, (SPARSE,), fast_text, "25 epochs at a rate of 0.5; columns are words"),
 }
 TOOLS = OURS | OTHERS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,9 @@ N_TERMS = 6
 MOST_LEVELS = 20  # of a category, the most frequent ones
 BANDS = 2.0  # standard deviations on each side
 BELOW = 0.16  # share of the height for the distribution of rows
+N_BARS = 40  # of that distribution
+APART = 0.12  # share of the width between numbers and missing values
+MOST_LETTERS = 24  # of levels beside each other
 
 
 class AdditiveDisplay:
@@ -21,7 +25,7 @@ class AdditiveDisplay:
 
     A number has a curve of steps with a band of two standard deviations over the models without each fold, and the
     distribution of the training rows below it; missing values stand apart on the right. A category has a bar for each
-    level. A pair has a heat map.
+    level. Curves and bars have one scale, so that they may be compared. A pair has a heat map, grey where no row was.
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ class AdditiveDisplay:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> shown = snb.AdditiveDisplay.from_estimator(snb.AdditiveClassifier().fit(X, y), ["x2"], class_=1)
-    >>> shown.axes_[0].get_xlabel(), shown.axes_[0].get_ylabel()
+    >>> shown.axes_[0].get_title(), shown.axes_[0].get_ylabel()
     ('x2', 'score of 1')
     """
 
@@ -98,17 +102,24 @@ class AdditiveDisplay:
         """
         self.axes_ = figure_of_panels(len(self.tables), figsize)
         self.figure_ = self.axes_[0].figure
-        score = f"score of {self.class_}"
+        spans = []
         for ax, (name, table) in zip(self.axes_, self.tables, strict=True):
             if isinstance(name, tuple):
-                self._pair(ax, name, table, score)
-            elif "level" in table:
-                self._levels(ax, name, table, score)
+                self._pair(ax, name, table)
+                continue
+            spread = BANDS * np.nan_to_num(table["std" + self.column].to_numpy())
+            spans.append([(table["score" + self.column] + side * spread).tolist() for side in (-1.0, 1.0)])
+        ends = _with_margins(np.array([0.0, *(one for span in spans for side in span for one in side)]))
+        for ax, (name, table) in zip(self.axes_, self.tables, strict=True):
+            if isinstance(name, tuple):
+                continue
+            if "level" in table:
+                self._levels(ax, name, table, ends)
             else:
-                self._curve(ax, name, table, score)
+                self._curve(ax, name, table, ends)
         return self
 
-    def _curve(self, ax: Any, name: str, table: Any, score: str) -> None:
+    def _curve(self, ax: Any, name: str, table: Any, span: tuple[float, float]) -> None:
         """The steps of a number, with a band, the rows below, and missing values on the right."""
         known, missing = table[table["lower"].notna()], table[table["lower"].isna()]
         ends = _finite_ends(known["lower"].to_numpy(), known["upper"].to_numpy())
@@ -116,18 +127,21 @@ class AdditiveDisplay:
         ax.axhline(0.0, **QUIET)
         self._band(ax, ends, scores, std)
         ax.stairs(scores, ends, baseline=None, color=COLOURS[0], linewidth=1.5)
+        height = BELOW * (span[1] - span[0])
+        floor = span[0] - height
+        places = np.linspace(ends[0], ends[-1], N_BARS + 1)  # of one width, as bins of few values may be very narrow
+        rows = np.diff(np.interp(places, ends, np.append(0.0, np.cumsum(known["count"]))))
+        tops = floor + 0.9 * height * rows / max(float(rows.max(initial=0.0)), np.finfo(float).tiny)
+        ax.stairs(tops, places, baseline=floor, fill=True, color="0.85", zorder=0)
         if len(missing):
-            at = ends[-1] + 0.08 * (ends[-1] - ends[0])
             value, spread = (missing[part + self.column].to_numpy() for part in ("score", "std"))
+            at = ends[-1] + APART * (ends[-1] - ends[0])
+            ax.axvline(0.5 * (ends[-1] + at), **QUIET)
             ax.errorbar([at], value, BANDS * np.nan_to_num(spread), fmt="o", color=COLOURS[1], capsize=3)
-            ax.annotate("missing", (at, value[0]), (0, 6), textcoords="offset points", ha="center", fontsize="small")
-        ax.set(xlabel=name, ylabel=score)
-        low, high = ax.get_ylim()
-        ax.set_ylim(low - BELOW * (high - low), high)
-        density = known["count"].to_numpy() / np.diff(ends)
-        floor, height = ax.get_ylim()[0], BELOW * (high - low)
-        tops = floor + height * density / max(float(density.max(initial=0.0)), np.finfo(float).tiny)
-        ax.stairs(tops, ends, baseline=floor, fill=True, color="0.85", zorder=0)
+            ax.set_xlim(right=2.0 * at - 0.5 * (ends[-1] + at))
+            _name_missing(ax.xaxis, ends[-1], at)
+        ax.set(ylim=(floor, span[1]), ylabel=self._score)
+        ax.set_title(name, fontsize="medium")
 
     def _band(self, ax: Any, ends: np.ndarray, scores: np.ndarray, std: np.ndarray) -> None:
         """The band of two standard deviations, where they are known."""
@@ -136,44 +150,88 @@ class AdditiveDisplay:
         low[-1], high[-1] = low[-2], high[-2]
         ax.fill_between(ends, low, high, step="post", color=COLOURS[0], alpha=0.2, linewidth=0.0)
 
-    def _levels(self, ax: Any, name: str, table: Any, score: str) -> None:
+    def _levels(self, ax: Any, name: str, table: Any, span: tuple[float, float]) -> None:
         """A bar for each level, the most frequent ones, in the order of scores."""
         some = table.nlargest(MOST_LEVELS, "count", keep="first").sort_values("score" + self.column)
         places = np.arange(len(some))
         missing = some["level"].isna()
-        colours = np.where(missing, COLOURS[1], COLOURS[0]).tolist()
         spread = BANDS * np.nan_to_num(some["std" + self.column].to_numpy())
+        colours = np.where(missing, COLOURS[1], COLOURS[0]).tolist()
         ax.barh(places, some["score" + self.column], xerr=spread, color=colours, alpha=0.8, ecolor="0.4")
         names = np.where(missing, "missing", some["level"])
         labels = [f"{level} ({count:,.0f})" for level, count in zip(names, some["count"], strict=True)]
-        ax.set_yticks(places, labels)
+        ax.set_yticks(places, labels, fontsize="medium" if len(places) <= MOST_LEVELS // 2 else "x-small")
         ax.axvline(0.0, **QUIET)
-        ax.set(xlabel=score, title=name if len(some) == len(table) else f"{name}, the {len(some)} most frequent")
+        ax.set(xlim=span, xlabel=self._score)
+        shown = name if len(some) == len(table) else f"{name}, the {len(some)} most frequent"
+        ax.set_title(shown, fontsize="medium")
 
-    def _pair(self, ax: Any, names: Sequence[str], table: Any, score: str) -> None:
-        """A heat map of the cells of a pair; cells without rows are left out."""
-        sides = [_side(table, name) for name in names]
-        shape = tuple(len(labels) for labels, _ in sides)
+    def _pair(self, ax: Any, names: Sequence[str], table: Any) -> None:
+        """A heat map of the cells of a pair; cells without rows are grey."""
+        sides = [_Side.of(table, name) for name in names]
+        shape = tuple(len(side.cells) for side in sides)
         values = table["score" + self.column].to_numpy().reshape(shape)
         values = np.where(table["count"].to_numpy().reshape(shape) > 0.0, values, np.nan)
         largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-        image = ax.imshow(values.T, origin="lower", aspect="auto", cmap="PuOr", vmin=-largest, vmax=largest)
-        for axis, (labels, places), name in zip((ax.xaxis, ax.yaxis), sides, names, strict=True):
-            axis.set_ticks(places, [labels[place] for place in places])
+        cells = np.full([len(side.ends) - 1 for side in sides], np.nan)
+        cells[np.ix_(*(side.cells for side in sides))] = values
+        x, y = (side.ends for side in sides)
+        image = ax.pcolormesh(x, y, cells.T, cmap="PuOr_r", vmin=-largest, vmax=largest)
+        ax.set_facecolor("0.85")
+        for axis, side, name in zip((ax.xaxis, ax.yaxis), sides, names, strict=True):
+            side.label(axis)
             axis.set_label_text(name)
-        ax.tick_params(axis="x", rotation=45)
-        ax.figure.colorbar(image, ax=ax, label=score)
+        ax.figure.colorbar(image, ax=ax, label=self._score)
+
+    @property
+    def _score(self) -> str:
+        return f"score of {self.class_}" if self.column else f"log-odds of {self.class_}"
 
 
-def _side(table: Any, name: str) -> tuple[list[str], list[int]]:
-    """The labels of the steps of a feature in a pair, and which of them are shown."""
-    if f"{name} level" in table:
-        labels = table[f"{name} level"].drop_duplicates()
-        return labels.fillna("missing").tolist(), list(range(len(labels)))
-    ends = table[[f"{name} lower", f"{name} upper"]].drop_duplicates().to_numpy()
-    labels = ["missing" if np.isnan(low) else f"to {high:.4g}" if np.isfinite(high) else "more" for low, high in ends]
-    step = max(len(labels) // 6, 1)
-    return labels, [*range(0, len(labels), step)]
+@dataclass(frozen=True)
+class _Side:
+    """An axis of a heat map: the ends of its cells, which of them the steps of a feature are, and names of levels."""
+
+    ends: np.ndarray
+    cells: np.ndarray
+    levels: list[str] | None
+    missing: bool
+
+    @classmethod
+    def of(cls, table: Any, name: str) -> _Side:
+        if f"{name} level" in table:
+            labels = table[f"{name} level"].drop_duplicates().fillna("missing").tolist()
+            return cls(np.arange(len(labels) + 1) - 0.5, np.arange(len(labels)), labels, False)
+        lower, upper = table[[f"{name} lower", f"{name} upper"]].drop_duplicates().to_numpy().T
+        missing = bool(np.isnan(lower[-1]))
+        ends = _finite_ends(lower[: len(lower) - missing], upper[: len(upper) - missing])
+        cells, n = np.arange(len(lower)), len(ends) - 1
+        if missing:  # apart from the others, behind an empty cell
+            ends = np.append(ends, ends[-1] + APART * (ends[-1] - ends[0]) * np.array([0.5, 1.5]))
+            cells[-1] = n + 1
+        return cls(ends, cells, None, missing)
+
+    def label(self, axis: Any) -> None:
+        """Name the levels, or missing values beside the numbers."""
+        if self.levels is not None:
+            long = axis.axis_name == "x" and sum(map(len, self.levels)) > MOST_LETTERS
+            size = "medium" if len(self.levels) <= MOST_LEVELS // 2 else "x-small"
+            axis.set_ticks(np.arange(len(self.levels)), self.levels, rotation=45 if long else 0, fontsize=size)
+        elif self.missing:
+            _name_missing(axis, self.ends[-3], 0.5 * (self.ends[-2] + self.ends[-1]))
+
+
+def _name_missing(axis: Any, end: float, at: float) -> None:
+    """Mark where missing values are, behind the last number."""
+    low = axis.get_view_interval()[0]
+    ticks = [one for one in axis.get_ticklocs() if low <= one <= end]
+    axis.set_ticks([*ticks, at], [*(f"{one:g}" for one in ticks), "missing"])
+
+
+def _with_margins(values: np.ndarray) -> tuple[float, float]:
+    """The range of values, and a twentieth more on both sides."""
+    low, high = float(values.min()), float(values.max())
+    return low - 0.05 * (high - low or 1.0), high + 0.05 * (high - low or 1.0)
 
 
 def _finite_ends(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

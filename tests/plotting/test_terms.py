@@ -35,8 +35,8 @@ def test_a_curve_has_steps_a_band_rows_below_and_missing_values(model):
     np.testing.assert_allclose(curve.values, term["score"])
     np.testing.assert_allclose(curve.edges[1:-1], term["upper"][:-1])
     assert rows.values.max() < term["score"].min()
-    assert [text.get_text() for text in ax.texts] == ["missing"]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "score of yes")
+    assert [label.get_text() for label in ax.get_xticklabels()][-1] == "missing"
+    assert (ax.get_title(), ax.get_ylabel()) == ("age", "log-odds of yes")
 
 
 def test_bars_are_in_the_order_of_scores(model):
@@ -52,9 +52,26 @@ def test_a_heat_map_of_a_pair_in_any_order(model):
     for pair in (("age", "city"), ("city", "age")):
         ax = snb.AdditiveDisplay.from_estimator(model, [pair]).axes_[0]
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "city")
-        values = ax.images[0].get_array()
-        assert values.shape == (3, 17)
-        assert ax.images[0].get_clim()[0] == -ax.images[0].get_clim()[1]
+        mesh = ax.collections[0]
+        cells = model.term("age", "city").set_index(["age upper", "city level"])["score"]
+        shown = mesh.get_array()  # the levels, missing ones last, and steps with an empty one before missing values
+        assert shown.shape == (3, 18)
+        np.testing.assert_allclose(shown[:2, :16].T.ravel(), cells.iloc[:48].to_numpy().reshape(16, 3)[:, :2].ravel())
+        assert np.ma.getmaskarray(shown)[:, 16].all() and not np.ma.getmaskarray(shown)[:, 17].all()
+        assert mesh.get_clim()[0] == -mesh.get_clim()[1]
+        assert [label.get_text() for label in ax.get_xticklabels()][-1] == "missing"
+        assert [label.get_text() for label in ax.get_yticklabels()] == model.term("city")["level"].fillna(
+            "missing"
+        ).tolist()
+
+
+def test_curves_and_bars_have_one_scale(model):
+    curve, bars = snb.AdditiveDisplay.from_estimator(model, ["age", "city"]).axes_
+    assert curve.get_ylim()[1] == bars.get_xlim()[1]
+    for name, ends in (("age", curve.get_ylim()), ("city", bars.get_xlim())):
+        term = model.term(name)
+        assert (term["score"] - 2.0 * term["std"]).min() > ends[0]
+        assert (term["score"] + 2.0 * term["std"]).max() < ends[1]
 
 
 def test_the_class_whose_scores_are_shown():
