@@ -12,6 +12,7 @@ from pathlib import Path
 import streamnb as snb
 from benchmarks import peers
 from benchmarks.peers import (
+    additive,
     descriptions,
     encoding,
     files,
@@ -47,6 +48,8 @@ PACKAGES = [
     "river",
     "vowpalwabbit",
     "pyspark",
+    "lightgbm",
+    "interpret-core",
 ]
 PARTS = {  # each yields rows of the table
     "csr": memory.csr_rows,
@@ -67,6 +70,7 @@ PARTS = {  # each yields rows of the table
     "scoring": models.scoring_rows,
     "products": products.product_rows,
     "trees": trees.tree_rows,
+    "additive": additive.additive_rows,
     "search": searching.search_rows,
     "selecting": selecting.selecting_rows,
     "descriptions": descriptions.description_rows,

@@ -60,9 +60,7 @@ def test_a_heat_map_of_a_pair_in_any_order(model):
         assert np.ma.getmaskarray(shown)[:, 16].all() and not np.ma.getmaskarray(shown)[:, 17].all()
         assert mesh.get_clim()[0] == -mesh.get_clim()[1]
         assert [label.get_text() for label in ax.get_xticklabels()][-1] == "missing"
-        assert [label.get_text() for label in ax.get_yticklabels()] == model.term("city")["level"].fillna(
-            "missing"
-        ).tolist()
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["Ulm", "Rome", "missing"]  # frequent first
 
 
 def test_curves_and_bars_have_one_scale(model):
