@@ -37,7 +37,8 @@ from streamnb.passes.options import RunOptions
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
-from streamnb.selection.additive_fit import AdditiveRequest, CodedRows, FittedTerms, fit_terms
+from streamnb.selection.additive_fit import NUMBERS, AdditiveRequest, CodedRows, FittedTerms, fit_terms
+from streamnb.selection.penalty_search import ModelGroups
 from streamnb.selection.score_table import check_choice
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import Learner, checkpoint_folder
@@ -45,6 +46,8 @@ from streamnb.training.objectives import softmax_of
 
 L2 = 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
 PAIR_FACTORS = 1.0, 3.0, 10.0
+CELLS_OF_PAIR = 32 * 32  # at most
+READS_TO_CHOOSE = 3  # to learn bins or levels, to count them, and to draw a sample
 CHOSEN = {"l2": "f8", "pair_factor": "f8", "interactions": "i8"}
 
 
@@ -265,6 +268,29 @@ class AdditiveClassifier(TrainedClassifier):
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         return [{"l2": one, "l1": 0.0} for one in choices("l2", self.l2, L2)]
+
+    # ---- for `snb.plan` ----------------------------------------------------------------------------------------------
+
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        return ("sum",), self.folds
+
+    def _plan_columns(self, n_features: int, encoded: bool) -> int:
+        """At most so many: bins and levels, and cells of pairs; a table has columns of bins and levels already."""
+        self._check_params()
+        one_each = n_features if encoded else n_features * (int(max(self.resolutions)) + 1)
+        given = self.interactions
+        n_pairs = NUMBERS[-1] if given == "auto" else int(given) if isinstance(given, Integral) else len(given)
+        return one_each + n_pairs * CELLS_OF_PAIR
+
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        learner, options = self._learner(), RunOptions(memory_limit=limit)
+        groups = ModelGroups.of(learner.method, len(self._grid()) * n_folds, n_features, n_rows, options)
+        return {
+            "n_models": groups.n_models,  # on a sample in memory, which takes no reads
+            "model_bytes": groups.n_models * groups.model_bytes,
+            "n_groups": groups.n_groups,
+            "most_reads": READS_TO_CHOOSE + learner.n_scans + learner.most_reads,
+        }
 
     def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
         rows = super()._opened(X, *beside, labelled=labelled)

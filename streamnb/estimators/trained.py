@@ -190,6 +190,10 @@ class TrainedClassifier(Classifier):
         """For `snb.plan`: the moments that are summed over all classes together, unless classes are weighted."""
         return self._learner().pooled
 
+    def _plan_columns(self, n_features: int, encoded: bool) -> int:
+        """For `snb.plan`: the number of columns that are made of those of the rows."""
+        return n_features
+
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: the memory of models with n_rows rows of weights, and the largest number of reads."""
         learner = self._learner()

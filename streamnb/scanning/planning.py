@@ -34,6 +34,9 @@ class PlansReads(Protocol):
     def _plan_pooled(self) -> tuple[str, ...]:
         """The moments that are summed over all classes together."""
 
+    def _plan_columns(self, n_features: int, encoded: bool) -> int:
+        """The number of columns that are made of those of the rows, which are `encoded` those of a table."""
+
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """Memory of the models, with `n_rows` rows of weights each, and the maximum number of reads."""
 
@@ -160,16 +163,19 @@ def plan(
     grid, dense, sparse, of_bins, of_pairs = check_histogram(histogram, n_bins), None, None, 0, 0
     first, n_splits = tuple(m for m in names if m in TABLE), 1 if folding is None else folding.n_splits
     cells = [0] * len(first)  # for each moment
-    if n_classes is not None and n_features is not None:
+    n_columns = n_features
+    if model is not None and n_features is not None:
+        n_columns = model._plan_columns(n_features, rows.encoding is not None)
+    if n_classes is not None and n_columns is not None:
         n_groups = (n_classes + of_all) * n_splits
-        cells = [n_features * (max(of_all, 1) * n_splits if m in together else n_groups) for m in first]
+        cells = [n_columns * (max(of_all, 1) * n_splits if m in together else n_groups) for m in first]
         dense, pooled = 8 * sum(cells), "gram" in together
-        of_pairs = second_moments.bytes_of(names, pooled, n_classes + of_all, n_splits, n_features)
-        of_bins = bytes_of(grid, n_groups, n_features)
+        of_pairs = second_moments.bytes_of(names, pooled, n_classes + of_all, n_splits, n_columns)
+        of_bins = bytes_of(grid, n_groups, n_columns)
     needed: dict[str, Any] = {} if model is None else {"kept": _where_kept(rows, limit)}
     if dense is not None and model is not None:
         n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
-        needed |= model._plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
+        needed |= model._plan_reads(n_columns, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
     if n_values is not None and moment_sums.may_be_sparse(first, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
         sparse = moment_sums.CELL * sum(min(touched, n) if n else touched for n in cells)

@@ -108,3 +108,14 @@ def test_it_says_where_rows_of_later_reads_are_kept(tmp_path):
     assert here.kept == "1.0 GB in memory"
     assert stream.kept == f"1.0 GB in memory, then 5.0 MB in {tmp_path}"
     assert f"kept          {here.kept}" in repr(here) and "kept" not in repr(snb.plan(rows.x))
+
+
+def test_the_columns_of_additive_models_are_those_of_their_terms():
+    X, y = np.random.default_rng(0).normal(size=(300, 4)), np.arange(300) % 2
+    model = snb.AdditiveClassifier(2, l2=[1.0, 3.0], resolutions=(4, 16), folds=3, max_passes=10)
+    needed = snb.plan(X, y, model=model)
+    columns = model.fit(X, y).coef_.shape[1]
+    assert columns <= 4 * 17 + 2 * 32**2
+    assert needed.dense_bytes == 8 * 2 * 3 * (4 * 17 + 2 * 32**2)
+    assert needed.n_models == 2 * 3 and needed.model_bytes > 8 * needed.n_models * columns
+    assert model.report_.reads <= needed.most_reads
