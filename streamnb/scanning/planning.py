@@ -163,10 +163,7 @@ def plan(
     grid, dense, sparse, of_bins, of_pairs = check_histogram(histogram, n_bins), None, None, 0, 0
     first, n_splits = tuple(m for m in names if m in TABLE), 1 if folding is None else folding.n_splits
     cells = [0] * len(first)  # for each moment
-    n_columns = n_features
-    if model is not None and n_features is not None:
-        n_columns = model._plan_columns(n_features, rows.encoding is not None)
-    if n_classes is not None and n_columns is not None:
+    if n_classes is not None and (n_columns := _columns_of(model, rows)) is not None:
         n_groups = (n_classes + of_all) * n_splits
         cells = [n_columns * (max(of_all, 1) * n_splits if m in together else n_groups) for m in first]
         dense, pooled = 8 * sum(cells), "gram" in together
@@ -195,6 +192,13 @@ def plan(
         tables=_kind(dense, sparse, max(of_bins, of_pairs), limit),
         **needed,
     )
+
+
+def _columns_of(model: Any, rows: Source) -> int | None:
+    """The number of columns that are summed: those of the rows, or those that a model makes of them."""
+    if model is None or rows.n_features is None:
+        return rows.n_features
+    return model._plan_columns(rows.n_features, rows.encoding is not None)
 
 
 def _where_kept(rows: Source, limit: int) -> str:

@@ -65,6 +65,6 @@ def test_auto_takes_only_pairs_that_fit_into_memory():
     y = (x[:, 0] * x[:, 1] > 0).astype(int)
     model = snb.AdditiveClassifier("auto", l2=1.0, pair_factor=3.0, resolutions=(4, 16))
     assert model.fit(x, y).best_["interactions"] > 0
-    assert model.fit(x, y, memory_limit="500kB").best_["interactions"] == 0
+    assert model.fit(x, y, memory_limit="300kB").best_["interactions"] == 0
     with pytest.raises(MemoryError, match=r"6 pairs of features need more than memory_limit allows"):
-        snb.AdditiveClassifier(6, l2=1.0, pair_factor=3.0).fit(x, y, memory_limit="500kB")
+        snb.AdditiveClassifier(6, l2=1.0, pair_factor=3.0).fit(x, y, memory_limit="300kB")
