@@ -101,6 +101,8 @@ _HOMES = {
     "HierarchyNB": "estimators.class_sets",
     "LinearDiscriminantAnalysis": "estimators.discriminant_analysis",
     "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
+    "write_predictions": "corpora.predictions",
+    "select": "corpora.selecting",
     "search": "searching.searching",
     "Search": "searching.search_result",
     "warm": "searching.warming",

@@ -4,6 +4,8 @@ from streamnb.core.messages import DataError as DataError
 from streamnb.core.messages import StreamnbWarning as StreamnbWarning
 from streamnb.core.persistence import load as load
 from streamnb.core.scratch import set_scratch as set_scratch
+from streamnb.corpora.predictions import write_predictions as write_predictions
+from streamnb.corpora.selecting import select as select
 from streamnb.encoding.codegrams import codegram as codegram
 from streamnb.encoding.codegrams import codegram_names as codegram_names
 from streamnb.encoding.converting import convert as convert

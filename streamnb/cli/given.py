@@ -147,6 +147,16 @@ def given_names() -> list[str]:
     return [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
+def is_folder(out: str) -> bool:
+    """Whether parts are written: to a folder or a URL, which has no ending of a file."""
+    return bool("://" in out or out.endswith("/") or Path(out).is_dir() or not Path(out).suffix)
+
+
+def parts_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """The options of `PARTS`, and a progress bar, as functions take them."""
+    return {**{name: settings[name] for name in ("text", "errors", "n_threads")}, "progress": True}
+
+
 def options(*more: Callable) -> Callable:
     """Several options as one decorator, in the given order."""
 
@@ -177,6 +187,15 @@ RUN = options(
     click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
     click.option("--memory-limit", help="Bytes for sums and weights, such as 4GB."),
     click.option("--client", help="Address of a Dask scheduler whose workers read, such as tcp://host:8786."),
+)
+PARTS = options(
+    click.option(
+        "--errors",
+        type=click.Choice(["strict", "skip"]),
+        default="strict",
+        help="Lines of a corpus that cannot be read: stop there, or leave them out and count them.",
+    ),
+    click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
 )
 MODEL = options(
     click.option("--family", default="multinomial", show_default=True, help="Distribution of each feature, or auto."),

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from streamnb.cli import fit_commands, read_commands, warm_command
+from streamnb.cli import corpus_commands, fit_commands, read_commands, warm_command
 from streamnb.cli.output import BarLines, say
 from streamnb.passes import stopping
 
@@ -19,6 +19,7 @@ COMMANDS = (
     fit_commands.fit,
     fit_commands.search,
     read_commands.predict,
+    corpus_commands.select,
     read_commands.evaluate,
     read_commands.inspect,
     read_commands.export,

@@ -3,10 +3,11 @@
 from typing import Any
 
 import click
-import numpy as np
 
-from streamnb.cli.given import DATA, ROWS, TABLE, model_of, new_file, rows_of
+from streamnb.cli.corpus_commands import predict_parts
+from streamnb.cli.given import DATA, PARTS, ROWS, TABLE, is_folder, model_of, new_file, rows_of
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
+from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole
 from streamnb.encoding.converting import convert as convert_rows
 from streamnb.evaluation.evaluating import evaluate as judge
 from streamnb.passes.dask_workers import connected
@@ -52,27 +53,37 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
 @click.argument("data")
 @click.option("--proba", is_flag=True, help="Probabilities of all classes as well.")
 @click.option("--scores", is_flag=True, help="Scores of decision_function as well.")
-@click.option("-o", "out", help="File: .csv, .parquet, .npy or .jsonl; CSV to stdout by default.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option(
+    "-o",
+    "out",
+    help="File: .csv, .parquet, .npy or .jsonl, or a folder for parts; CSV to stdout by default.",
+)
+@click.option("--force", is_flag=True, help="Replace a file, or the parts of another run, that are there.")
+@PARTS
+@click.option("--format", type=click.Choice([*FORMATS]), default="parquet", help="Of the parts in a folder.")
+@click.option("--keep", help="Fields of the rows to write beside predictions in a folder, split at commas.")
 @click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
 @click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words.")
 @click.option("--n-features", type=int, help="Columns of hashed words.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read.")
-def predict(
-    model: str, data: str, proba: bool, scores: bool, out: str | None, force: bool, client: str | None, **settings: Any
-) -> None:
+def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     """Labels of rows, and probabilities or scores.
 
     Example: streamnb predict m.snb new.zarr --proba -o out.parquet
+
+    Example: streamnb predict m.snb 'crawl/*.jsonl.zst' --proba --keep url -o scores/
     """
-    path = new_file(out, force)
+    if out is not None and is_folder(out):
+        predict_parts(model, data, out, settings)
+        return
+    path = new_file(out, settings["force"])
     check_ending(path)
     fitted, (X, _) = model_of(model), rows_of(data, settings, None)
-    with connected(client):
-        columns = _labels("label", fitted.predict(X), fitted.classes_)
-        for wanted, prefix, method in ((proba, "p", "predict_proba"), (scores, "score", "decision_function")):
-            if wanted:
-                columns |= _columns(prefix, getattr(fitted, method)(X), fitted.classes_)
+    with connected(settings["client"]):
+        columns = labels_of("label", fitted.predict(X), fitted.classes_)
+        for name, prefix, method in (("proba", "p", "predict_proba"), ("scores", "score", "decision_function")):
+            if settings[name]:
+                columns |= named_columns(prefix, getattr(fitted, method)(X), fitted.classes_)
     write_table(columns, path)
 
 
@@ -110,8 +121,8 @@ def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> N
     if not hasattr(fitted, "top_features"):
         click.echo(fitted)
         return
-    top, classes = fitted.top_features(n_features), _whole(fitted.classes_)
-    top["class"] = _whole(top["class"].to_numpy())
+    top, classes = fitted.top_features(n_features), whole(fitted.classes_)
+    top["class"] = whole(top["class"].to_numpy())
     if class_ is not None:
         if class_ not in {str(label) for label in classes}:
             known = ", ".join(map(str, classes[:20]))
@@ -141,20 +152,3 @@ def export(model: str, out: str, force: bool) -> None:
     else:
         fitted.export(path)
     say(f"{out}: {path.stat().st_size:,} bytes")
-
-
-def _labels(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
-    found, classes = np.asarray(found), _whole(classes)
-    return {name: _whole(found)} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
-
-
-def _whole(labels: np.ndarray) -> np.ndarray:
-    """Labels as integers where they are floats, as in svmlight files, so that they are written as 1, not 1.0."""
-    return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
-
-
-def _columns(prefix: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
-    found, classes = np.asarray(found), _whole(classes)
-    if found.ndim == 1:
-        return {prefix: found}
-    return {f"{prefix}_{label}": found[:, k] for k, label in enumerate(classes[-found.shape[1] :])}

@@ -142,7 +142,7 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     def applied(self, rows: TableSource, unknown: UnknownValues | None = None) -> TableSource:
         """The rows with encoded columns; `unknown` counts unknown values and warns once the rows are read."""
-        self._check(rows.tables)
+        self.check_columns(rows.tables)
         step = partial(self, unknown=unknown)
         made = rows.with_step(step, self.n_columns, persistence.digest(self), self.column_names, self)
         made.unknown = unknown
@@ -175,7 +175,7 @@ class TableEncoding(persistence.Parameters, Encoding):
                 "them"
             )
 
-    def _check(self, tables: Tables) -> None:
+    def check_columns(self, tables: Tables) -> None:
         """Refuse a table that lacks a column or has another kind of values in it."""
         for name, kind in self.columns.items():
             if name not in tables.schema.names:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 HEAD = 1 << 12  # bytes that are inspected
+REMOTE_BYTES = 8 << 20  # of a request to an object store
 HDF5, PARQUET, IPC, CSV, JSON, LINES = "HDF5", "Parquet", "Arrow IPC", "CSV", "JSON lines", "lines"
 MAGIC = {b"\x89HDF": HDF5, b"PAR1": PARQUET, b"ARROW1": IPC}
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -55,12 +56,31 @@ def pyarrow_for(what: str) -> Any:
 
 
 def head_of(path: Any) -> bytes:
-    """The first bytes of a file; none of a folder, a URL, or where there is no file."""
+    """The first bytes of a file; none of a folder, of a URL that is none, or where there is no file."""
     try:
-        with open(path, "rb") as file:
+        with raw_file(path) as file:
             return file.read(HEAD)
-    except OSError:
+    except (OSError, ValueError, ImportError):
         return b""
+
+
+def raw_file(path: Any) -> Any:
+    """Open a file, here or at a URL that fsspec knows, to read its bytes as they are; a context manager."""
+    if "://" not in os.fspath(path):
+        return open(path, "rb", buffering=0)
+    import fsspec
+
+    return fsspec.open(path, "rb", block_size=REMOTE_BYTES).open()
+
+
+def size_of(path: str) -> int:
+    """Bytes of a file, here or at a URL."""
+    if "://" not in path:
+        return os.path.getsize(path)
+    from fsspec.core import url_to_fs
+
+    files, name = url_to_fs(path)
+    return int(files.size(name))
 
 
 def by_magic(head: bytes, kinds: dict[bytes, str]) -> str | None:
@@ -98,24 +118,25 @@ def unlike_zarr(path: Any) -> str | None:
 
 
 def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    return tuple((path, os.path.getsize(path)) for path in paths)
+    return tuple((path, size_of(path)) for path in paths)
 
 
 def compression_of(path: Any) -> str | None:
     """How a file is compressed, by its first bytes; None if it is not."""
-    with open(path, "rb") as file:
+    with raw_file(path) as file:
         return by_magic(file.read(8), COMPRESSED)
 
 
 def opened_file(path: Any) -> Any:
     """Open a file for reading, decompressed on the fly; a context manager."""
     packed = compression_of(path)
-    if packed == "zstd":
-        return pyarrow_for(".zst files").input_stream(os.fspath(path), compression="zstd")
     if packed is None:
-        return open(path, "rb", buffering=0)
+        return raw_file(path)
+    here = os.fspath(path) if "://" not in os.fspath(path) else raw_file(path)
+    if packed == "zstd":
+        return pyarrow_for(".zst files").input_stream(here, compression="zstd")
     unpacked: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
-    return unpacked(path)
+    return unpacked(here)
 
 
 def is_svmlight(path: Any) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from streamnb.core.messages import DataError, listed
 from streamnb.kernels.ngrams import count_lines
 from streamnb.rows.files import CSV, JSON, LINES, pyarrow_for
+from streamnb.rows.records import RowsAlone, StoredColumns, StoredLines, bounds_of, of_columns
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, DATES, NOTHING, NUMBER, arrow, kind_of
 from streamnb.rows.tables import Fields, one_batch
 from streamnb.rows.texts import Texts, of_arrow
@@ -37,6 +38,7 @@ class Format:
     delimiter: str = ","
     types: dict[str, Any] = field(default_factory=dict)  # Arrow types
     unseen: frozenset[str] = frozenset()
+    header: bytes = b""  # the first line of CSV
 
     @property
     def smallest(self) -> int:
@@ -56,14 +58,26 @@ class Format:
     def rows(self, piece: bytes, first_row: int, where: str) -> Any:
         """Parse whole lines: `Texts` or `TableRows`."""
         if self.kind == LINES:
-            return _lines_of(piece, where)
+            texts = _lines_of(piece, where)
+            return replace(texts, beside=_as_column(texts, where)) if self.fields.lines else texts
+        lines = self.stored(piece) if self.fields.lines else None
+        if lines is not None and not self.fields.all:
+            return RowsAlone(lines)
         batch = one_batch(self.table(piece, self.fields.all, first_row, where))
+        rows = self._of_batch(batch, first_row, where)
+        return rows if lines is None else replace(rows, beside=lines)
+
+    def _of_batch(self, batch: Any, first_row: int, where: str) -> Any:
         if self.text is None:
             return self.fields.rows(batch, first_row, where)
         none = f"has no field {self.text!r}" if self.kind == JSON else None
-        texts, beside = of_arrow(batch.column(self.text), first_row, where, none), replace(self.fields, features=())
-        rows = beside.rows(batch, first_row, where)
-        return replace(texts, y=rows.y, weight=rows.weight)
+        texts, others = of_arrow(batch.column(self.text), first_row, where, none), replace(self.fields, features=())
+        rows = others.rows(batch, first_row, where)
+        return replace(texts, y=rows.y, weight=rows.weight, beside=rows.beside)
+
+    def stored(self, piece: bytes) -> StoredLines:
+        """Whole lines as they are."""
+        return StoredLines(piece, *bounds_of(piece, self.kind), self.kind, self.header, self.delimiter)
 
     def table(self, piece: bytes, names: Any, first_row: int, where: str) -> Any:
         """Parse columns of whole lines; all columns, with inferred types, if `names` is None."""
@@ -162,6 +176,14 @@ def _shown(line: bytes) -> str:
     return repr(text + (" .." if len(line) > SHOWN else ""))
 
 
+def _as_column(texts: Texts, where: str) -> StoredColumns:
+    """Lines of text as a column."""
+    try:
+        return of_columns({"text": [texts.decoded(row) for row in range(texts.shape[0])]})
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: a line is not UTF-8 ({error}); write the file as UTF-8") from error
+
+
 def _lines_of(piece: bytes, where: str) -> Texts:
     """Split text into lines, without their line endings."""
     buffer = np.frombuffer(piece, np.uint8)
@@ -177,6 +199,41 @@ def _lines_of(piece: bytes, where: str) -> Texts:
 # ---- the format of a file, by its first lines ------------------------------------------------------------------------
 
 Infer = Callable[[bytes, str, str], tuple[Format, int]]  # first lines, kind and path: the format, and where rows begin
+
+
+def stored_format(head: bytes, kind: str, where: str) -> tuple[Format, int]:
+    """The format of lines of which nothing is read: they are written again as they are."""
+    form, begin = _headed(Format(kind), head, ",;\t|") if kind == CSV else (Format(kind), 0)
+    return replace(form, fields=Fields((), lines=True)), begin
+
+
+def format_beside(beside: Fields, infer: "Infer", head: bytes, kind: str, where: str) -> tuple[Format, int]:
+    """The format that `infer` finds, with the lines, or the columns of these names, beside what is read."""
+    form, begin = infer(head, kind, where)
+    if beside.beside and kind == LINES:
+        raise ValueError(f"keep={list(beside.beside)} names fields, but the lines of {where} have none")
+    types = dict(form.types)
+    if beside.beside:
+        pa, sample = arrow(), whole_lines(head[begin:], form)
+        known = form.table(sample, None, 0, where).schema if sample.strip() else pa.schema([])
+        for name in beside.beside:
+            if kind == CSV and name not in form.names:
+                raise ValueError(f"keep={name!r} is no column of {where}; it has {listed(np.array(form.names))}")
+            found = known.field(name).type if name in known.names else pa.null()
+            types.setdefault(name, pa.string() if pa.types.is_null(found) else found)
+    fields = replace(form.fields, beside=beside.beside, lines=beside.lines)
+    return replace(form, types=types, fields=fields), begin
+
+
+def fields_format(fields: Fields, head: bytes, kind: str, where: str) -> tuple[Format, int]:
+    """The format of lines from which these columns of a table are read; a column that no row has is missing."""
+    pa, kinds = arrow(), fields.kinds or {}
+    form, begin = table_format(frozenset(n for n, of in kinds.items() if of in (None, CATEGORY)), head, kind, where)
+    absent = {name: pa.null() if kinds.get(name) in (None, CATEGORY) else pa.float64() for name in fields.features}
+    if kind == CSV and absent.keys() - form.types.keys():
+        name = min(absent.keys() - form.types.keys())
+        raise ValueError(f"{where} has no column {name!r}, which the model was fitted on")
+    return form.selected(pa.schema(list((absent | form.types).items())), fields), begin
 
 
 def text_format(named: dict[str, str | None], labels: str, head: bytes, kind: str, where: str) -> tuple[Format, int]:
@@ -270,7 +327,7 @@ def _headed(form: Format, head: bytes, delimiters: str) -> tuple[Format, int]:
     heading = head[:end].rstrip(b"\r\n").decode("utf-8", "replace")
     delimiter = max(delimiters, key=heading.count)
     names = next(csv.reader([heading], delimiter=delimiter), [])
-    return replace(form, names=tuple(names), delimiter=delimiter), end + 1
+    return replace(form, names=tuple(names), delimiter=delimiter, header=head[:end].rstrip(b"\r\n")), end + 1
 
 
 def whole_lines(sample: bytes, form: Format) -> bytes:

@@ -190,6 +190,7 @@ class TableRows:
     weight: Any = None
     where: str = "X"  # in messages
     known: bool = True
+    beside: Any = None  # the rows as they are stored, where they are to be written again
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -202,7 +203,8 @@ class TableRows:
     def __getitem__(self, rows: slice) -> "TableRows":
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         start, stop, _ = rows.indices(self.shape[0])
-        return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight)
+        beside = None if self.beside is None else self.beside.picked(rows)
+        return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight, beside=beside)
 
     def picked(self, rows: np.ndarray) -> "TableRows":
         """The rows with these numbers, counted within this object."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
-from streamnb.rows.files import pyarrow_for, with_sizes
+from streamnb.rows.files import pyarrow_for, raw_file, with_sizes
 from streamnb.rows.line_formats import table_format
 from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
 from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_frame, check_names, schema_of_frame
@@ -32,6 +32,12 @@ class BatchTables(Tables):
         self.schema, self._lengths, self._names = schema, lengths, paths or ["X"] * len(lengths)
         self._firsts = list(accumulate(map(sum, lengths), initial=0))
         self.n_rows, self.files = self._firsts[-1], with_sizes(paths or ())
+
+    def piece(self, k: int, n_pieces: int) -> tuple[int, int]:
+        """The rows of piece `k` of about equal ones, each of whole row groups or batches."""
+        bounds = list(accumulate(chain.from_iterable(self._lengths), initial=0))
+        n = len(bounds) - 1
+        return bounds[n * k // n_pieces], bounds[n * (k + 1) // n_pieces]
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         """Yield the record batches of a part from row group or batch number `place` on."""
@@ -75,7 +81,7 @@ class ParquetFiles(BatchTables):
 
         path, n_groups = self.files[part][0], len(self._lengths[part])
         strings = [name for name in self.fields.all if kind_of(self.schema.field(name).type) == CATEGORY]
-        with errors_named(path), pq.ParquetFile(path, read_dictionary=strings) as file:
+        with errors_named(path), pq.ParquetFile(_readable(path), read_dictionary=strings) as file:
             for group in range(place, n_groups):  # one by one, because Arrow keeps all groups of a request in memory
                 yield from file.iter_batches(PIECE_ROWS, [group], self.fields.all, use_threads=self._threads)
 
@@ -90,7 +96,7 @@ class IPCFiles(BatchTables):
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         pa, path = arrow(), self.files[part][0]
-        with errors_named(path), pa.memory_map(path) as file:
+        with errors_named(path), _mapped(path) as file:
             schema = pa.ipc.open_file(file).schema
             wanted = [schema.get_field_index(name) for name in self.fields.all]
             reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=wanted))
@@ -168,11 +174,20 @@ def errors_named(path: str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read ({error}); it is damaged, cut off, or of another format") from error
 
 
+def _mapped(path: str) -> Any:
+    return arrow().PythonFile(raw_file(path)) if "://" in path else arrow().memory_map(path)
+
+
+def _readable(path: str) -> Any:
+    """A path, or the file at a URL."""
+    return raw_file(path) if "://" in path else path
+
+
 def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
     """The schema of a Parquet file, the rows of each group, and the bytes of each column."""
     import pyarrow.parquet as pq
 
-    with errors_named(path), pq.ParquetFile(path) as file:
+    with errors_named(path), pq.ParquetFile(_readable(path)) as file:
         about, schema = file.metadata, file.schema_arrow
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
         sizes = Counter[str]()
@@ -185,7 +200,7 @@ def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
 def _ipc_layout(path: str) -> tuple[Any, list[int], int]:
     """The schema of an IPC file, the rows of each batch, and its size."""
     pa = arrow()
-    with errors_named(path), pa.memory_map(path) as file:
+    with errors_named(path), _mapped(path) as file:
         schema = pa.ipc.open_file(file).schema
         reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # to count rows
         return schema, [reader.get_batch(k).num_rows for k in range(reader.num_record_batches)], file.size()

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
+from streamnb.rows.records import RowsAlone, StoredColumns
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
 from streamnb.rows.texts import of_arrow
 
@@ -21,7 +22,8 @@ class Fields:
     """The columns of a table to read: features, labels and weights.
 
     `kinds` and `zones`, the time zones of dates, are those of the features; columns are converted to the uniform
-    representation of their kind. None leaves columns unchanged.
+    representation of their kind. None leaves columns unchanged. Rows bear the columns `beside` as they are stored, to
+    be written again, or with `lines` the lines of a file.
     """
 
     features: tuple[str, ...]
@@ -30,16 +32,28 @@ class Fields:
     labels: str = "y"  # the argument that named the labels, for messages
     kinds: Mapping[str, str | None] | None = None
     zones: Mapping[str, str] | None = None
+    beside: tuple[str, ...] = ()
+    lines: bool = False
 
     @property
     def all(self) -> list[str]:
-        return list(dict.fromkeys([*self.features, *(name for name in (self.y, self.weight) if name is not None)]))
+        beside = (name for name in (self.y, self.weight, *self.beside) if name is not None)
+        return list(dict.fromkeys([*self.features, *beside]))
 
-    def rows(self, batch: Any, first_row: int, where: str = "X") -> TableRows:
+    def rows(self, batch: Any, first_row: int, where: str = "X") -> Any:
         """The features, labels and weights of a record batch."""
+        stored = self._stored(batch) if self.beside else None
+        if stored is not None and self.all == [*self.beside] and not self.features:
+            return RowsAlone(stored)
         y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
-        return TableRows(self._converted(batch, where), y, weight, where, self.kinds is not None)
+        return TableRows(self._converted(batch, where), y, weight, where, self.kinds is not None, stored)
+
+    def _stored(self, batch: Any) -> StoredColumns:
+        """The columns beside, without the dictionaries by which strings are read."""
+        types, columns = arrow().types, [batch.column(name) for name in self.beside]
+        plain = [one.dictionary_decode() if types.is_dictionary(one.type) else one for one in columns]
+        return StoredColumns(arrow().RecordBatch.from_arrays(plain, names=list(self.beside)))
 
     def _converted(self, batch: Any, where: str) -> Any:
         """The features in the uniform representation of their kinds."""

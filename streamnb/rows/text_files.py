@@ -4,7 +4,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from glob import has_magic
 from itertools import accumulate
@@ -19,6 +19,7 @@ from streamnb.kernels.ngrams import count_lines
 from streamnb.rows.files import (
     CSV,
     DAMAGED,
+    HEAD,
     JSON,
     LINES,
     MAGIC,
@@ -28,6 +29,7 @@ from streamnb.rows.files import (
     compression_of,
     head_of,
     opened_file,
+    size_of,
     with_sizes,
 )
 from streamnb.rows.line_formats import Format, Infer, text_format
@@ -79,29 +81,156 @@ def _index(infer: Infer, path: str) -> LineFile:
     """Index the rows of a file; `infer` finds its format and where the rows begin."""
     packed, offsets, rows = _check_packed(path), [0], [0]
     with opened_file(path) as file:
-        rest = more = _read_exactly(file, PIECE_BYTES, path)
-        while more and b"\n" not in rest:  # labels and columns are inferred from a whole line
-            rest += (more := _read_exactly(file, max(PIECE_BYTES, len(rest)), path))
-        begin = len(BOM) if rest.startswith(BOM) else 0
-        kind = by_name(path, TEXT_PACKED)
-        form, after = infer(rest[begin:], kind if kind in (CSV, JSON) else LINES, path)
-        offsets[0], rest = begin + after, rest[begin + after :]
-        while True:
-            n, end = _rows_in(rest, form)
-            more = _read_exactly(file, max(PIECE_BYTES, len(rest) - end), path)
-            if not more:
-                n += any(byte >= form.smallest and byte != 13 for byte in rest[end:])
-                end = len(rest)
-            elif len(rest) - end > LONGEST:
-                raise DataError(f"{path}: row {rows[-1] + n} is longer than {LONGEST:,} bytes; are its rows lines?")
+        form, offsets[0], rest = _begun(infer, file, path)
+        for n, piece in _whole_pieces(form, file, rest, path):
             if n:
-                offsets.append(offsets[-1] + end)
+                offsets.append(offsets[-1] + len(piece))
                 rows.append(rows[-1] + n)
             else:  # only blank lines
-                offsets[-1] += end
-            rest = rest[end:] + more
-            if not more:
-                return LineFile(path, form, packed, tuple(offsets), tuple(rows))
+                offsets[-1] += len(piece)
+    return LineFile(path, form, packed, tuple(offsets), tuple(rows))
+
+
+def _begun(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
+    """The format of a file that is read from its beginning, where its rows begin, and what was read of these."""
+    rest = more = _read_exactly(file, PIECE_BYTES, path)
+    while more and b"\n" not in rest:  # labels and columns are inferred from a whole line
+        rest += (more := _read_exactly(file, max(PIECE_BYTES, len(rest)), path))
+    begin = len(BOM) if rest.startswith(BOM) else 0
+    kind = by_name(path, TEXT_PACKED)
+    form, after = infer(rest[begin:], kind if kind in (CSV, JSON) else LINES, path)
+    return form, begin + after, rest[begin + after :]
+
+
+def _whole_pieces(form: Format, file: Any, rest: bytes, path: str) -> Iterator[tuple[int, bytes]]:
+    """Yield whole lines, about PIECE_BYTES of them, with the number of rows in them; `rest` was read already."""
+    before = 0
+    while True:
+        n, end = _rows_in(rest, form)
+        more = _read_exactly(file, max(PIECE_BYTES, len(rest) - end), path)
+        if not more:
+            n += any(byte >= form.smallest and byte != 13 for byte in rest[end:])
+            end = len(rest)
+        elif len(rest) - end > LONGEST:
+            raise DataError(f"{path}: row {before + n} is longer than {LONGEST:,} bytes; are its rows lines?")
+        before += n
+        yield n, rest[:end]
+        rest = rest[end:] + more
+        if not more:
+            return
+
+
+@dataclass(frozen=True)
+class LinePiece:
+    """Whole lines of a file, from a place in its unpacked bytes on."""
+
+    form: Format
+    path: str
+    piece: bytes
+    n_rows: int
+    first_row: int
+    place: int
+    row: int = 0  # among all that are read together
+
+    def __call__(self) -> Any:
+        """Parse the rows."""
+        rows = self.form.rows(self.piece, self.first_row, self.path)
+        if rows.shape[0] != self.n_rows:
+            raise DataError(
+                f"{self.path}: rows {self.first_row} to {self.first_row + self.n_rows} were read as {rows.shape[0]}; "
+                "records that are not a line each?"
+            )
+        return rows
+
+    def halves(self) -> list["LinePiece"]:
+        """The first and the second half of the rows; nothing of a single one."""
+        if self.n_rows < 2:
+            return []
+        found, n, place = [], 0, self.place
+        for half in self.form.stored(self.piece).halves():
+            rows: Any = {"n_rows": len(half), "first_row": self.first_row + n, "row": self.row + n}
+            found.append(replace(self, piece=half.piece, place=place, **rows))
+            n, place = n + len(half), place + len(half.piece)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.piece)
+
+    def named(self, error: Exception) -> DataError:
+        """An error of this one row, with its file and line."""
+        return DataError(f"{self.path}, line {self._line}: {str(error).removeprefix(f'{self.path}: ')}")
+
+    @property
+    def _line(self) -> int:
+        """The number of the first row's line in the file, from 1 on."""
+        starts, left, lines = self.form.stored(self.piece).starts, self.place, 1
+        with opened_file(self.path) as file:
+            while left > 0 and (part := _read_exactly(file, min(left, PIECE_BYTES), self.path)):
+                lines, left = lines + part.count(b"\n"), left - len(part)
+        return lines + self.piece.count(b"\n", 0, int(starts[0]) if len(starts) else 0)
+
+
+@dataclass(frozen=True)
+class LinesOfFile:
+    """The lines of a file, or those that begin in one of `n_parts` equal parts of its bytes; no index is made."""
+
+    path: str
+    infer: Infer
+    part: int = 0
+    n_parts: int = 1
+
+    def pieces(self) -> Iterator[LinePiece]:
+        """Yield the rows piece by piece, in order."""
+        _check_packed(self.path)
+        with opened_file(self.path) as file:
+            form, place, rest = _begun(self.infer, file, self.path)
+            if self.n_parts > 1:
+                begin, end = (size_of(self.path) * k // self.n_parts for k in (self.part, self.part + 1))
+                place = _seek_line(file, max(begin, place), self.path) if self.part else _at(file, place)
+                file, rest = _Window(file, end - 1 - place), b""
+                if place >= end:
+                    return
+            first_row = 0
+            for n_rows, piece in _whole_pieces(form, file, rest, self.path):
+                if n_rows:
+                    yield LinePiece(form, self.path, piece, n_rows, first_row, place)
+                first_row, place = first_row + n_rows, place + len(piece)
+
+
+def _at(file: Any, place: int) -> int:
+    file.seek(place)
+    return place
+
+
+def _seek_line(file: Any, place: int, path: str) -> int:
+    """Go to the first line that begins at a place or after it, and return where that is."""
+    file.seek(place - 1)
+    place -= 1
+    while part := _read_exactly(file, HEAD, path):
+        at = part.find(b"\n")
+        if at >= 0:
+            return _at(file, place + at + 1)
+        place += len(part)
+    return place
+
+
+class _Window:
+    """A file up to the end of the line that holds the byte after `left` others."""
+
+    def __init__(self, file: Any, left: int):
+        self._file, self._left, self._ended = file, left, False
+
+    def read(self, n: int) -> bytes:
+        if self._ended:
+            return b""
+        part = self._file.read(min(n, self._left) if self._left > 0 else n)
+        self._left -= len(part)
+        if self._left < 0:
+            at = part.find(b"\n", max(len(part) + self._left, 0))
+            self._ended = at >= 0
+            part = part[: at + 1] if self._ended else part
+        return part
 
 
 def _check_packed(path: str) -> bool:

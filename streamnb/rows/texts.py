@@ -26,6 +26,7 @@ class Texts:
     y: Any = None
     weight: Any = None
     where: str = "X"  # in messages
+    beside: Any = None  # the rows as they are stored, where they are to be written again
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,7 +39,8 @@ class Texts:
     def picked(self, rows: Any) -> "Texts":
         """The texts in a slice, or with these numbers, counted within this object."""
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
+        beside = None if self.beside is None else self.beside.picked(rows)
+        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight, beside=beside)
 
     __getitem__ = picked
 

@@ -3,13 +3,19 @@
 import gzip
 import json
 import lzma
+import tempfile
+from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamnb.core.messages import DataError
 from streamnb.rows import text_files
-from streamnb.rows.text_files import TextFiles, TextFolders
+from streamnb.rows.line_formats import text_format
+from streamnb.rows.text_files import LinesOfFile, TextFiles, TextFolders
 
 ROWS = [f"row {i} " + "x" * (i % 7) for i in range(30)]
 NONE = dict.fromkeys(["text", "y", "weight"])
@@ -98,3 +104,36 @@ def test_files_that_change_or_differ_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, "PIECE_BYTES", 4)
     with pytest.raises(DataError, match="row 1 is longer than 10 bytes"):
         TextFiles([write(tmp_path / "c.txt", b"ab\n" + b"x" * 100)], NONE, 1)
+
+
+# ---- without an index ------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.text("ab é", max_size=5), min_size=1, max_size=20), st.integers(1, 7), st.booleans(), st.booleans())
+def test_pieces_of_a_file_have_each_line_once(lines, n_parts, last, windows):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.jsonl"
+        rows = [json.dumps({"t": line}, ensure_ascii=False) for line in lines]
+        path.write_text(("\r\n" if windows else "\n").join(rows) + ("\n" if last else ""), newline="")
+        infer = partial(text_format, {"text": "t", "y": None, "weight": None}, "y")
+        ranges = [LinesOfFile(str(path), infer, k, n_parts) for k in range(n_parts)]
+        pieces = [piece for each in ranges for piece in each.pieces()]
+        read = [piece().decoded(row) for piece in pieces for row in range(piece.n_rows)]
+        assert read == lines
+        whole = path.read_bytes()
+        assert all(whole[one.place : one.place + len(one.piece)] == one.piece for one in pieces)
+
+
+def test_a_bad_line_is_found_by_halves_and_named(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"t": "a"}\n\n{"t": "b"}\nno json\n{"t": "c"}\n')
+    (piece,) = LinesOfFile(str(path), partial(text_format, {"text": "t", "y": None, "weight": None}, "y")).pieces()
+
+    def good(piece):
+        try:
+            return [(piece.row, piece().decoded(row)) for row in range(piece.n_rows)]
+        except DataError as error:
+            assert piece.n_rows > 1 or str(piece.named(error)).startswith(f"{path}, line 4: row 2 is not JSON")
+            return [found for half in piece.halves() for found in good(half)]
+
+    assert [text for _, text in good(piece)] == ["a", "b", "c"] and piece.n_rows == 4

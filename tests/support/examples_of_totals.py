@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.corpora.written import Written
 from streamnb.encoding.by_fold import TotalsOfFolds
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
@@ -122,6 +123,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TableCounts: every(counted_columns),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
+    Written: every(lambda seed: Written(seed + 3, seed, 1, 100 * seed, 1, seed % 2, seed / 4.0)),
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
     Decisions: every(lambda seed: tally(Decisions(K, True), seed)),

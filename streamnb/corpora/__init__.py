@@ -1,0 +1,1 @@
+"""Whole corpora: predictions and selected rows, written in parts."""

@@ -1,0 +1,163 @@
+"""The best rows of a corpus, exactly: a cut-off found by counts of the bits of scores, which add up over parts."""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamnb.corpora.conditions import Condition
+from streamnb.corpora.folder import Folder
+from streamnb.corpora.inputs import CorpusPart
+from streamnb.corpora.scoring import ScoredLabels
+from streamnb.passes.options import RunOptions
+from streamnb.passes.separately import separately
+
+DIGIT = 16  # bits that one round of counting looks at
+NEVER = np.iinfo(np.uint64).max  # the order of no number
+
+
+class Ranked(NamedTuple):
+    """The rows of a part: scores as whole numbers in the same order, and groups, -1 for rows that are not ranked."""
+
+    order: np.ndarray
+    groups: np.ndarray
+
+
+@dataclass(frozen=True)
+class RankedRows:
+    """Which score ranks the rows of which group, read from what a first pass has stored.
+
+    Attributes
+    ----------
+    folder : Folder
+    file : str
+        The name of the file with the log-odds of a part, with the part's number to be filled in.
+    labels : ScoredLabels
+        Of several that are wanted, each ranks the rows of which it is the best, a group of their own.
+    condition : Condition, optional
+        Rows for which it does not hold are not ranked.
+    seed : int, optional
+        Of the noise that makes the best rows a sample, drawn without replacement by the odds.
+    firsts : tuple of int
+        The number of the first row of each part, for the noise.
+    """
+
+    folder: Folder
+    file: str
+    labels: ScoredLabels
+    condition: Condition | None = None
+    seed: int | None = None
+    firsts: tuple[int, ...] = ()
+
+    def stored(self, part: CorpusPart) -> np.ndarray:
+        """The log-odds of the rows of a part; NaN of rows that cannot be read."""
+        found = np.load(io.BytesIO(self.folder.read(self.file.format(part.number))), allow_pickle=False)
+        return np.asarray(found)
+
+    def ranked(self, odds: np.ndarray, part: CorpusPart) -> Ranked:
+        """The order and the groups of the rows of a part."""
+        keys, groups = odds[:, 0], np.zeros(len(odds), np.int64)
+        if self.labels.n_wanted > 1:
+            groups = np.nan_to_num(odds[:, -1], nan=-1.0).astype(np.int64)
+            keys = odds[np.arange(len(odds)), groups]
+        if self.seed is not None:
+            keys = keys + gumbel(self.seed, self.firsts[part.number], len(keys))
+        if self.condition is not None:
+            groups = np.where(self.condition.holds(self.labels.scores(odds)), groups, -1)
+        return Ranked(ordered(keys), np.where(np.isnan(odds[:, 0]), -1, groups))
+
+
+class Cut(NamedTuple):
+    """Of each group, the order of the last row that is chosen, and how many rows of just that order are, by part."""
+
+    last: np.ndarray
+    ties: dict[int, np.ndarray]
+
+    def chosen(self, ranked: Ranked, part: CorpusPart) -> np.ndarray:
+        """Which rows of a part are chosen; of rows that are alike, the first ones."""
+        found = np.zeros(len(ranked.order), bool)
+        for group, last in enumerate(self.last):
+            own = ranked.groups == group
+            found |= own & (ranked.order > last)
+            alike = np.flatnonzero(own & (ranked.order == last))
+            found[alike[: self.ties.get(part.number, np.zeros(len(self.last), np.int64))[group]]] = True
+        return found
+
+
+@dataclass(frozen=True)
+class CountOrders:
+    """Counts the next digit of the order of rows whose digits before are known: those of each group's last row."""
+
+    ranking: RankedRows
+    before: tuple[int, ...]
+    shift: int
+
+    title = "choosing"
+
+    def __call__(self, part: CorpusPart, n_threads: int) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:
+        order, groups = self.ranking.ranked(self.ranking.stored(part), part)
+        counts = []
+        for group, before in enumerate(self.before):
+            own = order[groups == group]
+            if self.shift + DIGIT < 64:
+                own = own[own >> np.uint64(self.shift + DIGIT) == np.uint64(before)]
+            digits = (own >> np.uint64(self.shift)).astype(np.int64) & ((1 << DIGIT) - 1)
+            counts.append(np.unique(digits, return_counts=True))
+        return part.number, counts
+
+
+def cut_of(
+    ranking: RankedRows, parts: Sequence[CorpusPart], wanted: Callable[[np.ndarray], np.ndarray], options: RunOptions
+) -> Cut:
+    """The cut of the best rows; `wanted` says how many of each group there should be, given how many there are."""
+    n_groups = max(ranking.labels.n_wanted, 1)
+    left, before = np.zeros(n_groups, np.int64), [0] * n_groups
+    quiet = replace(options, progress=False)
+    for shift in range(64 - DIGIT, -1, -DIGIT):
+        totals, by_part = np.zeros((n_groups, 1 << DIGIT), np.int64), {}
+        for number, counts in separately(CountOrders(ranking, tuple(before), shift), parts, quiet):
+            for group, (digits, n) in enumerate(counts):
+                totals[group, digits] += n
+            if not shift:
+                by_part[number] = counts
+        if shift == 64 - DIGIT:
+            there = totals.sum(axis=1)
+            left = np.minimum(wanted(there), there)
+        for group in np.flatnonzero(left).tolist():
+            down: Any = np.cumsum(totals[group, ::-1])  # from the best digit on
+            place = int(np.searchsorted(down, left[group]))
+            digit = (1 << DIGIT) - 1 - place
+            left[group] -= down[place] - totals[group, digit]
+            before[group] = before[group] << DIGIT | digit
+    last = np.array([one if n else NEVER for one, n in zip(before, left, strict=True)], np.uint64)
+    return Cut(last, _shared(left, last, by_part))
+
+
+def _shared(left: np.ndarray, last: np.ndarray, by_part: dict[int, Any]) -> dict[int, np.ndarray]:
+    """How many of the rows that are alike each part has of those that are still wanted: the first ones, in order."""
+    ties, left = {}, left.copy()
+    digits = last & np.uint64((1 << DIGIT) - 1)
+    for number in sorted(by_part):
+        here = np.zeros(len(left), np.int64)
+        for group, (found, counts) in enumerate(by_part[number]):
+            alike = int(counts[found == digits[group]].sum()) if left[group] else 0
+            here[group] = min(alike, left[group])
+        left -= here
+        ties[number] = here
+    return ties
+
+
+def ordered(numbers: np.ndarray) -> np.ndarray:
+    """Whole numbers that are in the same order as these float64 numbers."""
+    bits = (numbers + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+    negative = bits >> np.uint64(63) == 1
+    return np.where(negative, ~bits, bits | np.uint64(1 << 63))
+
+
+def gumbel(seed: int, first_row: int, n_rows: int) -> np.ndarray:
+    """Gumbel noise of rows: that of a row depends on its number and the seed alone."""
+    generator = np.random.Philox(key=seed).advance(first_row // 4)  # a step makes four numbers
+    raw = generator.random_raw(first_row % 4 + n_rows)[first_row % 4 :]
+    return -np.log(-np.log(((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53))

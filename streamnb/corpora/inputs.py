@@ -1,0 +1,123 @@
+"""The files of a corpus, and the parts in which they are read: small files together, large ones in several pieces."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+from streamnb.core.messages import DataError
+from streamnb.rows.files import (
+    CSV,
+    IPC,
+    JSON,
+    LINES,
+    MAGIC,
+    PARQUET,
+    TEXT_PACKED,
+    by_magic,
+    by_name,
+    compression_of,
+    head_of,
+    with_sizes,
+)
+
+PART_BYTES = 64 << 20  # stored bytes of files that are read as one part, or of a piece of a larger file
+DIVISIBLE = JSON, LINES, PARQUET, IPC  # kinds that are read from any place on; quoted fields of CSV may span lines
+Files = list[tuple[str, int]]  # paths and sizes
+
+
+@dataclass(frozen=True)
+class CorpusPart:
+    """Rows that are read and written together: those of some files, or one of several pieces of a file."""
+
+    number: int
+    files: tuple[str, ...] = ()
+    piece: int = 0
+    n_pieces: int = 1
+
+    def __str__(self) -> str:
+        return f"part {self.number}, of {self.files[0]}"
+
+
+def files_of(X: Any) -> Files:
+    """The files of a path, pattern, folder or URL, or of several, sorted within each."""
+    several = isinstance(X, list | tuple)
+    if not several and not isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"X is of type {type(X).__name__}; it should be a path, a pattern such as 'crawl/*.jsonl.zst', a folder, "
+            "or a list of these"
+        )
+    found = [file for one in (X if several else [X]) for file in _files(os.fspath(one))]
+    if not found:
+        raise ValueError("X=[] names no file")
+    return found
+
+
+def _files(path: str) -> Files:
+    if "://" in path:
+        return _remote_files(path)
+    if os.path.isdir(path):
+        inside = (one for one in sorted(Path(path).rglob("*")) if one.is_file())
+        found = [str(one) for one in inside if not _hidden(one.relative_to(path).parts)]
+    elif has_magic(path) and not os.path.exists(path):
+        found = [one for one in sorted(glob(path, recursive=True)) if os.path.isfile(one)]
+    else:
+        found = [path] if os.path.isfile(path) else []
+    if not found:
+        raise FileNotFoundError(f"X={path!r}: there is no such file")
+    return list(with_sizes(map(os.path.abspath, found)))
+
+
+def _remote_files(path: str) -> Files:
+    from fsspec.core import url_to_fs
+
+    files, name = url_to_fs(path)
+    protocol = path.partition("://")[0]
+    listed = files.glob(name, detail=True) if has_magic(name) else files.find(name, detail=True)
+    there = {one: about["size"] for one, about in listed.items() if about["type"] == "file" and "/." not in one}
+    found = [(f"{protocol}://{one}", int(there[one])) for one in sorted(there)]
+    if not has_magic(name):
+        found = [one for one in found if not _hidden(one[0].partition(name)[2].split("/"))]
+    if not found:
+        raise FileNotFoundError(f"X={path!r}: there is no such file")
+    return found
+
+
+def _hidden(parts: Iterable[str]) -> bool:
+    return any(part.startswith((".", "_")) for part in parts)
+
+
+def kind_of_files(files: Files) -> str:
+    """What all files are: lines, JSON lines, CSV, Parquet or Arrow IPC."""
+    kinds = {path: by_name(path, TEXT_PACKED) or LINES for path, _ in files}
+    first = files[0][0]
+    for path, kind in kinds.items():
+        if kind != kinds[first]:
+            raise DataError(f"{path} is {kind}, but {first} is {kinds[first]}; give files of one format")
+    kind = kinds[first]
+    if kind not in (LINES, JSON, CSV, PARQUET, IPC):
+        raise DataError(f"{first} is {kind}; a corpus is of JSON lines, CSV, plain text, Parquet or Arrow IPC files")
+    other = by_magic(head_of(first), MAGIC)
+    if other is not None and other != kind:
+        raise DataError(f"{first} is {other}, unlike its name; rename it")
+    return kind
+
+
+def parts_of(files: Files, kind: str) -> list[CorpusPart]:
+    """The parts in which files are read; they depend on the names and sizes of the files alone."""
+    groups: list[tuple[list[str], int]] = []
+    together = 0
+    for path, size in files:
+        n_pieces = max(-(-size // PART_BYTES), 1) if kind in DIVISIBLE and size > PART_BYTES else 1
+        if n_pieces > 1 and kind in (JSON, LINES) and compression_of(path) is not None:
+            n_pieces = 1  # a packed file is read from its beginning
+        if groups and n_pieces == groups[-1][1] == 1 and together + size <= PART_BYTES:
+            groups[-1][0].append(path)
+            together += size
+        else:
+            groups.append(([path], n_pieces))
+            together = size
+    pieces = [(tuple(paths), k, n) for paths, n in groups for k in range(n)]
+    return [CorpusPart(number, *piece) for number, piece in enumerate(pieces)]

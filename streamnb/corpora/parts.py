@@ -1,0 +1,164 @@
+"""Writes parts: each is read, made and written by one worker, and appears whole or not at all."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
+
+from streamnb.core.messages import DataError
+from streamnb.core.threads import in_order
+from streamnb.corpora.folder import ABOUT, RUN, Folder, as_json
+from streamnb.corpora.inputs import CorpusPart
+from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.written import Written
+from streamnb.passes import stopping
+from streamnb.passes.options import RunOptions
+from streamnb.passes.separately import separately
+
+SKIP, STRICT = "skip", "strict"  # what becomes of rows that cannot be read
+
+
+class Made(NamedTuple):
+    """What is written of some rows, None for nothing, and how many they are."""
+
+    content: Any
+    rows: int
+    kept: int
+    skipped: int = 0
+    header: bytes = b""  # of CSV
+
+
+@dataclass(frozen=True)
+class PartWork:
+    """Reads a part and writes what a subclass makes of its rows; a task for a thread or a worker.
+
+    Attributes
+    ----------
+    folder : Folder
+    reading : CorpusReading
+    errors : {"strict", "skip"}
+        Whether rows that cannot be read end the run, or are left out and counted.
+    ending : str
+        Of the names of files.
+    """
+
+    folder: Folder
+    reading: CorpusReading
+    errors: str
+    ending: str
+
+    title: ClassVar[str] = "writing"
+    notes: ClassVar[str] = ABOUT
+
+    def begun(self, part: CorpusPart) -> Any:
+        """What `made` needs to know of a part that has rows."""
+
+    def made(self, rows: Any, begun: Any, job: Any) -> Made:
+        """What is written of the rows that a job has read."""
+        raise NotImplementedError
+
+    def bad(self) -> Made:
+        """What is written of a row that cannot be read."""
+        return Made(None, 1, 0, 1)
+
+    def writer(self, file: Any) -> Any:
+        """Writes contents to a file."""
+        raise NotImplementedError
+
+    def file_of(self, part: CorpusPart) -> str:
+        """The name of the file of a part."""
+        return f"part-{part.number:05d}{self.ending}"
+
+    def note_of(self, part: CorpusPart) -> str:
+        """The name of the file that says that a part is done."""
+        return f"{self.notes}/part-{part.number:05d}.json"
+
+    def __call__(self, part: CorpusPart, n_threads: int) -> tuple[int, Written]:
+        started, total, writer = time.perf_counter(), Written(parts=1), None
+        with ExitStack() as stack:
+            for made, n_bytes in self._pieces(part, n_threads):
+                stopping.check()
+                total += Written(made.rows, made.kept, made.skipped, n_bytes)
+                if made.content is None:
+                    continue
+                if writer is None:
+                    writer = self.writer(stack.enter_context(self.folder.writing(self.file_of(part))))
+                writer.write(made.content, made.header)
+            if writer is not None:
+                writer.close()
+        total = replace(total, seconds=time.perf_counter() - started)
+        with self.folder.writing(self.note_of(part)) as file:
+            file.write(as_json({**asdict(total), "file": None if writer is None else self.file_of(part)}))
+        return part.number, total
+
+    def _pieces(self, part: CorpusPart, n_threads: int) -> Iterator[tuple[Made, int]]:
+        jobs = self.reading.jobs(part)
+        first = next(jobs, None)
+        if first is not None:
+            begun = self.begun(part)
+            for found in in_order(lambda job: self._of_job(job, begun), chain([first], jobs), n_threads):
+                yield from found
+
+    def _of_job(self, job: Any, begun: Any) -> list[tuple[Made, int]]:
+        """What is made of a piece; where it cannot be read, of ever smaller ones, until the bad row is alone."""
+        try:
+            return [(self.made(job(), begun, job), job.nbytes)]
+        except DataError as error:
+            halves = job.halves()
+            if halves:
+                return [made for half in halves for made in self._of_job(half, begun)]
+            if self.errors == SKIP and job.n_rows == 1:
+                return [(self.bad(), job.nbytes)]
+            raise job.named(error) from error
+
+
+def write_parts(work: PartWork, parts: Sequence[CorpusPart], options: RunOptions) -> list[Written]:
+    """Write the parts that are missing, and return what was noted of each part, in order."""
+    done = notes_of(work, parts)
+    missing = [part for part in parts if part.number not in done]
+    if missing:
+        done |= dict(separately(work, missing, options))
+        if work.note_of(missing[0]) not in work.folder.names():
+            raise DataError(
+                f"folder={work.folder.path!r}: workers have written parts that are not there; give a folder that they "
+                "and this process share, or a URL"
+            )
+    return [done[part.number] for part in parts]
+
+
+def notes_of(work: PartWork, parts: Sequence[CorpusPart]) -> dict[int, Written]:
+    """What was noted of the parts that are done, by their numbers."""
+    names, found = work.folder.names(), {}
+    for part in parts:
+        if work.note_of(part) in names:
+            note = json.loads(work.folder.read(work.note_of(part)))
+            file = note.pop("file")
+            if file is None or file in names:
+                found[part.number] = Written(**{**note, "there": 1})
+    return found
+
+
+def begin(folder: Folder, about: Mapping[str, Any], force: bool) -> None:
+    """Make the folder that of a run, unless it is that already; refuse one that holds something else.
+
+    With `force`, the parts of another run are removed.
+    """
+    names = {name for name in folder.names() if not name.split("/")[-1].startswith(".")}
+    if RUN not in names and names and not force:
+        raise ValueError(
+            f"folder={folder.path!r} is not empty: it holds {min(names)!r}; give a new folder, or force=True to write "
+            "beside what is there"
+        )
+    there = json.loads(folder.write_new(RUN, as_json(about)))
+    differs = [name for name in {**there, **about} if there.get(name) != json.loads(as_json(about)).get(name)]
+    if differs and not force:
+        raise ValueError(
+            f"folder={folder.path!r} is of another run: {differs[0]} was {there.get(differs[0])!r} and is "
+            f"{about.get(differs[0])!r}; give a new folder, or force=True to replace what it holds"
+        )
+    if differs:
+        folder.remove([name for name in folder.names() if name.startswith((f"{ABOUT}/", "part-"))])
+        folder.write_new(RUN, as_json(about))

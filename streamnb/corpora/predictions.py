@@ -1,0 +1,202 @@
+"""`write_predictions`: labels, probabilities and scores of a corpus, in parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, persistence
+from streamnb.corpora.folder import Folder
+from streamnb.corpora.inputs import files_of, kind_of_files, parts_of
+from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, write_parts
+from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.scoring import ScoringModels
+from streamnb.corpora.written import Written
+from streamnb.passes.options import RunOptions
+from streamnb.rows.raw import RawSource
+from streamnb.rows.records import BatchWriter, LineWriter, of_columns
+
+FORMATS = {"parquet": ".parquet", "jsonl": ".jsonl", "jsonl.zst": ".jsonl.zst", "jsonl.gz": ".jsonl.gz"}
+PACKED = {".zst": "zstd", ".gz": "gzip"}
+
+
+def write_predictions(
+    model: Any,
+    X: Any,
+    folder: Any,
+    *,
+    proba: bool = False,
+    scores: bool = False,
+    keep: Iterable[str] = (),
+    text: str | None = None,
+    format: str = "parquet",
+    errors: str = STRICT,
+    force: bool = False,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    client: Any = None,
+) -> Written:
+    """Write the predictions of a model for a corpus to a folder, in parts that follow the order of the rows.
+
+    Each part appears whole or not at all, so that the same call goes on where a run was broken off: it writes only the
+    parts that are missing. Several runs of the same call may work on one folder at once.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Fitted on rows that `text` or `table` opened, so that it makes the columns of others itself.
+    X : path, list of paths, or what `text` or `table` opened
+        Files, a pattern such as ``crawl/*.jsonl.zst``, a folder, or URLs that fsspec knows. JSON lines, CSV and lines
+        of text may be packed (.gz, .zst); Parquet and Arrow IPC files are tables. Files are read as they come, without
+        an index.
+    folder : path or URL
+        Where the parts are written: a new or an empty folder, or that of a run that was broken off.
+    proba, scores : bool
+        Whether to write probabilities (columns ``p_LABEL``) and scores of `decision_function`, beside ``label``.
+    keep : list of str
+        Fields of the rows to write before the predictions.
+    text : str, optional
+        The field that holds the text, where it is not that of the fit.
+    format : {"parquet", "jsonl", "jsonl.zst", "jsonl.gz"}
+    errors : {"strict", "skip"}
+        What to do about lines that cannot be read: stop, naming the file and line, or leave them out and count them.
+    force : bool
+        Replace the parts of another run, and write to a folder that is not empty.
+    progress, n_threads, client
+        As in `scan`. The workers of a Dask cluster read and write their own parts.
+
+    Returns
+    -------
+    Written
+        Rows, bytes and seconds.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong, or the folder is of another run; the message says how.
+    DataError
+        A row cannot be read; the message names its file.
+
+    Examples
+    --------
+    >>> import json
+    >>> import streamnb as snb
+    >>> with open("new.jsonl", "w") as file:
+    ...     for n, text in enumerate(["red wine", "green tea"]):
+    ...         _ = file.write(json.dumps({"id": n, "text": text}) + chr(10))
+    >>> rows = snb.text(["white wine", "black tea"], y=["wine", "tea"], n_features=2**10)
+    >>> model = snb.LinearNB("multinomial").fit(rows)
+    >>> found = snb.write_predictions(model, "new.jsonl", "scores", text="text", keep=["id"], format="jsonl")
+    >>> with open("scores/part-00000.jsonl") as file:
+    ...     print(file.read().strip())
+    {"id":0,"label":"wine"}
+    {"id":1,"label":"tea"}
+    """
+    started = time.perf_counter()
+    arguments.one_of("format", format, list(FORMATS))
+    arguments.one_of("errors", errors, [STRICT, SKIP])
+    keep = names_to_keep(keep)
+    options = RunOptions(progress, n_threads, None, client)
+    files, models = corpus(model, X, text)
+    kind = kind_of_files(files)
+    for wanted, method in ((proba, "predict_proba"), (scores, "decision_function")):
+        if wanted and not hasattr(model, method):
+            raise ValueError(f"model: a {type(model).__name__} as it was fitted has no {method}")
+    check_text(models, kind)
+    reading, place = CorpusReading(kind, models.encoding, keep), Folder.at(folder)
+    work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores)
+    about = description("predictions", models, files, errors)
+    begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, force)
+    written = write_parts(work, parts_of(files, kind), options)
+    place.remove_unfinished()
+    return Written.of(written, started)
+
+
+def names_to_keep(keep: Any) -> tuple[str, ...]:
+    """The names of fields."""
+    if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
+        raise TypeError(f"keep={keep!r} should be a list of names of fields, such as keep=['url']")
+    return tuple(dict.fromkeys(keep))
+
+
+def corpus(model: Any, X: Any, text: str | None) -> tuple[list[tuple[str, int]], ScoringModels]:
+    """The files of X, and the models that score its rows."""
+    if not isinstance(X, RawSource):
+        return files_of(X), ScoringModels.of(model, text)
+    if not X.files:
+        raise TypeError("X holds rows in memory; a corpus is of files: give their path, or use predict")
+    if text is not None:
+        raise ValueError(f"text={text!r}: X was opened already, and its field of texts is known")
+    return list(X.files), ScoringModels.of(model, None, X.encoding)
+
+
+def check_text(models: ScoringModels, kind: str) -> None:
+    """Refuse a model of texts where nothing names the field that holds them."""
+    if kind != "lines" and hasattr(models.encoding, "ngrams") and models.encoding.text is None:
+        raise ValueError(f"text=None, but the files are {kind}; name the field that holds the text: text='text'")
+
+
+def description(what: str, models: ScoringModels, files: list[tuple[str, int]], errors: str) -> dict[str, Any]:
+    """What a run is recognised by: the models and the files."""
+    return {
+        "the kind of run": what,
+        "the model": [persistence.digest(one) for one in models.given.values()],
+        "the field of texts": getattr(models.encoding, "text", None),
+        "the files": [list(one) for one in files],
+        "errors": errors,
+    }
+
+
+@dataclass(frozen=True)
+class Predicting(PartWork):
+    """Writes labels, probabilities and scores."""
+
+    models: ScoringModels
+    proba: bool
+    scores: bool
+
+    title = "predictions"
+
+    def made(self, rows: Any, begun: Any, job: Any) -> Made:
+        (name, model), n_rows = next(iter(self.models.given.items())), rows.shape[0]
+        X = self.models.matrices(rows, job.first_row)[name]
+        columns = labels_of("label", model.predict(X), model.classes_)
+        for wanted, prefix, method in ((self.proba, "p", "predict_proba"), (self.scores, "score", "decision_function")):
+            if wanted:
+                columns |= named_columns(prefix, getattr(model, method)(X), model.classes_)
+        before = of_columns({}) if rows.beside is None else rows.beside
+        content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
+        return Made(content, n_rows, n_rows)
+
+    def writer(self, file: Any) -> Any:
+        return writer_for(file, self.ending)
+
+
+def writer_for(file: Any, ending: str) -> Any:
+    """A writer for files of this ending."""
+    if ending == ".parquet":
+        return BatchWriter(file)
+    return LineWriter(file, next((how for end, how in PACKED.items() if ending.endswith(end)), None))
+
+
+def labels_of(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """ScoredLabels as a column, or an indicator as one for each label."""
+    found, classes = np.asarray(found), whole(classes)
+    return {name: whole(found)} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
+
+
+def whole(labels: np.ndarray) -> np.ndarray:
+    """ScoredLabels as integers where they are floats, as in svmlight files, so that they are written as 1, not 1.0."""
+    return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
+
+
+def named_columns(prefix: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores as a column, or as one for each class."""
+    found = np.asarray(found)
+    if found.ndim == 1:
+        return {prefix: found}
+    return {f"{prefix}_{label}": found[:, k] for k, label in enumerate(whole(classes)[-found.shape[1] :])}

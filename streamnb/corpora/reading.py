@@ -1,0 +1,110 @@
+"""Reads the rows of one part: jobs that parse them, and what is kept of each row as it is stored."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from streamnb.corpora.inputs import CorpusPart
+from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.encoding.text import TextEncoding
+from streamnb.rows.files import IPC, PARQUET, size_of
+from streamnb.rows.line_formats import fields_format, format_beside, stored_format, text_format
+from streamnb.rows.table_files import IPCFiles, ParquetFiles
+from streamnb.rows.tables import Fields, check_has
+from streamnb.rows.text_files import LinesOfFile
+
+
+@dataclass(frozen=True)
+class TablePiece:
+    """Rows of a table, which are read together or not at all."""
+
+    first_row: int
+    rows: Any
+    nbytes: int
+    n_rows: int
+    row: int = 0  # in the part
+
+    def __call__(self) -> Any:
+        return self.rows
+
+    def halves(self) -> list[Any]:
+        return []
+
+    def named(self, error: Exception) -> Exception:
+        return error
+
+
+@dataclass(frozen=True)
+class CorpusReading:
+    """How the rows of files are read.
+
+    Attributes
+    ----------
+    kind : str
+        What the files are.
+    encoding : TextEncoding or TableEncoding, optional
+        Whose columns are read; None: no row is parsed.
+    keep : tuple of str
+        Fields that rows bear as they are stored.
+    whole : bool
+        Whether rows bear all that is stored.
+    """
+
+    kind: str
+    encoding: TextEncoding | TableEncoding | None
+    keep: tuple[str, ...] = ()
+    whole: bool = False
+
+    def jobs(self, part: CorpusPart) -> Iterator[Any]:
+        """Yield pieces of rows, in order; called, a piece is parsed."""
+        before = 0
+        for path in part.files:
+            if self.kind in (PARQUET, IPC):
+                jobs: Any = self._of_table(path, part)
+            else:
+                jobs = LinesOfFile(path, self._infer, part.piece, part.n_pieces).pieces()
+            for job in jobs:
+                yield replace(job, row=before)
+                before += job.n_rows
+
+    def alone(self) -> "CorpusReading":
+        """The same rows, of which nothing is parsed."""
+        return replace(self, encoding=None)
+
+    @property
+    def _infer(self) -> Any:
+        beside = Fields((), beside=self.keep, lines=self.whole)
+        if self.encoding is None:
+            return stored_format
+        if isinstance(self.encoding, TextEncoding):
+            infer: Any = partial(text_format, {"text": self.encoding.text, "y": None, "weight": None}, "y")
+        else:
+            infer = partial(fields_format, self._fields)
+        return partial(format_beside, beside, infer)
+
+    @property
+    def _fields(self) -> Fields:
+        """The columns of a table that are read."""
+        if self.encoding is None:
+            return Fields(())
+        if isinstance(self.encoding, TextEncoding):
+            return Fields((str(self.encoding.text),))
+        columns, zones = self.encoding.columns, self.encoding.zones
+        return Fields(tuple(columns), kinds=None if zones is None else columns, zones=zones)
+
+    def _of_table(self, path: str, part: CorpusPart) -> Iterator[TablePiece]:
+        encoding = self.encoding
+        tables: Any = ParquetFiles([path], 1) if self.kind == PARQUET else IPCFiles([path], 1)
+        if isinstance(encoding, TableEncoding):
+            encoding.check_columns(tables)
+        elif encoding is not None:
+            check_has(tables.schema, [str(encoding.text)], "text", path)
+        check_has(tables.schema, self.keep, "keep", path)
+        beside = tuple(tables.schema.names) if self.whole else self.keep
+        tables = tables.selected(replace(self._fields, beside=beside))
+        start, stop = tables.piece(part.piece, part.n_pieces)
+        size = size_of(path) / max(tables.n_rows, 1)  # of a row as it is stored
+        for first_row, read in tables.jobs(start, stop):
+            rows = read()
+            yield TablePiece(first_row, rows, int(size * rows.shape[0]), rows.shape[0])

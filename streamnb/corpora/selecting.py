@@ -1,0 +1,312 @@
+"""`select`: writes the rows of a corpus that models choose, as they are, with their scores beside them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.corpora.choosing import Cut, RankedRows, cut_of
+from streamnb.corpora.conditions import Condition
+from streamnb.corpora.folder import ABOUT, Folder
+from streamnb.corpora.inputs import CorpusPart, kind_of_files, parts_of
+from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, notes_of, write_parts
+from streamnb.corpora.predictions import check_text, corpus, description, writer_for
+from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.scoring import ScoredLabels, ScoringModels
+from streamnb.corpora.written import Written
+from streamnb.passes.options import RunOptions
+from streamnb.rows.files import CSV, IPC, JSON, LINES, PARQUET, TEXT_PACKED
+from streamnb.rows.records import FieldsBeside
+
+SCORES = f"{ABOUT}/scores"
+ENDINGS = {JSON: ".jsonl", LINES: ".jsonl", CSV: ".csv", PARQUET: ".parquet", IPC: ".parquet"}
+
+
+def select(
+    model: Any,
+    X: Any,
+    folder: Any,
+    label: Any = None,
+    *,
+    threshold: float | None = None,
+    share: Any = None,
+    number: Any = None,
+    resample: int | None = None,
+    where: str | None = None,
+    seed: int = 0,
+    text: str | None = None,
+    score: str | None = "score",
+    errors: str = STRICT,
+    force: bool = False,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    client: Any = None,
+) -> Written:
+    """Write the rows of a corpus that a model chooses to a folder, as they are, with their score beside them.
+
+    Rows stay in their order. A line of JSON keeps its bytes, and has the score as a last field. Parts are written as by
+    `write_predictions`: whole or not at all, and only those that are missing.
+
+    Parameters
+    ----------
+    model : fitted classifier, or dict of these by name
+        ScoringModels of texts may be several, which score the rows in one read.
+    X, folder, text, errors, force, progress, n_threads, client
+        As in `write_predictions`. Kept rows are written in the format of X, packed as its first file is; plain text as
+        JSON lines.
+    label : label, optional
+        The class that is wanted. The score of a row is its probability; of models that have none, the margin.
+    threshold : float, optional
+        Keep the rows with at least this score.
+    share, number : float, int, or dict of these by label, optional
+        Keep this share, or number, of the rows: those with the best scores. By label: of the rows of which the label is
+        the most probable one. Rows are compared by their log-odds, which differ where probabilities are rounded to 1.
+    resample : int, optional
+        Draw so many rows without replacement, with probabilities that are as the odds of the label (importance
+        resampling, Xie et al. 2023).
+    where : str, optional
+        A condition that kept rows meet, such as ``"en > 0.65 and good > 0.3"``. It names labels, of any model;
+        ``'zh-cn' > .5`` quotes one that is no word, ``quality.good > .3`` has the name of the model before it.
+    seed : int
+        Of `resample`; a row is drawn or not whatever the parts, threads and workers.
+    score : str or None
+        The name of the field for the score. Scores of other labels that `where` names are written to NAME_LABEL. None
+        writes the rows alone.
+
+    Returns
+    -------
+    Written
+        Rows, kept rows, bytes and seconds.
+
+    Raises
+    ------
+    ValueError, TypeError, DataError
+        As in `write_predictions`.
+
+    Notes
+    -----
+    `threshold` and `where` take one read. `share`, `number` and `resample` take two: the first stores the scores in the
+    folder, counts of their bits, which add up over parts, find the exact cut between rows, and the second read copies
+    the chosen rows without parsing them.
+
+    Examples
+    --------
+    >>> import json
+    >>> import streamnb as snb
+    >>> with open("crawl.jsonl", "w") as file:
+    ...     for text in ["white wine", "black tea", "red wine, white wine"]:
+    ...         _ = file.write(json.dumps({"text": text}) + chr(10))
+    >>> rows = snb.text(["white wine", "black tea"], y=["wine", "tea"], n_features=2**10)
+    >>> model = snb.LinearNB("multinomial").fit(rows)
+    >>> found = snb.select(model, "crawl.jsonl", "kept", "wine", number=1, text="text", score=None)
+    >>> with open("kept/part-00000.jsonl") as file:
+    ...     print(file.read().strip())
+    {"text": "red wine, white wine"}
+    """
+    started = time.perf_counter()
+    arguments.one_of("errors", errors, [STRICT, SKIP])
+    options, place = RunOptions(progress, n_threads, None, client), Folder.at(folder)
+    way = Way.of(threshold=threshold, share=share, number=number, resample=resample)
+    condition = None if where is None else Condition(where)
+    files, models = corpus(model, X, text)
+    kind = kind_of_files(files)
+    check_text(models, kind)
+    labels = _labels(models, label, way, condition, score)
+    about = description("selected rows", models, files, errors) | {"label": str(label), "score": score, "where": where}
+    begin(place, about | {"way": [way.name, way.size], "seed": seed if way.name == "resample" else None}, force)
+    reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
+    ending = ENDINGS[kind] + (compressed_ending(files[0][0]) if kind in (JSON, LINES, CSV) else "")
+    if way.name in ("threshold", "where"):
+        cut = None if threshold is None else float(threshold)
+        found = write_parts(KeepRows(place, reading, errors, ending, models, labels, condition, cut), parts, options)
+    else:
+        stores = StoreScores(place, replace(reading, whole=False), errors, ".npy", models, labels)
+        ranking = RankedRows(place, f"{SCORES}/part-{{:05d}}.npy", labels, condition)
+        keeps = KeepChosen(place, reading.alone(), errors, ending, ranking)
+        found = _in_two_reads(stores, keeps, (way, seed), parts, options)
+    place.remove_unfinished()
+    return Written.of(found, started)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How rows are chosen: by a threshold, a share, a number, as a sample, or by a condition alone."""
+
+    name: str
+    size: Any = None
+
+    @classmethod
+    def of(cls, **given: Any) -> Way:
+        asked = [cls(name, size) for name, size in given.items() if size is not None]
+        if len(asked) > 1:
+            raise ValueError(f"{asked[0].name} and {asked[1].name} are both given; give one of {', '.join(given)}")
+        for way in asked:
+            if isinstance(way.size, Mapping) and way.name not in ("share", "number"):
+                raise TypeError(f"{way.name}={way.size!r} should be a number; share and number may be given by label")
+            sizes = way.size.values() if isinstance(way.size, Mapping) else [way.size]
+            for size in sizes:
+                way._check(size)
+            if isinstance(way.size, Mapping):
+                asked = [cls(way.name, {str(label): size for label, size in way.size.items()})]
+        return asked[0] if asked else cls("where")
+
+    def _check(self, size: Any) -> None:
+        if self.name in ("number", "resample"):
+            arguments.positive_integer(self.name, size)
+        elif isinstance(size, bool) or not isinstance(size, int | float | np.number) or np.isnan(size):
+            raise TypeError(f"{self.name}={size!r} should be a number")
+        elif self.name == "share" and not 0.0 < size <= 1.0:
+            raise ValueError(f"share={size!r} should be above 0, and 1 at most")
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels whose rows are chosen apart from others."""
+        return [*self.size] if isinstance(self.size, Mapping) else []
+
+    def wanted(self, there: np.ndarray) -> np.ndarray:
+        """How many rows of each group are chosen of those that are there."""
+        sizes = np.array([*self.size.values()] if self.labels else [self.size])
+        return np.floor(sizes * there + 0.5).astype(np.int64) if self.name == "share" else sizes.astype(np.int64)
+
+
+def _labels(
+    models: ScoringModels, label: Any, way: Way, condition: Condition | None, score: str | None
+) -> ScoredLabels:
+    """The labels whose scores are computed: those that are wanted, then others that the condition names."""
+    if score is not None and not isinstance(score, str):
+        raise TypeError(f"score={score!r} should be the name of a field, or None")
+    if way.labels and label is not None:
+        raise ValueError(f"label={label!r} and {way.name} by label are both given; give one of them")
+    wanted = way.labels or ([] if label is None else [str(label)])
+    if not wanted and way.name != "where":
+        raise ValueError(f"{way.name}={way.size!r} is of a label; give label=")
+    names = tuple(dict.fromkeys((*wanted, *(condition.names if condition else ()))))
+    if not names:
+        raise ValueError("nothing says which rows to keep; give threshold=, share=, number=, resample= or where=")
+    columns = tuple(models.column(name, "label" if name in wanted else "where") for name in names)
+    return ScoredLabels(names, columns, tuple(map(models.has_probabilities, columns)), len(wanted), score)
+
+
+def _in_two_reads(
+    stores: StoreScores, keeps: KeepChosen, how: tuple[Way, int], parts: list[CorpusPart], options: RunOptions
+) -> list[Written]:
+    """Store the scores of all rows, find the cut between those that are chosen and others, and write the chosen."""
+    way, seed = how
+    try:
+        if len(notes_of(keeps, parts)) < len(parts):
+            stored = write_parts(stores, parts, options)
+            if way.name == "resample":
+                firsts = np.cumsum([0, *(one.rows for one in stored)])[:-1].tolist()
+                keeps = replace(keeps, ranking=replace(keeps.ranking, seed=seed, firsts=tuple(firsts)))
+            filled = [part for part, one in zip(parts, stored, strict=True) if one.rows]
+            keeps = replace(keeps, cut=cut_of(keeps.ranking, filled, way.wanted, options))
+        found = write_parts(keeps, parts, options)
+    except FileNotFoundError:  # another run of the same call has ended, and removed the scores
+        if len(notes_of(keeps, parts)) < len(parts):
+            raise
+        found = write_parts(keeps, parts, options)
+    keeps.folder.remove([name for name in keeps.folder.names() if name.startswith(f"{SCORES}/")])
+    return found
+
+
+@dataclass(frozen=True)
+class KeepRows(PartWork):
+    """Writes the rows whose score is high enough, and for which a condition holds."""
+
+    models: ScoringModels
+    labels: ScoredLabels
+    condition: Condition | None
+    threshold: float | None
+
+    title = "selection"
+
+    def made(self, rows: Any, begun: Any, job: Any) -> Made:
+        odds = self.labels.odds(self.models, rows, job.first_row)
+        scores = self.labels.scores(odds)
+        keep = np.ones(len(odds), bool)
+        if self.threshold is not None:
+            keep &= scores[self.labels.names[0]] >= self.threshold
+        if self.condition is not None:
+            keep &= self.condition.holds(scores)
+        return kept(rows.beside, keep, self.labels.beside(odds[keep]), self.ending)
+
+    def writer(self, file: Any) -> Any:
+        return writer_for(file, self.ending)
+
+
+@dataclass(frozen=True)
+class StoreScores(PartWork):
+    """Stores the log-odds of all rows."""
+
+    models: ScoringModels
+    labels: ScoredLabels
+
+    title, notes = "scores", SCORES
+
+    def made(self, rows: Any, begun: Any, job: Any) -> Made:
+        odds = self.labels.odds(self.models, rows, job.first_row)
+        return Made(odds, len(odds), 0)
+
+    def bad(self) -> Made:
+        return Made(np.full((1, len(self.labels.names) + (self.labels.n_wanted > 1)), np.nan), 1, 0, 1)
+
+    def file_of(self, part: CorpusPart) -> str:
+        return f"{SCORES}/{super().file_of(part)}"
+
+    def writer(self, file: Any) -> Any:
+        return ArrayWriter(file)
+
+
+@dataclass(frozen=True)
+class KeepChosen(PartWork):
+    """Writes the rows that a cut leaves, which are not parsed again."""
+
+    ranking: RankedRows
+    cut: Cut | None = None
+
+    title = "selection"
+
+    def begun(self, part: CorpusPart) -> tuple[np.ndarray, np.ndarray]:
+        """The log-odds of the rows of a part, and which are chosen."""
+        assert self.cut is not None
+        odds = self.ranking.stored(part)
+        return odds, self.cut.chosen(self.ranking.ranked(odds, part), part)
+
+    def made(self, rows: Any, begun: tuple[np.ndarray, np.ndarray], job: Any) -> Made:
+        odds, keep = (one[job.row : job.row + len(rows.beside)] for one in begun)
+        made = kept(rows.beside, keep, self.ranking.labels.beside(odds[keep]), self.ending)
+        return made._replace(skipped=int(np.isnan(odds[:, 0]).sum()))
+
+    def writer(self, file: Any) -> Any:
+        return writer_for(file, self.ending)
+
+
+class ArrayWriter:
+    """Writes rows of numbers as one array."""
+
+    def __init__(self, file: Any):
+        self._file = file
+        self._parts: list[np.ndarray] = []
+
+    def write(self, rows: np.ndarray, header: bytes = b"") -> None:
+        self._parts.append(rows)
+
+    def close(self) -> None:
+        np.save(self._file, np.concatenate(self._parts))
+
+
+def kept(stored: Any, keep: np.ndarray, beside: FieldsBeside, ending: str) -> Made:
+    """Rows to be written as they are, with scores beside them."""
+    some = stored.picked(keep)
+    content = some.with_columns(beside) if ending == ".parquet" else some.written(beside)
+    return Made(content, len(stored), len(some), header=stored.headed(beside))
+
+
+def compressed_ending(path: str) -> str:
+    """The ending of a file's name that says how it is packed; none where it is not."""
+    return next((end for end in TEXT_PACKED if path.endswith(end)), "")

@@ -1,0 +1,90 @@
+"""The best rows, exactly, whatever the parts."""
+
+import io
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from streamnb.corpora.choosing import RankedRows, cut_of, gumbel, ordered
+from streamnb.corpora.conditions import Condition
+from streamnb.corpora.folder import Folder
+from streamnb.corpora.inputs import CorpusPart
+from streamnb.corpora.scoring import ScoredLabels, scores_of
+from streamnb.passes.options import RunOptions
+
+NUMBERS = st.sampled_from([-np.inf, -2.0, -0.0, 0.0, 1e-300, 1.0, np.nextafter(1.0, 2.0), 7.5, np.inf, np.nan])
+
+
+class InMemory(Folder):
+    """Scores of parts, by the name of their file."""
+
+    files: ClassVar[dict] = {}
+
+    def read(self, name):
+        return self.files[name]
+
+
+def ranked_rows(odds, cuts, **options):
+    folder, bounds = InMemory(""), [0, *sorted(cuts), len(odds)]
+    for k, (start, stop) in enumerate(pairwise(bounds)):
+        file = io.BytesIO()
+        np.save(file, odds[start:stop])
+        folder.files[f"{k}"] = file.getvalue()
+    parts = [CorpusPart(k) for k in range(len(bounds) - 1)]
+    return RankedRows(folder, "{}", firsts=tuple(bounds[:-1]), **options), parts
+
+
+def chosen(rows, parts, wanted):
+    cut = cut_of(rows, parts, wanted, RunOptions(n_threads=1))
+    return np.concatenate([cut.chosen(rows.ranked(rows.stored(part), part), part) for part in parts])
+
+
+def labels(n_wanted=1, names=("a",)):
+    return ScoredLabels(names, tuple(("", k) for k in range(len(names))), (True,) * len(names), n_wanted, "score")
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=12), st.lists(st.integers(0, 12), max_size=3), st.integers(0, 14))
+def test_the_best_are_chosen_and_the_first_of_those_that_are_alike(numbers, cuts, n):
+    odds = np.array(numbers)[:, None]
+    rows, parts = ranked_rows(odds, [min(cut, len(odds)) for cut in cuts], labels=labels())
+    found = chosen(rows, parts, lambda there: np.full(1, n))
+    order = [k for k in np.argsort(-(odds[:, 0] + 0.0), kind="stable") if not np.isnan(odds[k, 0])]
+    assert np.flatnonzero(found).tolist() == sorted(order[:n])
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 3))
+def test_rows_of_each_label_are_chosen_apart_and_conditions_hold(seed, n, n_wanted):
+    rng = np.random.default_rng(seed)
+    odds = np.column_stack([rng.integers(-3, 3, (n, 3)), rng.integers(-1, 2, n)]).astype(float)
+    names, condition = ("a", "b", "c"), Condition("c >= .5")
+    rows, parts = ranked_rows(odds, [n // 3, n // 2], labels=labels(2, names), condition=condition)
+    found = chosen(rows, parts, lambda there: np.array([n_wanted, 1]))
+    expected = set()
+    for group, size in ((0, n_wanted), (1, 1)):
+        own = [k for k in range(n) if odds[k, 3] == group and scores_of(odds[k, 2]) >= 0.5]
+        expected |= set(sorted(own, key=lambda k: -odds[k, group])[:size])
+    assert set(np.flatnonzero(found)) == expected
+
+
+def test_whole_numbers_are_in_the_order_of_the_numbers():
+    numbers = np.sort(np.concatenate([np.random.default_rng(0).normal(size=100), [np.inf, -np.inf, 1e-320, 0.0]]))
+    assert (np.diff(ordered(numbers).astype(object)) > 0).all() and ordered(np.array([-0.0])) == ordered(np.zeros(1))
+
+
+@given(st.integers(0, 2**63), st.integers(0, 30), st.integers(0, 30))
+def test_noise_of_a_row_depends_on_its_number_alone(seed, first, n):
+    np.testing.assert_array_equal(gumbel(seed, first, n), gumbel(seed, 0, 60)[first : first + n])
+
+
+def test_noise_is_gumbel_and_samples_are_by_the_odds():
+    assert stats.kstest(gumbel(3, 0, 20_000), "gumbel_r").pvalue > 0.01
+    odds = np.log(np.tile([1.0, 2.0, 5.0], 1))
+    draws = np.array([np.argmax(odds + gumbel(seed, 0, 3)) for seed in range(4000)])
+    expected = 4000 * np.array([1, 2, 5]) / 8
+    assert stats.chisquare(np.bincount(draws, minlength=3), expected).pvalue > 0.01
+    assert gumbel(0, 0, 3).tolist() != pytest.approx(gumbel(1, 0, 3).tolist())

@@ -1,0 +1,62 @@
+"""The files of a corpus and the parts that they are read in."""
+
+import fsspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.core.messages import DataError
+from streamnb.corpora import inputs
+from streamnb.corpora.inputs import files_of, kind_of_files, parts_of
+from streamnb.rows.files import CSV, JSON, PARQUET
+from tests.support.corpora import corpus
+
+
+def test_patterns_folders_lists_and_urls_name_the_same_files(tmp_path):
+    corpus(tmp_path / "in")
+    (tmp_path / "in" / ".hidden.jsonl").write_text("")
+    (tmp_path / "in" / "_about").mkdir()
+    (tmp_path / "in" / "_about" / "x.jsonl").write_text("")
+    paths = [tmp_path / "in" / f"{k}.jsonl" for k in range(3)]
+    expected = [(str(path), path.stat().st_size) for path in paths]
+    assert files_of(str(tmp_path / "in")) == files_of(tmp_path / "in") == expected
+    assert files_of(f"{tmp_path}/in/*.jsonl") == files_of(paths) == expected
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path / "in"), "/crawl", recursive=True)
+    found = [("memory:///crawl" + path.removeprefix(str(tmp_path / "in")), size) for path, size in expected]
+    assert files_of("memory://crawl/*.jsonl") == files_of("memory://crawl") == found
+
+
+def test_what_is_no_file_is_named(tmp_path):
+    for given_, error in ((str(tmp_path / "no*"), FileNotFoundError), (tmp_path, FileNotFoundError), (3, TypeError)):
+        with pytest.raises(error, match="X"):
+            files_of(given_)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        files_of("memory://nothing/here*")
+    with pytest.raises(ValueError, match="names no file"):
+        files_of([])
+
+
+def test_files_are_of_one_kind():
+    assert kind_of_files([("a.jsonl.zst", 1), ("b.json", 1)]) == JSON
+    with pytest.raises(DataError, match=r"b.csv is CSV, but a.jsonl is JSON lines"):
+        kind_of_files([("a.jsonl", 1), ("b.csv", 1)])
+    with pytest.raises(DataError, match="a corpus is of"):
+        kind_of_files([("a.h5", 1)])
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=12), st.sampled_from([PARQUET, CSV]))
+def test_each_file_is_read_once_and_parts_are_of_one_size(sizes, kind):
+    before, inputs.PART_BYTES = inputs.PART_BYTES, 100
+    try:
+        files = [(f"{k:02d}", size) for k, size in enumerate(sizes)]
+        parts = parts_of(files, kind)
+    finally:
+        inputs.PART_BYTES = before
+    assert [part.number for part in parts] == list(range(len(parts)))
+    read = [(file, part.piece, part.n_pieces) for part in parts for file in part.files]
+    n_pieces = [max(-(-size // 100), 1) if kind == PARQUET else 1 for size in sizes]
+    assert read == [(name, k, n) for (name, _), n in zip(files, n_pieces) for k in range(n)]
+    size_of = dict(files)
+    for part in parts:
+        assert len(part.files) == 1 or sum(map(size_of.get, part.files)) <= 100

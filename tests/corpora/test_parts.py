@@ -1,0 +1,90 @@
+"""Parts are written whole, once, by whoever comes first, and a run goes on where another was broken off."""
+
+import errno
+import threading
+
+import distributed
+import pytest
+
+import streamnb as snb
+from streamnb.corpora import inputs, parts
+from streamnb.corpora.folder import Folder
+from tests.support.corpora import corpus, lines, model, written
+from tests.support.processes import python
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "PART_BYTES", 8000)
+    fitted, data = model(), corpus(tmp_path / "in")
+
+    def run(name, **options):
+        options = {"text": "text", "share": 0.25, "label": "good", "n_threads": 1} | options
+        return snb.select(fitted, data, tmp_path / name, **options)
+
+    run("whole")
+    return run
+
+
+def test_only_parts_that_are_missing_are_written(run, tmp_path):
+    expected = written(tmp_path / "whole")
+    times = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "whole").glob("*.jsonl")}
+    lost = tmp_path / "whole" / "part-00002.jsonl"
+    lost.unlink()
+    found = run("whole")
+    assert (found.parts, found.there) == (len(expected), len(expected) - 1) and found.kept == 75
+    assert written(tmp_path / "whole") == expected
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "whole").glob("*.jsonl")}
+    assert [name for name in times if times[name] != after[name]] == [lost.name]
+
+
+def test_several_runs_at_once_write_the_same(run, tmp_path):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(run("at once"))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.kept for one in found] == [75] * 3
+    assert written(tmp_path / "at once") == written(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("after", [0, 3, 9])
+def test_a_full_disk_leaves_nothing_half_written(after, run, tmp_path, monkeypatch):
+    writing, left = Folder.writing, [after]
+
+    def failing(self, name):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return writing(self, name)
+
+    monkeypatch.setattr(Folder, "writing", failing)
+    with pytest.raises(OSError, match="No space left"):
+        run("full")
+    monkeypatch.undo()
+    monkeypatch.setattr(inputs, "PART_BYTES", 8000)
+    expected = written(tmp_path / "whole")
+    assert written(tmp_path / "full").items() <= expected.items() if (tmp_path / "full").exists() else True
+    run("full")
+    assert written(tmp_path / "full") == expected
+
+
+@pytest.mark.process
+def test_runs_that_are_killed_leave_the_same_bytes(tmp_path):
+    ended = python("-m", "tests.support.killed_corpora", tmp_path, 6)
+    assert ended.stdout.split() == ["6", "True"], ended.stderr
+
+
+@pytest.mark.cluster
+def test_workers_write_their_own_parts(run, tmp_path):
+    with distributed.Client(n_workers=2, processes=False, threads_per_worker=1, dashboard_address=":0") as client:
+        found = run("workers", client=client)
+    assert found.kept == 75 and written(tmp_path / "workers") == written(tmp_path / "whole")
+
+
+def test_parts_that_workers_write_elsewhere_are_missed(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "separately", lambda work, missing, options: [])
+    with pytest.raises(ValueError, match="workers have written parts that are not there"):
+        run("elsewhere")
+    assert len(lines(3)) == 3

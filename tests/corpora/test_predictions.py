@@ -1,0 +1,161 @@
+"""Predictions of a corpus are those of the model, whatever the files, parts, threads and formats."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import streamnb as snb
+from streamnb.core.messages import DataError
+from streamnb.corpora import inputs
+from tests.support.corpora import corpus, lines, model, written_lines
+
+ROWS = [json.loads(row) for row in lines()]
+TEXTS = [row["text"] for row in ROWS]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model()
+
+
+def table_of(folder):
+    return pd.concat([pq.read_table(path).to_pandas() for path in sorted(folder.glob("*.parquet"))], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    "packing, n_threads, size", [("", 1, 1 << 20), ("", 3, 4000), (".zst", 2, 100), (".gz", 1, 100)]
+)
+def test_they_are_those_of_the_model_in_order(packing, n_threads, size, fitted, tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "PART_BYTES", size)
+    out = tmp_path / "out"
+    options = {"text": "text", "keep": ["id", "kind"], "proba": True, "scores": True, "n_threads": n_threads}
+    found = snb.write_predictions(fitted, corpus(tmp_path / "in", packing=packing), out, **options)
+    table = table_of(out)
+    assert found.rows == found.kept == len(ROWS) and found.parts == len(list(out.glob("*.parquet")))
+    assert table.columns.tolist() == ["id", "kind", "label", "p_good", "p_raw", "score"]
+    assert table["id"].tolist() == list(range(len(ROWS))) and table["kind"].tolist() == [row["kind"] for row in ROWS]
+    assert table["label"].tolist() == fitted.predict(TEXTS).tolist()
+    np.testing.assert_array_equal(table[["p_good", "p_raw"]], fitted.predict_proba(TEXTS))
+    np.testing.assert_array_equal(table["score"], fitted.decision_function(TEXTS))
+
+
+@pytest.mark.parametrize("format", ["jsonl", "jsonl.zst", "jsonl.gz"])
+def test_lines_hold_the_same(format, fitted, tmp_path):
+    snb.write_predictions(
+        fitted, corpus(tmp_path / "in"), tmp_path / "out", text="text", keep=["nested"], format=format
+    )
+    found = [json.loads(line) for line in written_lines(tmp_path / "out")]
+    assert [row["label"] for row in found] == fitted.predict(TEXTS).tolist()
+    assert [row["nested"] for row in found] == [row["nested"] for row in ROWS]
+    assert (tmp_path / "out" / f"part-00000.{format}").exists()
+
+
+def test_tables_and_labels_of_several_kinds(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.choice(list("xyz"), 50), "n": rng.normal(size=50), "y": np.arange(50) % 3})
+    fitted = snb.LinearNB("bernoulli").fit(snb.table(frame, "y"))
+    expected = fitted.predict(frame).tolist()
+    frame.to_parquet(tmp_path / "x.parquet", row_group_size=20)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_json(tmp_path / "x.jsonl", orient="records", lines=True)
+    for name in ("x.parquet", "x.csv", "x.jsonl"):
+        out = tmp_path / f"of {name}"
+        snb.write_predictions(fitted, tmp_path / name, out, keep=["a", "y"])
+        table = table_of(out)
+        assert table["label"].tolist() == expected
+        assert table["a"].tolist() == frame["a"].tolist() and table["y"].tolist() == frame["y"].tolist()
+
+
+def test_what_text_opened_and_texts_of_parquet(fitted, tmp_path):
+    pd.DataFrame({"text": TEXTS}).to_parquet(tmp_path / "x.parquet")
+    corpus(tmp_path / "in")
+    rows = snb.text(str(tmp_path / "in"), "text", n_features=1 << 10)
+    for k, (X, text) in enumerate([(rows, None), (tmp_path / "x.parquet", "text")]):
+        snb.write_predictions(fitted, X, tmp_path / str(k), text=text)
+        assert table_of(tmp_path / str(k))["label"].tolist() == fitted.predict(TEXTS).tolist()
+
+
+def test_urls_are_read_and_written(fitted, tmp_path):
+    import fsspec
+
+    memory, root = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"
+    corpus(tmp_path / "in", packing=".zst")
+    memory.put(str(tmp_path / "in"), f"/{tmp_path.name}/in", recursive=True)
+    for out in (f"{root}/out", f"{root}/out"):
+        found = snb.write_predictions(fitted, f"{root}/in/*.zst", out, text="text", format="jsonl")
+        assert found.rows == len(ROWS)
+    assert found.there == found.parts == 1
+    got = memory.cat_file(f"/{tmp_path.name}/out/part-00000.jsonl").splitlines()
+    assert [json.loads(line)["label"] for line in got] == fitted.predict(TEXTS).tolist()
+
+
+def test_bad_lines_are_named_or_skipped_and_counted(fitted, tmp_path):
+    rows = lines(60)
+    for k, bad in ((3, b"no json"), (17, b'{"id": 1}'), (30, b'{"text": 3}'), (44, b'{"text": "\xff"}'), (45, b"[1]")):
+        rows[k] = bad
+    data = corpus(tmp_path / "in", rows, 2)
+    with pytest.raises(DataError, match=r"0.jsonl, line 4: row 3 is not JSON"):
+        snb.write_predictions(fitted, data, tmp_path / "out", text="text", format="jsonl", n_threads=1)
+    assert not list((tmp_path / "out").glob("*.jsonl"))
+    for fault, rest in ((b"no json", rows), (b'{"text": "\xff"}', rows[30:])):
+        (tmp_path / "one").mkdir(exist_ok=True)
+        data = corpus(tmp_path / "one", [row for row in rest if row == fault or row.startswith(b'{"id": ')][:70], 1)
+        with pytest.raises(DataError, match=r"0.jsonl, line \d+: "):
+            snb.write_predictions(fitted, data, tmp_path / "two", text="text", force=True)
+    found = snb.write_predictions(
+        fitted, corpus(tmp_path / "in", rows, 2), tmp_path / "three", text="text", errors="skip"
+    )
+    assert (found.rows, found.skipped, found.kept) == (60, 5, 55)
+    good = [json.loads(row)["text"] for k, row in enumerate(rows) if k not in (3, 17, 30, 44, 45)]
+    assert table_of(tmp_path / "three")["label"].tolist() == fitted.predict(good).tolist()
+
+
+@pytest.mark.parametrize("packing", [".gz", ".zst"])
+def test_files_that_are_cut_off_or_empty(packing, fitted, tmp_path):
+    corpus(tmp_path / "in", packing=packing)
+    path = tmp_path / "in" / f"1.jsonl{packing}"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match="cut off or damaged"):
+        snb.write_predictions(fitted, tmp_path / "in", tmp_path / "out", text="text")
+    assert not list((tmp_path / "out").glob("*.parquet"))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "a.jsonl").write_bytes(b"")
+    found = snb.write_predictions(fitted, tmp_path / "empty", tmp_path / "none", text="text")
+    assert found.rows == 0 and not list((tmp_path / "none").glob("*.parquet"))
+
+
+def test_wrong_arguments_are_named(fitted, tmp_path):
+    data = corpus(tmp_path / "in")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    for wrong, error in (
+        ({"format": "csv"}, "format='csv'"),
+        ({"errors": "ignore"}, "errors='ignore'"),
+        ({"text": None}, "name the field that holds the text"),
+        ({"keep": "url"}, "keep='url' should be a list"),
+        ({"folder": tmp_path / "full"}, "is not empty: it holds 'thesis.tex'"),
+        ({"X": ["a", "b"]}, "no such file"),
+        ({"X": snb.text(TEXTS)}, "rows in memory"),
+        ({"model": snb.LinearNB().fit([[0.0], [1.0]], [0, 1])}, "not fitted on texts or a table"),
+        ({"model": snb.MarginClassifier().fit(snb.text(TEXTS), [row["kind"] for row in ROWS]), "proba": True}, "proba"),
+    ):
+        given = {"model": fitted, "X": data, "folder": tmp_path / "out", "text": "text", **wrong}
+        with pytest.raises((ValueError, TypeError, OSError), match=error):
+            snb.write_predictions(**given)
+
+
+def test_a_folder_of_another_run_is_replaced_only_by_force(fitted, tmp_path):
+    data = corpus(tmp_path / "in")
+    out = tmp_path / "out"
+    snb.write_predictions(fitted, data, out, text="text")
+    with pytest.raises(ValueError, match=r"is of another run: what is written was \[False"):
+        snb.write_predictions(fitted, data, out, text="text", format="jsonl")
+    snb.write_predictions(fitted, data, out, text="text", format="jsonl", force=True)
+    assert sorted(name for name in os.listdir(out) if name[0] != "_") == ["part-00000.jsonl"]
+    corpus(tmp_path / "in", lines(100))
+    with pytest.raises(ValueError, match="is of another run: the files"):
+        snb.write_predictions(fitted, data, out, text="text", format="jsonl")

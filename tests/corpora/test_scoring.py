@@ -1,0 +1,78 @@
+"""Scores of raw rows by several models."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import streamnb as snb
+from streamnb.corpora.scoring import ScoredLabels, ScoringModels, log_odds, scores_of
+from streamnb.rows.texts import of_strings
+from tests.support.corpora import lines, model, odds
+
+TEXTS = [json.loads(row)["text"] for row in lines(30)]
+
+
+def test_odds_are_those_of_probabilities_and_do_not_saturate():
+    fitted = model()
+    long = [" ".join(TEXTS[:n]) * 50 for n in (1, 10, 20)]
+    X = fitted.encoding_.ngrams(of_strings(TEXTS + long))
+    logs = fitted.predict_log_proba(X)
+    for k in range(2):
+        found = log_odds(fitted, logs, k)
+        np.testing.assert_allclose(scores_of(found), fitted.predict_proba(X)[:, k], rtol=1e-12)
+        np.testing.assert_allclose(found, fitted.decision_function(X) * (1 if k else -1), rtol=1e-12)
+    assert len(set(log_odds(fitted, logs, 1)[-3:])) == 3
+
+
+def test_odds_of_many_classes_and_margins():
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(1.0, (60, 5)), np.arange(60) % 3
+    fitted = snb.LinearNB("poisson").fit(X, y)
+    proba = fitted.predict_proba(X)
+    found = np.column_stack([log_odds(fitted, np.log(proba), k) for k in range(3)])
+    np.testing.assert_allclose(scores_of(found), proba, rtol=1e-9)
+    assert log_odds(fitted, np.array([[-np.inf, 0.0, -np.inf]]), 0) == -np.inf
+    margins = snb.MarginClassifier().fit(X, y)
+    assert (log_odds(margins, margins.decision_function(X), 2) == margins.decision_function(X)[:, 2]).all()
+
+
+def test_models_of_one_text_share_its_columns_and_others_make_their_own():
+    models = ScoringModels.of({"a": model(), "b": model(), "c": model(words=(1, 2))}, "text")
+    made = models.matrices(of_strings(TEXTS), 0)
+    assert made["a"] is made["b"] and made["c"].n_values > made["a"].n_values
+    assert models.column("b.good", "where") == ("b", 0)
+    with pytest.raises(ValueError, match=r"'good' is a label of several models; name the model, too: a.good"):
+        models.column("good", "where")
+    with pytest.raises(ValueError, match=r"label: 'bad' is no label of the model; it knows \['good', 'raw'"):
+        models.column("bad", "label")
+
+
+def test_fields_beside_rows_have_the_scores():
+    fitted = model()
+    models, rows = ScoringModels.of(fitted, "text"), of_strings(TEXTS)
+    columns = (("", 0), ("", 1))
+    one = ScoredLabels(("good", "raw"), columns, (True, True), 1, "s")
+    found = one.odds(models, rows, 0)
+    np.testing.assert_array_equal(found[:, 0], odds(fitted, lines(30)))
+    beside = one.beside(found)
+    np.testing.assert_allclose(beside["s"] + beside["s_raw"], 1.0)
+    both = ScoredLabels(("raw", "good"), columns[::-1], (True, True), 2, "s")
+    beside = both.beside(both.odds(models, rows, 0))
+    assert beside["s_label"].tolist() == fitted.predict(TEXTS).tolist() and (beside["s"] >= 0.5).all()
+    assert ScoredLabels(("good",), columns[:1], (True,), 1, None).beside(found) == {}
+
+
+def test_models_that_make_no_columns_are_refused():
+    numbers = snb.LinearNB().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    with pytest.raises(ValueError, match="model is a LinearNB that was not fitted on texts or a table"):
+        ScoringModels.of(numbers)
+    frame = pd.DataFrame({"a": ["x", "y"] * 5, "y": [0, 1] * 5})
+    table = snb.LinearNB("bernoulli").fit(snb.table(frame, "y"))
+    with pytest.raises(ValueError, match="several models score texts"):
+        ScoringModels.of({"a": table, "b": table})
+    with pytest.raises(ValueError, match="text='t' names a field of texts"):
+        ScoringModels.of(table, "t")
+    with pytest.raises(ValueError, match="has no model"):
+        ScoringModels.of({})

@@ -1,0 +1,150 @@
+"""Rows that are selected: which, in which order, and as they were."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import streamnb as snb
+from streamnb.corpora import inputs
+from streamnb.corpora.choosing import gumbel
+from streamnb.corpora.scoring import scores_of
+from tests.support.corpora import corpus, lines, model, odds, written, written_lines
+
+ROWS = lines()
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model()
+
+
+@pytest.fixture
+def select(fitted, tmp_path):
+    def select(label="good", models=fitted, rows=ROWS, packing="", size=1 << 20, **options):
+        k = len(list(tmp_path.iterdir()))
+        before, inputs.PART_BYTES = inputs.PART_BYTES, size
+        try:
+            data = corpus(tmp_path / f"in{k}", rows, packing=packing)
+            options = {"text": "text"} | options
+            return snb.select(models, data, tmp_path / f"out{k}", label, **options), tmp_path / f"out{k}"
+        finally:
+            inputs.PART_BYTES = before
+
+    return select
+
+
+def best(n, scores):
+    return np.sort(np.argsort(-scores, kind="stable")[:n])
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
+def test_rows_above_a_threshold_keep_their_bytes_and_have_their_score(packing, select, fitted):
+    found, out = select(threshold=0.6, packing=packing)
+    scores = scores_of(odds(fitted, ROWS))
+    kept = [(row, score) for row, score in zip(ROWS, scores) if score >= 0.6]
+    assert (found.rows, found.kept) == (len(ROWS), len(kept)) and 0 < len(kept) < len(ROWS)
+    expected = [row[:-1] + f',"score":{float(score)!r}}}'.encode() for row, score in kept]
+    assert written_lines(out) == expected
+    assert all(name.endswith(f".jsonl{packing}") for name in written(out))
+
+
+@pytest.mark.parametrize(
+    "size, n_threads, packing", [(1 << 20, 1, ""), (3000, 3, ""), (50, 2, ".zst"), (1 << 20, 2, ".gz")]
+)
+@pytest.mark.parametrize("how", [{"share": 0.1}, {"number": 41}, {"resample": 25, "seed": 7}])
+def test_the_best_rows_are_chosen_whatever_the_parts(how, size, n_threads, packing, select, fitted):
+    found, out = select(size=size, n_threads=n_threads, packing=packing, score=None, **how)
+    scores = odds(fitted, ROWS)
+    n = {"share": 30, "number": 41, "resample": 25}[next(iter(how))]
+    if "seed" in how:
+        scores = scores + gumbel(7, 0, len(ROWS))
+    assert found.kept == n and written_lines(out) == [ROWS[k] for k in best(n, scores)]
+
+
+def test_rows_that_are_alike_are_taken_in_order(select):
+    rows = [b'{"id":%d,"text":"fine1 spam1"}' % k for k in range(20)]
+    assert written_lines(select(rows=rows, number=7, size=40, score=None)[1]) == rows[:7]
+
+
+def test_quotas_are_of_the_rows_of_each_label(select, fitted):
+    found, out = select(None, number={"good": 9, "raw": 4})
+    scores = odds(fitted, ROWS)
+    good, raw = np.where(scores > 0, scores, -np.inf), np.where(scores > 0, -np.inf, -scores)
+    chosen = sorted([*best(9, good), *best(4, raw)])
+    rows = [json.loads(line) for line in written_lines(out)]
+    assert [row["id"] for row in rows] == chosen and found.kept == 13
+    assert [row["score_label"] for row in rows] == ["good" if scores[k] > 0 else "raw" for k in chosen]
+    np.testing.assert_allclose([row["score"] for row in rows], scores_of(np.abs(scores[chosen])))
+    assert select(None, share={"good": 1.0, "raw": 0.5})[0].kept == (scores > 0).sum() + round((scores <= 0).sum() / 2)
+
+
+def test_several_models_are_asked_in_one_read(select, fitted):
+    other = model(words=(1, 2), alternate_sign=False)
+    models = {"a": fitted, "b": other}
+    found, out = select(None, models, where="a.good > .5 and not b.raw >= .4")
+    keep = (scores_of(odds(fitted, ROWS)) > 0.5) & ~(scores_of(odds(other, ROWS, "raw")) >= 0.4)
+    rows = [json.loads(line) for line in written_lines(out)]
+    assert [row["id"] for row in rows] == np.flatnonzero(keep).tolist() and 0 < found.kept < len(ROWS)
+    assert {"score_a.good", "score_b.raw"} < rows[0].keys()
+    found, out = select("a.good", models, number=5, where="b.good > .2", score="s")
+    able = np.where(scores_of(odds(other, ROWS)) > 0.2, odds(fitted, ROWS), -np.inf)
+    rows = [json.loads(line) for line in written_lines(out)]
+    assert [row["id"] for row in rows] == best(5, able).tolist() and "s" in rows[0] and "s_b.good" in rows[0]
+
+
+@pytest.mark.parametrize("how", [{"threshold": 0.0}, {"share": 1.0}])
+def test_bad_lines_are_skipped_in_one_read_and_in_two(how, select, fitted):
+    rows = [*ROWS[:50]]
+    for k in (0, 20, 21, 49):
+        rows[k] = b'{"id": 3, "text": null, "x": }'
+    found, out = select(rows=rows, errors="skip", size=2000, score=None, **how)
+    assert (found.rows, found.kept, found.skipped) == (50, 46, 4)
+    assert written_lines(out) == [row for k, row in enumerate(rows) if k not in (0, 20, 21, 49)]
+    with pytest.raises(ValueError, match=r"line 1: row 0 is not JSON"):
+        select(rows=rows, **how)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "txt"])
+def test_rows_of_other_kinds(ending, fitted, tmp_path):
+    frame = pd.DataFrame([json.loads(row) for row in ROWS])[["id", "text"]]
+    path, name = tmp_path / f"x.{ending}", {"txt": "jsonl"}.get(ending, ending)
+    if ending == "parquet":
+        frame.to_parquet(path, row_group_size=50)
+    elif ending == "txt":
+        path.write_text("\n".join(frame["text"]))
+    else:
+        frame.to_csv(path, index=False)
+    text = None if ending == "txt" else "text"
+    snb.select(fitted, path, tmp_path / "out", "good", number=40, text=text)
+    chosen = best(40, odds(fitted, ROWS))
+    part = tmp_path / "out" / f"part-00000.{name}"
+    read = {"parquet": lambda path: pq.read_table(path).to_pandas(), "txt": lambda path: pd.read_json(path, lines=True)}
+    found = read.get(ending, pd.read_csv)(part)
+    assert found["text"].tolist() == frame["text"].iloc[chosen].tolist()
+    np.testing.assert_allclose(found["score"], scores_of(odds(fitted, ROWS)[chosen]))
+
+
+def test_wrong_arguments_are_named(select, fitted):
+    for label, wrong, error in (
+        ("good", {}, "nothing|where"),
+        (None, {}, "nothing says which rows to keep"),
+        ("good", {"share": 0}, "share=0 should be above 0, and 1 at most"),
+        ("good", {"share": 1.5}, "share=1.5"),
+        ("good", {"number": 0}, "number"),
+        ("good", {"number": 5, "share": 0.5}, "share and number are both given"),
+        ("good", {"threshold": "high"}, "threshold='high' should be a number"),
+        ("best", {"share": 0.5}, r"label: 'best' is no label of the model; it knows \['good', 'raw'\]"),
+        (None, {"share": 0.5}, "share=0.5 is of a label; give label="),
+        ("good", {"number": {"good": 1}}, "are both given"),
+        (None, {"where": "bad > .5"}, "where: 'bad' is no label"),
+        ("good", {"threshold": {"good": 0.1}}, "should be a number; share and number may be given by label"),
+        ("good", {"share": 0.5, "score": "id"}, "the rows have 'id' already"),
+        ("good", {"share": 0.5, "score": 3}, "score=3 should be the name of a field"),
+    ):
+        if not wrong and label:
+            continue
+        with pytest.raises((ValueError, TypeError), match=error):
+            select(label, **wrong)

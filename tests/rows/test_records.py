@@ -1,0 +1,114 @@
+"""Rows written as they were stored, with scores beside them."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamnb.core.messages import DataError
+from streamnb.rows.files import CSV, JSON
+from streamnb.rows.records import BatchWriter, LineWriter, StoredColumns, StoredLines, bounds_of, of_columns
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=4,
+)
+RECORDS = st.lists(st.dictionaries(st.text().filter(lambda name: name not in ("score", "é")), VALUES), max_size=5)
+
+
+def stored(piece, kind=JSON, **options):
+    return StoredLines(piece, *bounds_of(piece, kind), kind, **options)
+
+
+@settings(max_examples=25)
+@given(RECORDS, st.sampled_from([b"\n", b"\r\n", b"\n \n\n"]), st.booleans(), st.sampled_from(["", " "]))
+def test_a_line_of_json_keeps_its_bytes_and_gains_fields(records, ends, last, space):
+    lines = [space + json.dumps(one, ensure_ascii=False) + space for one in records]
+    piece = ends.join(line.encode() for line in lines) + (ends if last and lines else b"")
+    rows, n = stored(piece), len(records)
+    scores = {"score": np.linspace(0.1, 1, n), "é": np.array(["x"] * n)}
+    written = rows.written(scores).splitlines()
+    assert len(rows) == len(written) == n
+    for k, (line, record, found) in enumerate(zip(lines, records, written)):
+        assert found.startswith(line.encode().rstrip()[:-1])
+        assert json.loads(found) == {**record, "score": scores["score"][k], "é": "x"}
+    assert rows.written({}) == b"".join(line + b"\n" for line in rows)
+
+
+@given(st.lists(st.sampled_from([b"{}", b'{"a":1}', b"", b" ", b"\x01", b"\t\r"]), max_size=8), st.booleans())
+def test_blank_lines_are_no_rows(lines, last):
+    piece = b"\n".join(lines) + (b"\n" if last else b"")
+    expected = [line.rstrip(b"\r") for line in piece.split(b"\n") if any(byte > 32 for byte in line)]
+    assert list(stored(piece)) == expected
+
+
+@given(st.lists(st.tuples(st.text("ab,\"\n'é"), st.text("ab,\"\n'é")), min_size=1, max_size=6), st.sampled_from(",;"))
+def test_records_of_csv_end_with_their_scores(records, mark):
+    text = io.StringIO()
+    csv.writer(text, delimiter=mark, lineterminator="\n").writerows([("x", *one) for one in records])
+    rows = stored(text.getvalue().encode(), CSV, header=mark.join("iab").encode(), delimiter=mark)
+    written = rows.headed({"score": []}) + b"\n" + rows.written({"score": np.arange(len(rows)) / 4})
+    found = list(csv.reader(io.StringIO(written.decode()), delimiter=mark))
+    assert found == [["i", "a", "b", "score"], *(["x", *one, str(k / 4)] for k, one in enumerate(records))]
+
+
+def test_numbers_that_are_not_finite_are_null():
+    assert stored(b"{}").written({"s": np.array([np.nan])}) == b'{"s":null}\n'
+    assert of_columns({"a": ["x"]}).written({"s": np.array([np.inf])}) == b'{"a":"x","s":null}\n'
+
+
+def test_a_field_of_the_name_of_the_score_is_refused():
+    assert stored(b'{"a": "score"}').written({"score": np.ones(1)})
+    with pytest.raises(DataError, match="the rows have 'score' already"):
+        stored(b'{"score": 1}').written({"score": np.ones(1)})
+    with pytest.raises(DataError, match="'score'"):
+        stored(b"1\n", CSV, header=b"score").headed({"score": []})
+    with pytest.raises(DataError, match="'a'"):
+        of_columns({"a": [1]}).with_columns({"a": np.ones(1)})
+
+
+@given(st.integers(2, 9), st.data())
+def test_halves_are_the_rows(n, data):
+    rows = stored(b"".join(b'{"a":%d}\n' % k for k in range(n)))
+    first, last = rows.halves()
+    assert [*first, *last] == list(rows) and first.piece + last.piece == rows.piece and len(first) and len(last)
+    assert list(rows.picked(np.arange(n) % 2 == 0)) == list(rows)[::2]
+
+
+@pytest.mark.parametrize("packing", [None, "gzip", "zstd"])
+def test_lines_are_packed_and_the_file_stays_open(packing):
+    file = io.BytesIO()
+    writer = LineWriter(file, packing)
+    writer.write(b"1\n", b"head")
+    writer.write(b"2\n", b"head")
+    with pytest.raises(DataError, match="give files of one table"):
+        writer.write(b"3\n", b"other")
+    writer.close()
+    content = file.getvalue()
+    plain = content if packing is None else pa.CompressedInputStream(pa.py_buffer(content), packing).read()
+    assert plain == b"head\n1\n2\n"
+
+
+def test_batches_become_one_table():
+    file = io.BytesIO()
+    writer = BatchWriter(file)
+    for k in range(3):
+        writer.write(of_columns({"a": [k, k + 1]}).with_columns({"s": np.array([0.5, 1.0])}))
+    with pytest.raises(DataError, match="give files of one table"):
+        writer.write(of_columns({"a": ["x"]}).batch)
+    writer.close()
+    assert pq.read_table(file).to_pydict() == {"a": [0, 1, 1, 2, 2, 3], "s": [0.5, 1.0] * 3}
+
+
+def test_columns_are_picked_and_written_as_json():
+    rows = StoredColumns(pa.record_batch({"é": ["x", None, "z"], "n": [[1], [], None]}))
+    some = rows.picked(np.array([True, False, True]))
+    assert [json.loads(line) for line in some.written({}).splitlines()] == [{"é": "x", "n": [1]}, {"é": "z", "n": None}]
+    assert rows.picked(slice(1, None)).batch.to_pylist() == rows.batch.to_pylist()[1:]
