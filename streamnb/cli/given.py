@@ -154,7 +154,7 @@ def is_folder(out: str) -> bool:
 
 def parts_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The options of `PARTS`, and a progress bar, as functions take them."""
-    return {**{name: settings[name] for name in ("text", "errors", "n_threads")}, "progress": True}
+    return {**{name: settings[name] for name in ("text", "whole_files", "errors", "n_threads")}, "progress": True}
 
 
 def options(*more: Callable) -> Callable:
@@ -195,6 +195,7 @@ PARTS = options(
         default="strict",
         help="Lines of a corpus that cannot be read: stop there, or leave them out and count them.",
     ),
+    click.option("--whole-files", is_flag=True, help="Each file of a corpus is the text of one row."),
     click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
 )
 MODEL = options(

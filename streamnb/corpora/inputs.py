@@ -10,12 +10,14 @@ from typing import Any
 from streamnb.core.messages import DataError
 from streamnb.rows.files import (
     CSV,
+    FILES,
     IPC,
     JSON,
     LINES,
     MAGIC,
     PARQUET,
     TEXT_PACKED,
+    WARC,
     by_magic,
     by_name,
     compression_of,
@@ -89,16 +91,18 @@ def _hidden(parts: Iterable[str]) -> bool:
     return any(part.startswith((".", "_")) for part in parts)
 
 
-def kind_of_files(files: Files) -> str:
-    """What all files are: lines, JSON lines, CSV, Parquet or Arrow IPC."""
+def kind_of_files(files: Files, whole_files: bool = False) -> str:
+    """What all files are: lines, JSON lines, CSV, Parquet, Arrow IPC, WARC, or with `whole_files` a row each."""
+    if whole_files:
+        return FILES
     kinds = {path: by_name(path, TEXT_PACKED) or LINES for path, _ in files}
     first = files[0][0]
     for path, kind in kinds.items():
         if kind != kinds[first]:
             raise DataError(f"{path} is {kind}, but {first} is {kinds[first]}; give files of one format")
     kind = kinds[first]
-    if kind not in (LINES, JSON, CSV, PARQUET, IPC):
-        raise DataError(f"{first} is {kind}; a corpus is of JSON lines, CSV, plain text, Parquet or Arrow IPC files")
+    if kind not in (LINES, JSON, CSV, PARQUET, IPC, WARC):
+        raise DataError(f"{first} is {kind}; a corpus is of JSON lines, CSV, text, Parquet, Arrow IPC or WARC files")
     other = by_magic(head_of(first), MAGIC)
     if other is not None and other != kind:
         raise DataError(f"{first} is {other}, unlike its name; rename it")

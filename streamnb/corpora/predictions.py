@@ -11,12 +11,13 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.corpora.folder import Folder
-from streamnb.corpora.inputs import files_of, kind_of_files, parts_of
+from streamnb.corpora.inputs import Files, files_of, kind_of_files, parts_of
 from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, write_parts
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.scoring import ScoringModels
 from streamnb.corpora.written import Written
 from streamnb.passes.options import RunOptions
+from streamnb.rows.files import CSV, IPC, JSON, PARQUET
 from streamnb.rows.raw import RawSource
 from streamnb.rows.records import BatchWriter, LineWriter, of_columns
 
@@ -33,6 +34,7 @@ def write_predictions(
     scores: bool = False,
     keep: Iterable[str] = (),
     text: str | None = None,
+    whole_files: bool = False,
     format: str = "parquet",
     errors: str = STRICT,
     force: bool = False,
@@ -51,8 +53,9 @@ def write_predictions(
         Fitted on rows that `text` or `table` opened, so that it makes the columns of others itself.
     X : path, list of paths, or what `text` or `table` opened
         Files, a pattern such as ``crawl/*.jsonl.zst``, a folder, or URLs that fsspec knows. JSON lines, CSV and lines
-        of text may be packed (.gz, .zst); Parquet and Arrow IPC files are tables. Files are read as they come, without
-        an index.
+        of text may be packed (.gz, .zst); Parquet and Arrow IPC files are tables; a record of a WARC or WET file is a
+        text with the fields ``url``, ``date`` and ``id`` (``pip install streamnb[warc]``). Files are read as they come,
+        without an index.
     folder : path or URL
         Where the parts are written: a new or an empty folder, or that of a run that was broken off.
     proba, scores : bool
@@ -61,6 +64,8 @@ def write_predictions(
         Fields of the rows to write before the predictions.
     text : str, optional
         The field that holds the text, where it is not that of the fit.
+    whole_files : bool
+        Whether each file, packed or not, is the text of one row.
     format : {"parquet", "jsonl", "jsonl.zst", "jsonl.gz"}
     errors : {"strict", "skip"}
         What to do about lines that cannot be read: stop, naming the file and line, or leave them out and count them.
@@ -102,14 +107,14 @@ def write_predictions(
     keep = names_to_keep(keep)
     options = RunOptions(progress, n_threads, None, client)
     files, models = corpus(model, X, text)
-    kind = kind_of_files(files)
+    kind = kind_of_files(files, whole_files)
     for wanted, method in ((proba, "predict_proba"), (scores, "decision_function")):
         if wanted and not hasattr(model, method):
             raise ValueError(f"model: a {type(model).__name__} as it was fitted has no {method}")
     check_text(models, kind)
     reading, place = CorpusReading(kind, models.encoding, keep), Folder.at(folder)
     work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores)
-    about = description("predictions", models, files, errors)
+    about = description("predictions", models, files, (kind, errors))
     begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, force)
     written = write_parts(work, parts_of(files, kind), options)
     place.remove_unfinished()
@@ -123,7 +128,7 @@ def names_to_keep(keep: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keep))
 
 
-def corpus(model: Any, X: Any, text: str | None) -> tuple[list[tuple[str, int]], ScoringModels]:
+def corpus(model: Any, X: Any, text: str | None) -> tuple[Files, ScoringModels]:
     """The files of X, and the models that score its rows."""
     if not isinstance(X, RawSource):
         return files_of(X), ScoringModels.of(model, text)
@@ -136,18 +141,18 @@ def corpus(model: Any, X: Any, text: str | None) -> tuple[list[tuple[str, int]],
 
 def check_text(models: ScoringModels, kind: str) -> None:
     """Refuse a model of texts where nothing names the field that holds them."""
-    if kind != "lines" and hasattr(models.encoding, "ngrams") and models.encoding.text is None:
+    if kind in (JSON, CSV, PARQUET, IPC) and hasattr(models.encoding, "ngrams") and models.encoding.text is None:
         raise ValueError(f"text=None, but the files are {kind}; name the field that holds the text: text='text'")
 
 
-def description(what: str, models: ScoringModels, files: list[tuple[str, int]], errors: str) -> dict[str, Any]:
+def description(what: str, models: ScoringModels, files: Files, how: tuple[str, str]) -> dict[str, Any]:
     """What a run is recognised by: the models and the files."""
     return {
         "the kind of run": what,
         "the model": [persistence.digest(one) for one in models.given.values()],
         "the field of texts": getattr(models.encoding, "text", None),
         "the files": [list(one) for one in files],
-        "errors": errors,
+        "kind and errors": list(how),
     }
 
 

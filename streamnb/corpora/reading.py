@@ -1,14 +1,25 @@
 """Reads the rows of one part: jobs that parse them, and what is kept of each row as it is stored."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from streamnb.corpora.inputs import CorpusPart
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
-from streamnb.rows.files import IPC, PARQUET, size_of
+from streamnb.rows.documents import (
+    OF_FILES,
+    OF_RECORDS,
+    TEXT,
+    Document,
+    DocumentPiece,
+    documents_of_files,
+    documents_of_warc,
+    pieces_of,
+)
+from streamnb.rows.files import FILES, IPC, PARQUET, WARC, size_of
 from streamnb.rows.line_formats import fields_format, format_beside, stored_format, text_format
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
 from streamnb.rows.tables import Fields, check_has
@@ -59,18 +70,31 @@ class CorpusReading:
     def jobs(self, part: CorpusPart) -> Iterator[Any]:
         """Yield pieces of rows, in order; called, a piece is parsed."""
         before = 0
-        for path in part.files:
-            if self.kind in (PARQUET, IPC):
-                jobs: Any = self._of_table(path, part)
-            else:
-                jobs = LinesOfFile(path, self._infer, part.piece, part.n_pieces).pieces()
-            for job in jobs:
-                yield replace(job, row=before)
-                before += job.n_rows
+        if self.kind == FILES:
+            jobs: Iterable[Any] = self._of_documents(documents_of_files(part.files), OF_FILES)
+        else:
+            jobs = chain.from_iterable(self._of_file(path, part) for path in part.files)
+        for job in jobs:
+            yield replace(job, row=before)
+            before += job.n_rows
+
+    def _of_file(self, path: str, part: CorpusPart) -> Iterator[Any]:
+        if self.kind in (PARQUET, IPC):
+            return self._of_table(path, part)
+        if self.kind == WARC:
+            return self._of_documents(documents_of_warc(path), OF_RECORDS)
+        return LinesOfFile(path, self._infer, part.piece, part.n_pieces).pieces()
 
     def alone(self) -> "CorpusReading":
         """The same rows, of which nothing is parsed."""
         return replace(self, encoding=None)
+
+    def _of_documents(self, documents: Iterable[Document], names: tuple[str, ...]) -> Iterator[DocumentPiece]:
+        for name in self.keep:
+            if name not in (*names, TEXT):
+                raise ValueError(f"keep={name!r} is no field of documents; they have {[*names, TEXT]}")
+        beside = (*names, TEXT) if self.whole else self.keep
+        return pieces_of(documents, DocumentPiece((), names, beside, self.encoding is not None, 0))
 
     @property
     def _infer(self) -> Any:

@@ -14,7 +14,8 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.rows.texts import Texts, of_arrow
+from streamnb.rows.text_columns import texts_of
+from streamnb.rows.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class ScoringModels:
             return dict.fromkeys(self.given, _opened(self.encoding(rows, first_row)))
         texts = rows
         if not isinstance(rows, Texts):
-            texts = of_arrow(rows.columns.column(self.encoding.text), first_row, rows.where, "has no text")
+            texts = texts_of(rows, self.encoding.text, first_row)
         made: dict[str, Any] = {}
         for name, ngrams in self._ngrams.items():
             same = next((made[other] for other in made if self._ngrams[other] == ngrams), None)

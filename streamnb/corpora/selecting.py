@@ -20,11 +20,11 @@ from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
 from streamnb.corpora.written import Written
 from streamnb.passes.options import RunOptions
-from streamnb.rows.files import CSV, IPC, JSON, LINES, PARQUET, TEXT_PACKED
+from streamnb.rows.files import CSV, FILES, JSON, LINES, TEXT_PACKED, WARC
 from streamnb.rows.records import FieldsBeside
 
 SCORES = f"{ABOUT}/scores"
-ENDINGS = {JSON: ".jsonl", LINES: ".jsonl", CSV: ".csv", PARQUET: ".parquet", IPC: ".parquet"}
+ENDINGS = dict.fromkeys((JSON, LINES, WARC, FILES), ".jsonl") | {CSV: ".csv"}  # others are tables, in Parquet
 
 
 def select(
@@ -40,6 +40,7 @@ def select(
     where: str | None = None,
     seed: int = 0,
     text: str | None = None,
+    whole_files: bool = False,
     score: str | None = "score",
     errors: str = STRICT,
     force: bool = False,
@@ -56,9 +57,9 @@ def select(
     ----------
     model : fitted classifier, or dict of these by name
         ScoringModels of texts may be several, which score the rows in one read.
-    X, folder, text, errors, force, progress, n_threads, client
-        As in `write_predictions`. Kept rows are written in the format of X, packed as its first file is; plain text as
-        JSON lines.
+    X, folder, text, whole_files, errors, force, progress, n_threads, client
+        As in `write_predictions`. Kept rows are written in the format of X, packed as its first file is; plain text
+        and documents as JSON lines.
     label : label, optional
         The class that is wanted. The score of a row is its probability; of models that have none, the margin.
     threshold : float, optional
@@ -114,13 +115,17 @@ def select(
     way = Way.of(threshold=threshold, share=share, number=number, resample=resample)
     condition = None if where is None else Condition(where)
     files, models = corpus(model, X, text)
-    kind = kind_of_files(files)
+    kind = kind_of_files(files, whole_files)
     check_text(models, kind)
     labels = _labels(models, label, way, condition, score)
-    about = description("selected rows", models, files, errors) | {"label": str(label), "score": score, "where": where}
+    about = description("selected rows", models, files, (kind, errors)) | {
+        "label": str(label),
+        "score": score,
+        "where": where,
+    }
     begin(place, about | {"way": [way.name, way.size], "seed": seed if way.name == "resample" else None}, force)
     reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
-    ending = ENDINGS[kind] + (compressed_ending(files[0][0]) if kind in (JSON, LINES, CSV) else "")
+    ending = ENDINGS[kind] + compressed_ending(files[0][0]) if kind in ENDINGS else ".parquet"
     if way.name in ("threshold", "where"):
         cut = None if threshold is None else float(threshold)
         found = write_parts(KeepRows(place, reading, errors, ending, models, labels, condition, cut), parts, options)

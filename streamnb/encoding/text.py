@@ -21,9 +21,11 @@ from streamnb.encoding.ngrams import NGrams, TokenCounts, TokenScan, check_n_fea
 from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.files import holds_numbers
+from streamnb.rows.files import IPC, PARQUET, holds_numbers
 from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import TextSource
+from streamnb.rows.table_opening import format_of, open_tables
+from streamnb.rows.text_columns import TextColumn
 from streamnb.rows.text_files import TextFiles, TextFolders
 from streamnb.rows.texts import TextsInMemory, column_of, columns_in, holds_texts
 
@@ -54,9 +56,10 @@ def text(
     ----------
     X : path, list of paths, or texts
         Files, a pattern such as `news/*.jsonl`, or a folder. The extension gives the format: ".jsonl", ".ndjson"
-        and ".json" are JSON lines, ".csv" and ".tsv" tables with a header row, all others plain text with a row in each
-        line; a further ".gz" or ".zst" is decompressed. In a folder of folders each is a class and each file a row.
-        Or texts in memory: a list, an array, a column of pandas, Polars or Arrow, or a table of these.
+        and ".json" are JSON lines, ".csv" and ".tsv" tables with a header row, ".parquet", ".arrow" and ".feather"
+        tables, all others plain text with a row in each line; a further ".gz" or ".zst" is decompressed. In a folder of
+        folders each is a class and each file a row. Or texts in memory: a list, an array, a column of pandas, Polars or
+        Arrow, or a table of these.
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
@@ -96,7 +99,7 @@ def text(
     DataError
         A file cannot be read: the message names it, and the row.
     ImportError
-        JSON lines, CSV and .zst need pyarrow, ``pip install streamnb[tables]``.
+        Tables, JSON lines, CSV and .zst need pyarrow, ``pip install streamnb[tables]``.
     MemoryError
         A vocabulary would take more than `memory_limit`.
 
@@ -245,7 +248,11 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
         folders = TextFolders(paths)
         return folders if y is None else folders.without_labels(), y, weight
     named_y, named_weight = (name if isinstance(name, str) else None for name in (y, weight))
-    files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)
+    if all(format_of(path) in (PARQUET, IPC) for path in paths):
+        tables = open_tables([Path(path) for path in paths], (), n_threads)
+        files: Any = TextColumn(tables, text, named_y, named_weight)
+    else:
+        files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)
     return files, y if named_y is None else None, weight if named_weight is None else None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 HEAD = 1 << 12  # bytes that are inspected
 REMOTE_BYTES = 8 << 20  # of a request to an object store
 HDF5, PARQUET, IPC, CSV, JSON, LINES = "HDF5", "Parquet", "Arrow IPC", "CSV", "JSON lines", "lines"
+WARC, FILES = "WARC", "files"  # documents: records of web archives, and files that are a row each
 MAGIC = {b"\x89HDF": HDF5, b"PAR1": PARQUET, b"ARROW1": IPC}
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 ENDINGS = {
@@ -20,6 +21,7 @@ ENDINGS = {
     **dict.fromkeys((".parquet", ".pq"), PARQUET),
     **dict.fromkeys((".arrow", ".feather", ".ipc"), IPC),
     **dict.fromkeys((".csv", ".tsv"), CSV),
+    **dict.fromkeys((".warc", ".wet"), WARC),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), JSON),
 }
 DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError  # what reading a damaged file raises
@@ -35,6 +37,7 @@ CALLED = {
     IPC: "an Arrow IPC file",
     CSV: "a CSV file",
     JSON: "a JSON file",
+    WARC: "a WARC file",
 }
 CURES = {
     HDF5: "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
@@ -42,6 +45,7 @@ CURES = {
     PARQUET: _TABLE,
     IPC: _TABLE,
     CSV: f"{_TEXTS} .csv",
+    WARC: "score it with snb.write_predictions or snb.select",
     JSON: f"{_TEXTS} .jsonl, a record a line",
 }
 

@@ -17,6 +17,7 @@ from streamnb.rows.files import (
     MAGIC,
     PARQUET,
     TEXT_PACKED,
+    WARC,
     by_magic,
     by_name,
     holds_numbers,
@@ -87,7 +88,7 @@ def is_path(X: Any) -> bool:
 def format_of(path: str) -> str | None:
     """The format of a table file, by its name; None if it is not a table."""
     kind = by_name(path, TEXT_PACKED)
-    return None if kind == HDF5 else LINES if kind in (CSV, JSON) else kind
+    return None if kind in (HDF5, WARC) else LINES if kind in (CSV, JSON) else kind
 
 
 def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:

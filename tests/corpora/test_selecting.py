@@ -1,5 +1,6 @@
 """Rows that are selected: which, in which order, and as they were."""
 
+import gzip
 import json
 
 import numpy as np
@@ -11,7 +12,7 @@ import streamnb as snb
 from streamnb.corpora import inputs
 from streamnb.corpora.choosing import gumbel
 from streamnb.corpora.scoring import scores_of
-from tests.support.corpora import corpus, lines, model, odds, written, written_lines
+from tests.support.corpora import corpus, lines, model, odds, wet, written, written_lines
 
 ROWS = lines()
 
@@ -148,3 +149,22 @@ def test_wrong_arguments_are_named(select, fitted):
             continue
         with pytest.raises((ValueError, TypeError), match=error):
             select(label, **wrong)
+
+
+def test_documents_of_files_and_archives(fitted, tmp_path):
+    pytest.importorskip("fastwarc")
+    texts = [json.loads(row)["text"] for row in ROWS[:60]]
+    (tmp_path / "docs").mkdir()
+    for k, text in enumerate(texts):
+        (tmp_path / "docs" / f"{k:02d}.txt").write_text(text)
+    (tmp_path / "x.warc.wet.gz").write_bytes(b"".join(map(gzip.compress, wet(texts))))
+    chosen = best(6, odds(fitted, ROWS[:60]))
+    snb.select(fitted, tmp_path / "docs", tmp_path / "a", "good", number=6, whole_files=True)
+    rows = [json.loads(line) for line in written_lines(tmp_path / "a")]
+    assert [row["text"] for row in rows] == [texts[k] for k in chosen]
+    assert [row["path"] for row in rows] == [str(tmp_path / "docs" / f"{k:02d}.txt") for k in chosen]
+    snb.select(fitted, tmp_path / "x.warc.wet.gz", tmp_path / "b", "good", number=6)
+    rows = [json.loads(line) for line in written_lines(tmp_path / "b")]
+    assert [(row["text"], row["url"]) for row in rows] == [(texts[k], f"http://x/{k}") for k in chosen]
+    found = snb.write_predictions(fitted, tmp_path / "x.warc.wet.gz", tmp_path / "c", keep=["url"], format="jsonl")
+    assert found.rows == 60 and json.loads(written_lines(tmp_path / "c")[7])["url"] == "http://x/7"

@@ -63,3 +63,20 @@ def odds(fitted, rows, label="good"):
     logs = fitted.predict_log_proba([json.loads(row)["text"] for row in rows])
     k = fitted.classes_.tolist().index(label)
     return logs[:, k] - np.logaddexp.reduce(np.delete(logs, k, axis=1), axis=1)
+
+
+def record(kind, url, payload, http=False):
+    """A record of a web archive."""
+    of = "application/http; msgtype=response" if http else "text/plain"
+    named = f"WARC-Target-URI: {url}\r\n" if url else ""
+    head = (
+        f"WARC/1.0\r\nWARC-Type: {kind}\r\n{named}WARC-Date: 2026-01-02T03:04:05Z\r\n"
+        f"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{len(payload):012d}>\r\nContent-Type: {of}\r\n"
+        f"Content-Length: {len(payload)}\r\n\r\n"
+    )
+    return head.encode() + payload + b"\r\n\r\n"
+
+
+def wet(texts):
+    """Records of texts, as WET files have them."""
+    return [record("conversion", f"http://x/{k}", text.encode()) for k, text in enumerate(texts)]

@@ -1,0 +1,135 @@
+"""Documents as rows: the records of WARC and WET files, and whole files of text."""
+
+from codecs import lookup
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamnb.core.messages import DataError
+from streamnb.rows.files import DAMAGED, opened_file
+from streamnb.rows.records import RowsAlone, of_columns
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, of_parts
+
+OF_RECORDS, OF_FILES = ("url", "date", "id"), ("path",)  # fields beside the text
+TEXT = "text"
+HTML = "text/html", "application/xhtml+xml"
+Document = tuple[bytes, tuple[str, ...]]  # the text, and the fields beside it
+
+
+@dataclass(frozen=True)
+class DocumentPiece:
+    """Some documents, of which rows bear the fields `beside`."""
+
+    documents: tuple[Document, ...]
+    names: tuple[str, ...]  # of the fields of a document
+    beside: tuple[str, ...]
+    parse: bool
+    first_row: int
+    row: int = 0  # among all that are read together
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.documents)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(len(text) for text, _ in self.documents)
+
+    def __call__(self) -> Any:
+        """The texts, or where none is parsed, the fields alone."""
+        values = zip(*(others for _, others in self.documents), strict=True)
+        fields = {name: list(column) for name, column in zip(self.names, values, strict=True)}
+        if TEXT in self.beside:
+            fields[TEXT] = [self._decoded(text) for text, _ in self.documents]
+        stored = of_columns({name: fields[name] for name in self.beside}) if self.beside else None
+        if not self.parse:
+            return RowsAlone(stored)
+        return of_parts([text for text, _ in self.documents], where=self.documents[0][1][0], beside=stored)
+
+    def _decoded(self, text: bytes) -> str:
+        try:
+            return text.decode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"a text is not UTF-8 ({error})") from error
+
+    def halves(self) -> list["DocumentPiece"]:
+        """The first and the second half of the documents; nothing of a single one."""
+        n = self.n_rows // 2
+        if not n:
+            return []
+        last = replace(self, documents=self.documents[n:], first_row=self.first_row + n, row=self.row + n)
+        return [replace(self, documents=self.documents[:n]), last]
+
+    def named(self, error: Exception) -> DataError:
+        """An error of this one document, with its URL or path."""
+        return DataError(f"{self.documents[0][1][0]}: {str(error).removeprefix(f'{self.documents[0][1][0]}: ')}")
+
+
+def pieces_of(documents: Iterable[Document], like: DocumentPiece) -> Iterator[DocumentPiece]:
+    """Documents in pieces of about a megabyte, which are otherwise like one without documents."""
+    some: list[Document] = []
+    first_row, n_bytes = 0, 0
+    for document in documents:
+        some.append(document)
+        n_bytes += len(document[0])
+        if n_bytes >= PIECE_BYTES or len(some) == PIECE_ROWS:
+            yield replace(like, documents=tuple(some), first_row=first_row)
+            first_row, n_bytes, some = first_row + len(some), 0, []
+    if some:
+        yield replace(like, documents=tuple(some), first_row=first_row)
+
+
+def documents_of_files(paths: Iterable[str]) -> Iterator[Document]:
+    """The texts of whole files, packed or not."""
+    for path in paths:
+        try:
+            with opened_file(path) as file:
+                parts = iter(lambda: file.read(PIECE_BYTES), b"")
+                yield b"".join(parts), (path,)
+        except DAMAGED as error:
+            raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+
+
+def documents_of_warc(path: str) -> Iterator[Document]:
+    """The texts of the records of a WARC or WET file; of pages of HTML what a reader sees, of others nothing."""
+    warc, kinds = _warc()
+    try:
+        with opened_file(path) as file:
+            for record in warc(file, record_types=kinds, parse_http=True):
+                text = record.reader.read()
+                url = record.headers.get("WARC-Target-URI") or record.record_id
+                if len(text) != record.content_length:
+                    raise DataError(f"{path}: the record of {url} is cut off")
+                if record.is_http:
+                    text = _text_of_page(text, record)
+                if text:
+                    date = record.record_date
+                    yield text, (url, "" if date is None else date.isoformat(), record.record_id)
+    except DAMAGED as error:
+        raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+
+
+def _warc() -> tuple[Any, Any]:
+    try:
+        from fastwarc.warc import ArchiveIterator, WarcRecordType
+    except ImportError as error:
+        raise ImportError("WARC and WET files need fastwarc: pip install streamnb[warc]") from error
+    return ArchiveIterator, WarcRecordType.conversion | WarcRecordType.response | WarcRecordType.resource
+
+
+def _text_of_page(page: bytes, record: Any) -> bytes:
+    """The visible text of a page; nothing of what is no page."""
+    from resiliparse.extract.html2text import extract_plain_text
+
+    if (record.http_content_type or "").lower() not in HTML:
+        return b""
+    text: str = extract_plain_text(page.decode(_codec(record.http_charset), "replace"), main_content=False)
+    return text.encode()
+
+
+def _codec(name: str | None) -> str:
+    """The encoding that a page says it has, if Python knows it."""
+    try:
+        return lookup(name or "utf-8").name
+    except LookupError:
+        return "utf-8"

@@ -1,0 +1,70 @@
+"""Documents as rows: records of web archives and whole files."""
+
+import gzip
+
+import pytest
+
+from streamnb.core.messages import DataError
+from streamnb.rows.documents import (
+    OF_FILES,
+    OF_RECORDS,
+    TEXT,
+    DocumentPiece,
+    documents_of_files,
+    documents_of_warc,
+    pieces_of,
+)
+from tests.support.corpora import record, wet
+
+PAGE = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n"
+    b"<html><script>no()</script><p>W\xf6rld <b>wide</b></p></html>"
+)
+PICTURE = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\nPNG"
+
+
+def read(documents, names, beside, parse=True):
+    return [piece() for piece in pieces_of(documents, DocumentPiece((), names, beside, parse, 0))]
+
+
+def test_files_are_texts_with_their_paths(tmp_path):
+    (tmp_path / "a.txt").write_text("é\nb")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"two"))
+    paths = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt.gz")]
+    (rows,) = read(documents_of_files(paths), OF_FILES, (TEXT, "path"))
+    assert [rows.decoded(k) for k in range(2)] == ["é\nb", "two"]
+    assert rows.beside.batch.to_pydict() == {"text": ["é\nb", "two"], "path": paths}
+    (alone,) = read(documents_of_files(paths), OF_FILES, ("path",), parse=False)
+    assert alone.shape[0] == 2 and alone.beside.batch.column_names == ["path"]
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"two" * 100)[:-5])
+    with pytest.raises(DataError, match=r"b.txt.gz cannot be read to its end"):
+        list(documents_of_files(paths))
+
+
+def test_pieces_are_halved_until_a_bad_text_is_alone():
+    documents = [(b"a", ("x",)), (b"\xff", ("y",)), (b"c", ("z",))]
+    (piece,) = pieces_of(documents, DocumentPiece((), OF_FILES, (TEXT,), True, 0))
+    with pytest.raises(DataError, match="not UTF-8"):
+        piece()
+    first, last = piece.halves()
+    assert first().decoded(0) == "a" and (last.row, last.n_rows) == (1, 2)
+    bad, good = last.halves()
+    assert str(bad.named(DataError("y: no"))) == "y: no" and good().decoded(0) == "c" and not good.halves()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_records_with_text_are_rows(packed, tmp_path):
+    pytest.importorskip("fastwarc")
+    pytest.importorskip("resiliparse")
+    records = [record("warcinfo", "", b"software: x"), *wet(["fine é", "", "spam"])]
+    records += [record("response", f"http://h/{k}", one, http=True) for k, one in enumerate([PAGE, PICTURE])]
+    path = tmp_path / ("x.warc.gz" if packed else "x.warc")
+    path.write_bytes(b"".join(gzip.compress(one) if packed else one for one in records))
+    found = list(documents_of_warc(str(path)))
+    assert [text.decode() for text, _ in found] == ["fine é", "spam", "Wörld wide"]
+    assert [fields[0] for _, fields in found] == ["http://x/0", "http://x/2", "http://h/0"]
+    (rows,) = read(found, OF_RECORDS, OF_RECORDS)
+    assert rows.beside.batch.column("date").to_pylist()[0].startswith("2026-01-02T03:04:05")
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(DataError, match="cut off"):
+        list(documents_of_warc(str(path)))
