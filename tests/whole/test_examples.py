@@ -341,3 +341,10 @@ def test_searches_choose_better_pixels_than_a_criterion(output):
     score = {by: numbers(output, by)[0][0] for by in ("mutual_info", "fcbf", "sfs", "backward", "all pixels")}
     assert score["mutual_info"] < score["fcbf"] < score["sfs"] < score["all pixels"]
     assert score["backward"] > score["fcbf"] and "of 40 candidates" in output
+
+
+def test_a_corpus_is_filtered(printed):
+    output = printed("filter_corpus", "--files", 400)
+    (kept,) = [line for line in output.splitlines() if " kept (10.0%), " in line]
+    before, after = numbers(output, "wanted")[0]
+    assert after > before + 10.0 and "the same call again finds 1 of 1 parts written" in output, kept
