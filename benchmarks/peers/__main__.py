@@ -13,6 +13,7 @@ import streamnb as snb
 from benchmarks import peers
 from benchmarks.peers import (
     additive,
+    corpora,
     descriptions,
     encoding,
     files,
@@ -59,6 +60,7 @@ PARTS = {  # each yields rows of the table
     "encoding": encoding.encoding_rows,
     "files": files.file_rows,
     "texts": texts.text_rows,
+    "corpora": corpora.corpus_rows,
     "tables": tables.table_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,
