@@ -46,6 +46,7 @@ def _by_label(given: str | None, convert: Any, hint: str) -> Any:
 @click.option("--resample", type=click.IntRange(1), help="Draw so many rows by the odds of the label.")
 @click.option("--where", help="A condition: 'en > .65 and good > .3'.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --resample.")
+@click.option("--drop-repeats", is_flag=True, help="Leave out texts that repeat an earlier one.")
 @click.option("--score", default="score", show_default=True, help="Field for the score; empty for none.")
 @click.option("--text", help="Field of texts, where it is not that of the fit.")
 @PARTS
@@ -61,7 +62,9 @@ def select(models: tuple[str, ...], data: str, out: str, client: str | None, **s
     given = {Path(path).stem: model_of(path) for path in models}
     if len(given) < len(models):
         raise click.BadParameter("two models have one name; rename a file", param_hint="MODELS")
-    chosen = {name: settings[name] for name in ("label", "threshold", "resample", "where", "seed", "force")}
+    chosen = {
+        name: settings[name] for name in ("label", "threshold", "resample", "where", "seed", "drop_repeats", "force")
+    }
     chosen["share"] = _by_label(settings["share"], float, "--share")
     chosen["number"] = _by_label(settings["number"], int, "--number")
     with connected(client):

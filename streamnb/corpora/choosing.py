@@ -10,6 +10,7 @@ import numpy as np
 from streamnb.corpora.conditions import Condition
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import CorpusPart
+from streamnb.corpora.repeats import Seen
 from streamnb.corpora.scoring import ScoredLabels
 from streamnb.passes.options import RunOptions
 from streamnb.passes.separately import separately
@@ -38,23 +39,47 @@ class RankedRows:
         Of several that are wanted, each ranks the rows of which it is the best, a group of their own.
     condition : Condition, optional
         Rows for which it does not hold are not ranked.
+    threshold : float, optional
+        Rows whose score is lower are not ranked.
     seed : int, optional
         Of the noise that makes the best rows a sample, drawn without replacement by the odds.
     firsts : tuple of int
         The number of the first row of each part, for the noise.
+    repeats : str, optional
+        The name of the file that says which rows of a part repeat an earlier one, and are not ranked.
     """
 
     folder: Folder
     file: str
     labels: ScoredLabels
     condition: Condition | None = None
+    threshold: float | None = None
     seed: int | None = None
     firsts: tuple[int, ...] = ()
+    repeats: str | None = None
 
     def stored(self, part: CorpusPart) -> np.ndarray:
         """The log-odds of the rows of a part; NaN of rows that cannot be read."""
-        found = np.load(io.BytesIO(self.folder.read(self.file.format(part.number))), allow_pickle=False)
-        return np.asarray(found)
+        found = self._loaded(self.file, part)
+        return found if self.repeats is None else found[:, :-1]
+
+    def _loaded(self, file: str, part: CorpusPart) -> np.ndarray:
+        return np.asarray(np.load(io.BytesIO(self.folder.read(file.format(part.number))), allow_pickle=False))
+
+    def repeated(self, part: CorpusPart, n_rows: int) -> np.ndarray:
+        """Which rows of a part repeat an earlier one."""
+        return np.zeros(n_rows, bool) if self.repeats is None else self._loaded(self.repeats, part)
+
+    def mark_repeats(self, parts: Sequence[CorpusPart], memory_limit: int | None) -> None:
+        """Store which rows repeat an earlier one, by the hashes in the last column of what is stored."""
+        assert self.repeats is not None
+        seen = Seen(memory_limit)
+        for part in parts:
+            stored = self._loaded(self.file, part)
+            found, read = np.zeros(len(stored), bool), ~np.isnan(stored[:, 0])
+            found[read] = seen.repeated(np.ascontiguousarray(stored[read, -1]).view(np.uint64))
+            with self.folder.writing(self.repeats.format(part.number)) as file:
+                np.save(file, found)
 
     def ranked(self, odds: np.ndarray, part: CorpusPart) -> Ranked:
         """The order and the groups of the rows of a part."""
@@ -64,9 +89,18 @@ class RankedRows:
             keys = odds[np.arange(len(odds)), groups]
         if self.seed is not None:
             keys = keys + gumbel(self.seed, self.firsts[part.number], len(keys))
-        if self.condition is not None:
-            groups = np.where(self.condition.holds(self.labels.scores(odds)), groups, -1)
-        return Ranked(ordered(keys), np.where(np.isnan(odds[:, 0]), -1, groups))
+        fits = ~(np.isnan(odds[:, 0]) | self.repeated(part, len(odds)))
+        if self.condition is not None or self.threshold is not None:
+            fits &= fit(self.labels.scores(odds), self.labels, self.condition, self.threshold)
+        return Ranked(ordered(keys), np.where(fits, groups, -1))
+
+
+def fit(
+    scores: dict[str, np.ndarray], labels: ScoredLabels, condition: Condition | None, threshold: float | None
+) -> Any:
+    """The rows for which a condition holds, and whose score is high enough."""
+    found = True if condition is None else condition.holds(scores)
+    return found if threshold is None else found & (scores[labels.names[0]] >= threshold)
 
 
 class Cut(NamedTuple):

@@ -29,6 +29,7 @@ class Made(NamedTuple):
     kept: int
     skipped: int = 0
     header: bytes = b""  # of CSV
+    repeated: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class PartWork:
         with ExitStack() as stack:
             for made, n_bytes in self._pieces(part, n_threads):
                 stopping.check()
-                total += Written(made.rows, made.kept, made.skipped, n_bytes)
+                total += Written(made.rows, made.kept, made.skipped, n_bytes, repeated=made.repeated)
                 if made.content is None:
                     continue
                 if writer is None:

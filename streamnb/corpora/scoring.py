@@ -59,14 +59,16 @@ class ScoringModels:
         """The rows with the columns of each model, for raw rows."""
         if isinstance(self.encoding, TableEncoding):
             return dict.fromkeys(self.given, _opened(self.encoding(rows, first_row)))
-        texts = rows
-        if not isinstance(rows, Texts):
-            texts = texts_of(rows, self.encoding.text, first_row)
+        texts = self.texts(rows, first_row)
         made: dict[str, Any] = {}
         for name, ngrams in self._ngrams.items():
             same = next((made[other] for other in made if self._ngrams[other] == ngrams), None)
             made[name] = _opened(ngrams(texts, first_row)) if same is None else same
         return made
+
+    def texts(self, rows: Any, first_row: int) -> Texts:
+        """The texts of raw rows."""
+        return rows if isinstance(rows, Texts) else texts_of(rows, self.encoding.text, first_row)
 
     @cached_property
     def _ngrams(self) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.corpora.choosing import Cut, RankedRows, cut_of
+from streamnb.corpora.choosing import Cut, RankedRows, cut_of, fit
 from streamnb.corpora.conditions import Condition
 from streamnb.corpora.folder import ABOUT, Folder
 from streamnb.corpora.inputs import CorpusPart, kind_of_files, parts_of
 from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, notes_of, write_parts
 from streamnb.corpora.predictions import check_text, corpus, description, writer_for
 from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.repeats import hashes_of
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
 from streamnb.corpora.written import Written
 from streamnb.passes.options import RunOptions
@@ -39,6 +40,7 @@ def select(
     resample: int | None = None,
     where: str | None = None,
     seed: int = 0,
+    drop_repeats: bool = False,
     text: str | None = None,
     whole_files: bool = False,
     score: str | None = "score",
@@ -46,6 +48,7 @@ def select(
     force: bool = False,
     progress: bool | None = None,
     n_threads: int | None = None,
+    memory_limit: Any = None,
     client: Any = None,
 ) -> Written:
     """Write the rows of a corpus that a model chooses to a folder, as they are, with their score beside them.
@@ -75,9 +78,15 @@ def select(
         ``'zh-cn' > .5`` quotes one that is no word, ``quality.good > .3`` has the name of the model before it.
     seed : int
         Of `resample`; a row is drawn or not whatever the parts, threads and workers.
+    drop_repeats : bool
+        Whether to leave out rows whose text is that of an earlier row, but for spaces and the case of ASCII letters,
+        before any share or number is taken. Texts are compared by hashes of 64 bits.
     score : str or None
         The name of the field for the score. Scores of other labels that `where` names are written to NAME_LABEL. None
         writes the rows alone.
+    memory_limit : int or str, optional
+        Bytes that hashes of texts may take with `drop_repeats`, 24 for each different text; half of the free memory by
+        default.
 
     Returns
     -------
@@ -88,12 +97,14 @@ def select(
     ------
     ValueError, TypeError, DataError
         As in `write_predictions`.
+    MemoryError
+        There are too many different texts for `drop_repeats`.
 
     Notes
     -----
-    `threshold` and `where` take one read. `share`, `number` and `resample` take two: the first stores the scores in the
-    folder, counts of their bits, which add up over parts, find the exact cut between rows, and the second read copies
-    the chosen rows without parsing them.
+    `threshold` and `where` take one read. `share`, `number`, `resample` and `drop_repeats` take two: the first stores
+    the scores in the folder, counts of their bits, which add up over parts, find the exact cut between rows, and the
+    second read copies the chosen rows without parsing them.
 
     Examples
     --------
@@ -111,27 +122,28 @@ def select(
     """
     started = time.perf_counter()
     arguments.one_of("errors", errors, [STRICT, SKIP])
-    options, place = RunOptions(progress, n_threads, None, client), Folder.at(folder)
+    options, place = RunOptions(progress, n_threads, memory_limit, client), Folder.at(folder)
     way = Way.of(threshold=threshold, share=share, number=number, resample=resample)
     condition = None if where is None else Condition(where)
     files, models = corpus(model, X, text)
     kind = kind_of_files(files, whole_files)
     check_text(models, kind)
     labels = _labels(models, label, way, condition, score)
-    about = description("selected rows", models, files, (kind, errors)) | {
-        "label": str(label),
-        "score": score,
-        "where": where,
-    }
-    begin(place, about | {"way": [way.name, way.size], "seed": seed if way.name == "resample" else None}, force)
+    if drop_repeats and not hasattr(models.encoding, "ngrams"):
+        raise ValueError("drop_repeats=True is of texts, but the model was fitted on a table")
+    about = description("selected rows", models, files, (kind, errors)) | {"label": str(label), "score": score}
+    about |= {"where": where, "way": [way.name, way.size], "drop_repeats": drop_repeats}
+    begin(place, about | {"seed": seed if way.name == "resample" else None}, force)
     reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
     ending = ENDINGS[kind] + compressed_ending(files[0][0]) if kind in ENDINGS else ".parquet"
-    if way.name in ("threshold", "where"):
-        cut = None if threshold is None else float(threshold)
-        found = write_parts(KeepRows(place, reading, errors, ending, models, labels, condition, cut), parts, options)
+    least = None if threshold is None else float(threshold)
+    if way.name in ("threshold", "where") and not drop_repeats:
+        found = write_parts(KeepRows(place, reading, errors, ending, models, labels, condition, least), parts, options)
     else:
-        stores = StoreScores(place, replace(reading, whole=False), errors, ".npy", models, labels)
-        ranking = RankedRows(place, f"{SCORES}/part-{{:05d}}.npy", labels, condition)
+        stores = StoreScores(place, replace(reading, whole=False), errors, ".npy", models, labels, drop_repeats)
+        ranking = RankedRows(place, f"{SCORES}/part-{{:05d}}.npy", labels, condition, least)
+        if drop_repeats:
+            ranking = replace(ranking, repeats=f"{SCORES}/repeated-{{:05d}}.npy")
         keeps = KeepChosen(place, reading.alone(), errors, ending, ranking)
         found = _in_two_reads(stores, keeps, (way, seed), parts, options)
     place.remove_unfinished()
@@ -175,6 +187,8 @@ class Way:
 
     def wanted(self, there: np.ndarray) -> np.ndarray:
         """How many rows of each group are chosen of those that are there."""
+        if self.name in ("threshold", "where"):
+            return there
         sizes = np.array([*self.size.values()] if self.labels else [self.size])
         return np.floor(sizes * there + 0.5).astype(np.int64) if self.name == "share" else sizes.astype(np.int64)
 
@@ -209,6 +223,8 @@ def _in_two_reads(
                 firsts = np.cumsum([0, *(one.rows for one in stored)])[:-1].tolist()
                 keeps = replace(keeps, ranking=replace(keeps.ranking, seed=seed, firsts=tuple(firsts)))
             filled = [part for part, one in zip(parts, stored, strict=True) if one.rows]
+            if stores.hashes:
+                keeps.ranking.mark_repeats(filled, options.memory_limit)
             keeps = replace(keeps, cut=cut_of(keeps.ranking, filled, way.wanted, options))
         found = write_parts(keeps, parts, options)
     except FileNotFoundError:  # another run of the same call has ended, and removed the scores
@@ -232,12 +248,7 @@ class KeepRows(PartWork):
 
     def made(self, rows: Any, begun: Any, job: Any) -> Made:
         odds = self.labels.odds(self.models, rows, job.first_row)
-        scores = self.labels.scores(odds)
-        keep = np.ones(len(odds), bool)
-        if self.threshold is not None:
-            keep &= scores[self.labels.names[0]] >= self.threshold
-        if self.condition is not None:
-            keep &= self.condition.holds(scores)
+        keep = fit(self.labels.scores(odds), self.labels, self.condition, self.threshold)
         return kept(rows.beside, keep, self.labels.beside(odds[keep]), self.ending)
 
     def writer(self, file: Any) -> Any:
@@ -250,15 +261,20 @@ class StoreScores(PartWork):
 
     models: ScoringModels
     labels: ScoredLabels
+    hashes: bool  # whether a last column has the hash of each text
 
     title, notes = "scores", SCORES
 
     def made(self, rows: Any, begun: Any, job: Any) -> Made:
         odds = self.labels.odds(self.models, rows, job.first_row)
+        if self.hashes:
+            hashes = hashes_of(self.models.texts(rows, job.first_row))
+            odds = np.column_stack([odds, hashes.view(np.float64)])
         return Made(odds, len(odds), 0)
 
     def bad(self) -> Made:
-        return Made(np.full((1, len(self.labels.names) + (self.labels.n_wanted > 1)), np.nan), 1, 0, 1)
+        width = len(self.labels.names) + (self.labels.n_wanted > 1) + self.hashes
+        return Made(np.full((1, width), np.nan), 1, 0, 1)
 
     def file_of(self, part: CorpusPart) -> str:
         return f"{SCORES}/{super().file_of(part)}"
@@ -276,16 +292,17 @@ class KeepChosen(PartWork):
 
     title = "selection"
 
-    def begun(self, part: CorpusPart) -> tuple[np.ndarray, np.ndarray]:
-        """The log-odds of the rows of a part, and which are chosen."""
+    def begun(self, part: CorpusPart) -> tuple[np.ndarray, ...]:
+        """The log-odds of the rows of a part, which are chosen, and which repeat others."""
         assert self.cut is not None
         odds = self.ranking.stored(part)
-        return odds, self.cut.chosen(self.ranking.ranked(odds, part), part)
+        chosen = self.cut.chosen(self.ranking.ranked(odds, part), part)
+        return odds, chosen, self.ranking.repeated(part, len(odds))
 
-    def made(self, rows: Any, begun: tuple[np.ndarray, np.ndarray], job: Any) -> Made:
-        odds, keep = (one[job.row : job.row + len(rows.beside)] for one in begun)
+    def made(self, rows: Any, begun: tuple[np.ndarray, ...], job: Any) -> Made:
+        odds, keep, repeated = (one[job.row : job.row + len(rows.beside)] for one in begun)
         made = kept(rows.beside, keep, self.ranking.labels.beside(odds[keep]), self.ending)
-        return made._replace(skipped=int(np.isnan(odds[:, 0]).sum()))
+        return made._replace(skipped=int(np.isnan(odds[:, 0]).sum()), repeated=int(repeated.sum()))
 
     def writer(self, file: Any) -> Any:
         return writer_for(file, self.ending)

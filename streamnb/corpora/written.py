@@ -15,8 +15,8 @@ class Written:
 
     Attributes
     ----------
-    rows, kept, skipped : int
-        Rows that were read, that were written, and bad ones that were left out.
+    rows, kept, skipped, repeated : int
+        Rows that were read, that were written, bad ones that were left out, and those that repeat an earlier one.
     bytes : int
         Of the rows that were read, unpacked.
     parts, there : int
@@ -32,6 +32,7 @@ class Written:
     parts: int = 0
     there: int = 0
     seconds: float = 0.0
+    repeated: int = 0
 
     def __add__(self, other: "Written") -> "Written":
         return Written(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
@@ -44,6 +45,7 @@ class Written:
     def __str__(self) -> str:
         share = f" ({self.kept / self.rows:.1%})" if self.rows else ""
         bad = f", {self.skipped:,} bad ones skipped" if self.skipped else ""
+        bad += f", {self.repeated:,} repeated" if self.repeated else ""
         there = f" ({self.there:,} were there)" if self.there else ""
         speed = f", {self.bytes / 1e6 / self.seconds:,.0f} MB a second" if self.seconds and not there else ""
         return (

@@ -168,3 +168,14 @@ def test_documents_of_files_and_archives(fitted, tmp_path):
     assert [(row["text"], row["url"]) for row in rows] == [(texts[k], f"http://x/{k}") for k in chosen]
     found = snb.write_predictions(fitted, tmp_path / "x.warc.wet.gz", tmp_path / "c", keep=["url"], format="jsonl")
     assert found.rows == 60 and json.loads(written_lines(tmp_path / "c")[7])["url"] == "http://x/7"
+
+
+@pytest.mark.parametrize("size", [1 << 20, 4000])
+@pytest.mark.parametrize("how", [{"number": 20}, {"threshold": 0.4}, {"where": "good > .4", "label": None}])
+def test_repeats_are_left_out_before_rows_are_chosen(how, size, select, fitted):
+    rows = [*ROWS[:60], b"bad", *(row.replace(b"fine", b" FINE") for row in ROWS[:60]), *ROWS[60:90], *ROWS[:5]]
+    found, out = select(rows=rows, size=size, drop_repeats=True, errors="skip", score=None, **how)
+    scores = odds(fitted, ROWS[:90])
+    chosen = best(20, scores) if "number" in how else np.flatnonzero(scores_of(scores) >= 0.4)
+    assert written_lines(out) == [ROWS[k] for k in chosen]
+    assert (found.rows, found.repeated, found.skipped) == (156, 65, 1) and ", 65 repeated" in str(found)
