@@ -62,9 +62,8 @@ def select(models: tuple[str, ...], data: str, out: str, client: str | None, **s
     given = {Path(path).stem: model_of(path) for path in models}
     if len(given) < len(models):
         raise click.BadParameter("two models have one name; rename a file", param_hint="MODELS")
-    chosen = {
-        name: settings[name] for name in ("label", "threshold", "resample", "where", "seed", "drop_repeats", "force")
-    }
+    names = "label", "threshold", "resample", "where", "seed", "drop_repeats", "force"
+    chosen = {name: settings[name] for name in names}
     chosen["share"] = _by_label(settings["share"], float, "--share")
     chosen["number"] = _by_label(settings["number"], int, "--number")
     with connected(client):

@@ -72,9 +72,10 @@ def raw_file(path: Any) -> Any:
     """Open a file, here or at a URL that fsspec knows, to read its bytes as they are; a context manager."""
     if "://" not in os.fspath(path):
         return open(path, "rb", buffering=0)
-    import fsspec
+    from fsspec.core import url_to_fs
 
-    return fsspec.open(path, "rb", block_size=REMOTE_BYTES).open()
+    files, name = url_to_fs(path)
+    return files.open(name, "rb", block_size=REMOTE_BYTES)
 
 
 def size_of(path: str) -> int:
