@@ -18,6 +18,7 @@ from streamnb.passes import stopping
 from streamnb.passes.options import RunOptions
 from streamnb.passes.separately import separately
 
+AT_ONCE = 16  # requests for small files
 SKIP, STRICT = "skip", "strict"  # what becomes of rows that cannot be read
 
 
@@ -133,12 +134,13 @@ def write_parts(work: PartWork, parts: Sequence[CorpusPart], options: RunOptions
 def notes_of(work: PartWork, parts: Sequence[CorpusPart]) -> dict[int, Written]:
     """What was noted of the parts that are done, by their numbers."""
     names, found = work.folder.names(), {}
-    for part in parts:
-        if work.note_of(part) in names:
-            note = json.loads(work.folder.read(work.note_of(part)))
-            file = note.pop("file")
-            if file is None or file in names:
-                found[part.number] = Written(**{**note, "there": 1})
+    noted = [part for part in parts if work.note_of(part) in names]
+    contents = in_order(work.folder.read, [work.note_of(part) for part in noted], AT_ONCE)
+    for part, content in zip(noted, contents, strict=True):
+        note = json.loads(content)
+        file = note.pop("file")
+        if file is None or file in names:
+            found[part.number] = Written(**{**note, "there": 1})
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streamnb.core.messages import DataError
-from streamnb.rows.files import DAMAGED, opened_file
+from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, raw_file
 from streamnb.rows.records import RowsAlone, of_columns
 from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, of_parts
 
@@ -94,7 +94,7 @@ def documents_of_warc(path: str) -> Iterator[Document]:
     """The texts of the records of a WARC or WET file; of pages of HTML what a reader sees, of others nothing."""
     warc, kinds = _warc()
     try:
-        with opened_file(path) as file:
+        with opened_file(path) if compression_of(path) != "gzip" else _Members(path) as file:
             for record in warc(file, record_types=kinds, parse_http=True):
                 text = record.reader.read()
                 url = record.headers.get("WARC-Target-URI") or record.record_id
@@ -107,6 +107,29 @@ def documents_of_warc(path: str) -> Iterator[Document]:
                     yield text, (url, "" if date is None else date.isoformat(), record.record_id)
     except DAMAGED as error:
         raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+
+
+class _Members:
+    """A gzip file of a member for each record, which Arrow unpacks faster than Python; fastwarc asks for places."""
+
+    def __init__(self, path: str):
+        file = raw_file(path) if "://" in path else path
+        self._stream = pyarrow_for("a WARC file").input_stream(file, compression="gzip")
+        self._place = 0
+
+    def __enter__(self) -> "_Members":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, n: int) -> bytes:
+        part: bytes = self._stream.read(n)
+        self._place += len(part)
+        return part
+
+    def tell(self) -> int:
+        return self._place
 
 
 def _warc() -> tuple[Any, Any]:

@@ -9,8 +9,9 @@ from s3fs import S3FileSystem
 from zarr.storage import FsspecStore, ObjectStore, WrapperStore
 
 import streamnb as snb
+from streamnb.corpora import inputs
 from streamnb.rows import retries
-from tests.support import object_store
+from tests.support import corpora, object_store
 from tests.support.clusters import cluster_of, prefixes
 from tests.support.processes import PATIENCE
 
@@ -186,3 +187,17 @@ def test_workers_read_the_object_store_themselves(url, rows, tmp_path):
         assert "streamnb-scan" in prefixes(client)
         assert same(model, rows)
         assert np.array_equal(model.predict(url), model.predict(rows[0]))
+
+
+def test_corpora_are_read_and_written_in_parts(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "PART_BYTES", 100)
+    fitted, pattern = corpora.model(), corpora.corpus(tmp_path / "in", packing=".zst")
+    S3FileSystem().put(str(tmp_path / "in"), f"{BUCKET}/crawl", recursive=True)
+    server.faults({"path": "part-00001", "method": "PUT", "times": 2, "status": "503 Slow Down"})
+    how = {"label": "good", "share": 0.1, "text": "text"}
+    snb.select(fitted, pattern, tmp_path / "kept", **how)
+    for n_there in (0, 3):
+        found = snb.select(fitted, f"s3://{BUCKET}/crawl/*.zst", f"s3://{BUCKET}/kept", **how)
+        assert (found.rows, found.kept, found.there) == (300, 30, n_there)
+    S3FileSystem().get(f"{BUCKET}/kept/", str(tmp_path / "got"), recursive=True)
+    assert corpora.written(tmp_path / "got") == corpora.written(tmp_path / "kept")

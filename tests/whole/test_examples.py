@@ -348,3 +348,12 @@ def test_a_corpus_is_filtered(printed):
     (kept,) = [line for line in output.splitlines() if " kept (10.0%), " in line]
     before, after = numbers(output, "wanted")[0]
     assert after > before + 10.0 and "the same call again finds 1 of 1 parts written" in output, kept
+
+
+def test_a_filter_of_datatrove_keeps_wine():
+    ended = python(EXAMPLES / "datatrove_filter.py")
+    if ended.returncode:
+        assert "needs the package datatrove" in ended.stderr
+    else:
+        kept = [line.partition(" ")[2] for line in ended.stdout.splitlines()]
+        assert kept == ["a glass of red wine", "wine, white or red"]
