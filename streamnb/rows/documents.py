@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from streamnb.core.messages import DataError
 from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, raw_file
-from streamnb.rows.records import RowsAlone, of_columns
+from streamnb.rows.records import FieldsBeside, RowsAlone, StoredColumns, of_columns
 from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, of_parts
 
 OF_RECORDS, OF_FILES = ("url", "date", "id"), ("path",)  # fields beside the text
@@ -37,14 +39,29 @@ class DocumentPiece:
 
     def __call__(self) -> Any:
         """The texts, or where none is parsed, the fields alone."""
-        values = zip(*(others for _, others in self.documents), strict=True)
-        fields = {name: list(column) for name, column in zip(self.names, values, strict=True)}
-        if TEXT in self.beside:
-            fields[TEXT] = [self._decoded(text) for text, _ in self.documents]
-        stored = of_columns({name: fields[name] for name in self.beside}) if self.beside else None
         if not self.parse:
-            return RowsAlone(stored)
-        return of_parts([text for text, _ in self.documents], where=self.documents[0][1][0], beside=stored)
+            return RowsAlone(self)
+        texts = [text for text, _ in self.documents]
+        return of_parts(texts, where=self.documents[0][1][0], beside=self.fields() if self.beside else None)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def picked(self, rows: np.ndarray) -> StoredColumns:
+        """The fields of the rows where a mask is true; no other text is decoded."""
+        some = tuple(document for document, keep in zip(self.documents, rows.tolist(), strict=True) if keep)
+        return replace(self, documents=some).fields()
+
+    def fields(self) -> StoredColumns:
+        """The fields beside the texts, as columns."""
+        values: Any = [*zip(*(others for _, others in self.documents), strict=True)] or [()] * len(self.names)
+        columns = {name: list(column) for name, column in zip(self.names, values, strict=True)}
+        if TEXT in self.beside:
+            columns[TEXT] = [self._decoded(text) for text, _ in self.documents]
+        return of_columns({name: columns[name] for name in self.beside})
+
+    def headed(self, beside: FieldsBeside) -> bytes:
+        return b""
 
     def _decoded(self, text: bytes) -> str:
         try:

@@ -1,5 +1,6 @@
 """Rows as they are stored, lines of a file or columns of a table, which are written again with scores beside them."""
 
+import gzip
 import io
 import json
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.rows.files import CSV, JSON, pyarrow_for
 
+GZIP_LEVEL = 6  # that of the program gzip
 GROUP_ROWS = 1 << 16  # of a row group of a Parquet file
 FieldsBeside = Mapping[str, np.ndarray]
 
@@ -173,8 +175,11 @@ class LineWriter:
     """Writes rows as lines, packed by zstd or gzip, or as they are."""
 
     def __init__(self, file: BinaryIO, packing: str | None):
-        self._header, self._out, self._packed = b"", file, packing is not None
-        if packing is not None:
+        self._header, self._packed = b"", packing is not None
+        self._out: Any = file
+        if packing == "gzip":  # Arrow would take its slowest level
+            self._out = gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0)
+        elif packing is not None:
             self._out = pyarrow_for("packed lines").CompressedOutputStream(_LeftOpen(file), packing)
 
     def write(self, text: bytes, header: bytes = b"") -> None:

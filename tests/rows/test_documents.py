@@ -2,6 +2,7 @@
 
 import gzip
 
+import numpy as np
 import pytest
 
 from streamnb.core.messages import DataError
@@ -35,7 +36,9 @@ def test_files_are_texts_with_their_paths(tmp_path):
     assert [rows.decoded(k) for k in range(2)] == ["é\nb", "two"]
     assert rows.beside.batch.to_pydict() == {"text": ["é\nb", "two"], "path": paths}
     (alone,) = read(documents_of_files(paths), OF_FILES, ("path",), parse=False)
-    assert alone.shape[0] == 2 and alone.beside.batch.column_names == ["path"]
+    assert alone.shape[0] == 2
+    assert alone.beside.picked(np.array([False, True])).batch.to_pydict() == {"path": paths[1:]}
+    assert len(alone.beside.picked(np.zeros(2, bool))) == 0
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"two" * 100)[:-5])
     with pytest.raises(DataError, match=r"b.txt.gz cannot be read to its end"):
         list(documents_of_files(paths))
