@@ -28,7 +28,7 @@ from streamnb.rows.text_files import LinesOfFile
 
 @dataclass(frozen=True)
 class TablePiece:
-    """Rows of a table, which are read together or not at all."""
+    """Rows of a table, in a form that is cut by slices."""
 
     first_row: int
     rows: Any
@@ -39,10 +39,18 @@ class TablePiece:
     def __call__(self) -> Any:
         return self.rows
 
-    def halves(self) -> list[Any]:
-        return []
+    def halves(self) -> list["TablePiece"]:
+        """The first and the second half of the rows; nothing of a single one."""
+        n, middle = self.n_rows, self.n_rows // 2
+        if not middle:
+            return []
+        return [
+            TablePiece(self.first_row + k, self.rows[k:stop], self.nbytes * (stop - k) // n, stop - k, self.row + k)
+            for k, stop in ((0, middle), (middle, n))
+        ]
 
     def named(self, error: Exception) -> Exception:
+        """An error of this one row, which names file and row already."""
         return error
 
 

@@ -14,7 +14,7 @@ from streamnb.core.messages import DataError
 from streamnb.rows.files import CSV, JSON, pyarrow_for
 
 GZIP_LEVEL = 6  # that of the program gzip
-GROUP_ROWS = 1 << 16  # of a row group of a Parquet file
+GROUP_ROWS, GROUP_BYTES = 1 << 16, 32 << 20  # of a row group of a Parquet file, at most
 FieldsBeside = Mapping[str, np.ndarray]
 
 
@@ -225,7 +225,10 @@ class BatchWriter:
             there = self._writer.schema
             raise DataError(f"rows have the columns {batch.schema} after {there}; give files of one table")
         self._waiting.append(batch)
-        if sum(one.num_rows for one in self._waiting) >= GROUP_ROWS:
+        rows, n_bytes = (
+            sum(one) for one in zip(*((part.num_rows, part.nbytes) for part in self._waiting), strict=True)
+        )
+        if rows >= GROUP_ROWS or n_bytes >= GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:

@@ -114,6 +114,19 @@ def test_bad_lines_are_named_or_skipped_and_counted(fitted, tmp_path):
     assert table_of(tmp_path / "three")["label"].tolist() == fitted.predict(good).tolist()
 
 
+def test_rows_of_tables_without_a_text_are_named_or_skipped(fitted, tmp_path):
+    texts = [None if k in (0, 17, 39) else text for k, text in enumerate(TEXTS[:40])]
+    pd.DataFrame({"id": range(40), "text": texts}).to_parquet(tmp_path / "x.parquet", row_group_size=15)
+    with pytest.raises(DataError, match=r"x.parquet: row 0 has no text in 'text'"):
+        snb.write_predictions(fitted, tmp_path / "x.parquet", tmp_path / "out", text="text")
+    options = {"text": "text", "errors": "skip", "keep": ["id"]}
+    found = snb.write_predictions(fitted, tmp_path / "x.parquet", tmp_path / "skipped", **options)
+    good = [k for k in range(40) if texts[k] is not None]
+    table = table_of(tmp_path / "skipped")
+    assert (found.rows, found.skipped) == (40, 3) and table["id"].tolist() == good
+    assert table["label"].tolist() == fitted.predict([TEXTS[k] for k in good]).tolist()
+
+
 @pytest.mark.parametrize("packing", [".gz", ".zst"])
 def test_files_that_are_cut_off_or_empty(packing, fitted, tmp_path):
     corpus(tmp_path / "in", packing=packing)
