@@ -225,10 +225,8 @@ class BatchWriter:
             there = self._writer.schema
             raise DataError(f"rows have the columns {batch.schema} after {there}; give files of one table")
         self._waiting.append(batch)
-        rows, n_bytes = (
-            sum(one) for one in zip(*((part.num_rows, part.nbytes) for part in self._waiting), strict=True)
-        )
-        if rows >= GROUP_ROWS or n_bytes >= GROUP_BYTES:
+        n_bytes = sum(one.nbytes for one in self._waiting)
+        if sum(one.num_rows for one in self._waiting) >= GROUP_ROWS or n_bytes >= GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
