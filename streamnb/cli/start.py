@@ -20,7 +20,8 @@ PATIENCE = 5.0  # seconds from a signal until the process ends, whatever it does
 FAULT = 1
 STATUS = {signal.SIGTERM: 75, signal.SIGINT: 130}  # 75 is EX_TEMPFAIL of sysexits.h: the same command resumes
 WORDS = {
-    signal.SIGTERM: "stopped as asked, nothing is half written; with --checkpoint the same command goes on from here",
+    signal.SIGTERM: "stopped as asked, nothing is half written; the same command goes on from here, with --checkpoint "
+    "or where it writes parts",
     signal.SIGINT: "interrupted; nothing is half written",
 }
 

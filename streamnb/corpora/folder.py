@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from streamnb.core import scratch
 from streamnb.core.replacing import replacing
 from streamnb.rows.retries import ATTEMPTS, retried
 
@@ -79,7 +78,7 @@ class Folder:
                     raise
             return
         files, root = self._store
-        with tempfile.NamedTemporaryFile(dir=scratch.folder()) as file:
+        with tempfile.NamedTemporaryFile() as file:
             yield file  # type: ignore[misc]
             file.flush()
             put = lambda: files.put_file(file.name, f"{root}/{name}")  # noqa: E731
