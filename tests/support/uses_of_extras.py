@@ -120,6 +120,15 @@ def s3():
     model_of("s3://rows/rows.zarr")
 
 
+def warc():
+    Path("x.warc.wet").write_bytes(
+        b"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://x/\r\nWARC-Date: 2026-01-02T03:04:05Z\r\n"
+        b"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\nContent-Length: 8\r\n\r\nred wine\r\n\r\n"
+    )
+    fitted = snb.LinearNB("multinomial").fit(snb.text(["red wine", "tea"], y=["wine", "tea"], n_features=2**10))
+    assert snb.write_predictions(fitted, "x.warc.wet", "scores", keep=["url"], format="jsonl").rows == 1
+
+
 USES = {
     "distributed": distributed,
     "tables": tables,
@@ -130,6 +139,7 @@ USES = {
     "onnx": onnx,
     "ecg": ecg,
     "s3": s3,
+    "warc": warc,
 }
 
 if __name__ == "__main__":

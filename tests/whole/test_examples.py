@@ -344,7 +344,7 @@ def test_searches_choose_better_pixels_than_a_criterion(output):
 
 
 def test_a_corpus_is_filtered(printed):
-    output = printed("filter_corpus", "--files", 400)
+    output = printed("filter_corpus", "--files", 150)
     (kept,) = [line for line in output.splitlines() if " kept (10.0%), " in line]
     before, after = numbers(output, "wanted")[0]
     assert after > before + 10.0 and "the same call again finds 1 of 1 parts written" in output, kept
