@@ -124,7 +124,7 @@ def write_parts(work: PartWork, parts: Sequence[CorpusPart], options: RunOptions
     if missing:
         done |= dict(separately(work, missing, options))
         if work.note_of(missing[0]) not in work.folder.names():
-            raise DataError(
+            raise FileNotFoundError(
                 f"folder={work.folder.path!r}: workers have written parts that are not there; give a folder that they "
                 "and this process share, or a URL"
             )

@@ -19,7 +19,7 @@ from streamnb.rows.documents import (
     documents_of_warc,
     pieces_of,
 )
-from streamnb.rows.files import FILES, IPC, PARQUET, WARC, size_of
+from streamnb.rows.files import FILES, IPC, LINES, PARQUET, WARC, size_of
 from streamnb.rows.line_formats import fields_format, format_beside, stored_format, text_format
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
 from streamnb.rows.tables import Fields, check_has
@@ -110,7 +110,8 @@ class CorpusReading:
         if self.encoding is None:
             return stored_format
         if isinstance(self.encoding, TextEncoding):
-            infer: Any = partial(text_format, {"text": self.encoding.text, "y": None, "weight": None}, "y")
+            text = None if self.kind == LINES else self.encoding.text
+            infer: Any = partial(text_format, {"text": text, "y": None, "weight": None}, "y")
         else:
             infer = partial(fields_format, self._fields)
         return partial(format_beside, beside, infer)

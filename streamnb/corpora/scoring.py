@@ -12,6 +12,7 @@ from streamnb.core.messages import listed
 from streamnb.encoding.encoding import check_alike
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
+from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
 from streamnb.rows.text_columns import texts_of
@@ -139,6 +140,8 @@ def log_odds(model: Any, table: np.ndarray, k: int) -> np.ndarray:
         return table[:, k] if table.ndim == 2 else table if k else -table
     others = np.delete(table, k, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
+        if isinstance(model, Classifier) and fitted_model(model).scheme.multilabel:  # a label is there or not
+            return table[:, k] - np.log(-np.expm1(table[:, k]))
         rest = others[:, 0] if others.shape[1] == 1 else np.logaddexp.reduce(others, axis=1)
         return np.where(np.isneginf(table[:, k]), -np.inf, table[:, k] - rest)
 

@@ -85,5 +85,5 @@ def test_workers_write_their_own_parts(run, tmp_path):
 
 def test_parts_that_workers_write_elsewhere_are_missed(run, tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "separately", lambda work, missing, options: [])
-    with pytest.raises(ValueError, match="workers have written parts that are not there"):
+    with pytest.raises(FileNotFoundError, match="workers have written parts that are not there"):
         run("elsewhere")

@@ -79,6 +79,15 @@ def test_what_text_opened_and_texts_of_parquet(fitted, tmp_path):
         assert table_of(tmp_path / str(k))["label"].tolist() == fitted.predict(TEXTS).tolist()
 
 
+def test_lines_of_text_have_no_field(tmp_path):
+    rows = snb.text(corpus(tmp_path / "in"), "text", y="kind", n_features=1 << 10)
+    fitted = snb.LinearNB("multinomial").fit(rows)
+    (tmp_path / "x.txt").write_text("\n".join(TEXTS))
+    snb.write_predictions(fitted, tmp_path / "x.txt", tmp_path / "out", format="jsonl")
+    found = [json.loads(line)["label"] for line in written_lines(tmp_path / "out")]
+    assert found == fitted.predict(TEXTS).tolist()
+
+
 def test_urls_are_read_and_written(fitted, tmp_path):
     import fsspec
 

@@ -38,6 +38,16 @@ def test_odds_of_many_classes_and_margins():
     assert (log_odds(margins, margins.decision_function(X), 2) == margins.decision_function(X)[:, 2]).all()
 
 
+def test_each_of_several_labels_of_a_row_has_odds_of_its_own():
+    Y = np.array([[k % 2, k % 3 == 0, 1] for k in range(30)])
+    Y[:3, 2] = 0
+    fitted = snb.LinearNB("multinomial").fit(snb.text(TEXTS, n_features=1 << 10), Y)
+    X = fitted.encoding_.ngrams(of_strings(TEXTS))
+    for k in range(3):
+        found = log_odds(fitted, fitted.predict_log_proba(X), k)
+        np.testing.assert_allclose(scores_of(found), fitted.predict_proba(X)[:, k], rtol=1e-9)
+
+
 def test_models_of_one_text_share_its_columns_and_others_make_their_own():
     models = ScoringModels.of({"a": model(), "b": model(), "c": model(words=(1, 2))}, "text")
     made = models.matrices(of_strings(TEXTS), 0)
