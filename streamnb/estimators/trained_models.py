@@ -186,7 +186,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
         As for `LinearNBCV`; the first of a list chooses, and the next ones break ties.
     rule : {"best", "parsimonious", "one_se"}
         The penalty with the highest mean score after its last read, or after fewer reads where these score better by
-        more than the standard error of the difference over the folds; or, among those with a mean score within 1 %, or
+        more than two standard errors of the difference over the folds; or, among those with a mean score within 1 %, or
         within one standard error, of it, the one with the fewest features, then the fewest reads.
     seed : int
     start, tol, max_passes, transform, normalize, idf, class_weight, standardize

@@ -194,7 +194,9 @@ class BayesSettings(Contestants):
         about = {"name": name, "words": self._settings[name].words, "point": dict(grid.grid[point])}
         n_reads = self.report.rows // self._candidates[name].stats.n_rows
         cost = {"n_features": int(grid.n_features[point]), "reads": n_reads, "seconds": self.report.seconds}
-        return Judged.on(folds, self._judging.n_folds, scores, **about, **cost)
+        family = self._settings[name].family
+        quadratic = family.covariant and not family.pooled
+        return Judged.on(folds, self._judging.n_folds, scores, quadratic=quadratic, **about, **cost)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 

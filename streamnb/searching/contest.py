@@ -13,7 +13,7 @@ from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.report import Report
 from streamnb.rows.splits import fold_numbers
 from streamnb.searching.budget import AUTO, KEPT, LEAST_READS, Allowed, Budget, divide_reads
-from streamnb.searching.search_result import Judged, Search, goodness, reasons
+from streamnb.searching.search_result import Judged, Search, best_of, goodness, leaders, reasons
 from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS
 
 MANY_ROWS = 10_000  # of a fold, that tell all but exactly which of several models is better
@@ -247,15 +247,13 @@ class Contest:
             self._judged.pop(name, None)
 
     def _release_others(self, done: Sequence[Contestants]) -> None:
-        """Release the groups that are done, except for the best so far."""
+        """Release the groups that are done, except for those that may have the best candidate so far."""
         if self._judged:
-            best = self._group_of[self._best().name]
+            first = leaders(self._judged.values(), self._scorings)
+            kept = [self._group_of[judged.name] for judged in first if judged is not None]
             for group in done:
-                if group is not best:
+                if all(group is not other for other in kept):
                     group.release()
-
-    def _best(self) -> Judged:
-        return max(self._judged.values(), key=lambda judged: goodness(judged, self._scorings))
 
     def _in_order(self, alive: list[str]) -> list[Contestants]:
         """Groups with remaining candidates, the best of the previous round first, as time may run out."""
@@ -277,7 +275,8 @@ class Contest:
             raise ValueError(f"no candidate could be judged. {'; '.join(reasons(left_out))}")
         if left_out:
             messages.warn(f"{len(left_out)} candidates are left out; {reasons(left_out)[0]}; left_out has all reasons")
-        best, every = self._best(), list(self._judged.values())
+        every = list(self._judged.values())
+        best = best_of(every, self._scorings)
         model = self._group_of[best.name].fitted(best)
         report = sum((group.report for group in self._groups), Report())
         return Search(every, left_out, self._scorings, model, report)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from streamnb.estimators.additive import AdditiveClassifier
-from streamnb.estimators.bins import Bins
 from streamnb.estimators.least_squares import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
@@ -20,15 +19,15 @@ FEW_FEATURES = 300  # products of feature pairs cost little compared with readin
 FEW_CURVES = 50  # dense columns, of each of which an additive model takes longer than others
 WIDE = 4096  # features; dense rows seldom have more
 FEW_READS = 10  # enough for texts
+MANY_READS = 100  # of few columns, where a small l2 converges late
 FEW_VALUES = 0.5  # share of stored values below which rows are sparse
 L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
 L2_OF_COUNTS, L2_OF_INDICATORS = [1.0], [10.0, 1.0]
-L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1]  # for columns divided by their standard deviations
+L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1, 0.01]  # for columns divided by standard deviations
 L2_OF_TF_IDF = [0.1, 0.03]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 SCORING = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
 OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where probabilities are rough before calibration
-N_BINS = 8, 32
 
 Axes = dict[str, list[Any]]
 PREPARED: Axes = {"transforms": ["log1p"], "idf": [True], "normalize": ["l2"]}  # tf-idf, as axes of a search
@@ -41,7 +40,8 @@ OF_COUNTS: list[Axes] = [  # a pseudo-count of 1 on rare words would drown the c
 def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     """The default axes of naive Bayes, and the default models, for rows of this kind."""
     families, rows = DEFAULTS["families"], encoded.rows
-    standardized = SoftmaxRegressionCV(L2_OF_DEVIATIONS, max_passes=30, standardize=True)
+    few = isinstance(rows, TableSource) or has_few_features(rows)
+    standardized = SoftmaxRegressionCV(L2_OF_DEVIATIONS, max_passes=MANY_READS if few else 30, standardize=True)
     y = encoded.given[1]
     if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # multi-label: labels inform each other
         return _for_labels(encoded)
@@ -58,7 +58,6 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     if rows.n_features is not None and rows.n_features <= FEW_CURVES:
         models += additive
     if has_few_features(rows):
-        models += [SoftmaxRegressionCV(L2, max_passes=30, transform=Bins(number)) for number in N_BINS]
         full = Gaussian(covariance="full", shrinkage="auto")
         families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]
     return [{"families": families}], models

@@ -35,7 +35,7 @@ from streamnb.searching.axes import check_list, check_once
 from streamnb.searching.contest import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
-OF_NUMBERS: list[dict[str, Any]] = [{"bins": 8}, {"bins": 64}, {"bins": None}]  # tried by default beside `snb.table`'s
+AS_NUMBERS: dict[str, Any] = {"bins": None}  # tried by default beside `snb.table`'s
 
 
 class Encoded:
@@ -205,7 +205,7 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     candidates = _checked([{} if raw else None] if encodings is None else encodings)
     found: list[Encoded] = []
     if encodings is None and raw and (usual := _encoded({}, given, options)).has_numbers:
-        return [usual, *(_encoded(one, given, options) for one in OF_NUMBERS)]
+        return [usual, _encoded(AS_NUMBERS, given, options)]
     for one in candidates:
         if one is None and not raw:
             rows = opened(*given, numbers=numbers)

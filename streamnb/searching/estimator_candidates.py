@@ -28,6 +28,7 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging, OneByOne
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.search_result import Judged
+from streamnb.selection.penalty_search import FURTHER
 from streamnb.selection.score_table import GridScores
 
 CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB, AdditiveClassifier
@@ -99,11 +100,14 @@ class ModelOfReads(Contestants):
         self._chosen: ChosenOnFolds | None = None
         self._learned = Report()
         self._folds: list[int] = []
+        self._further = True
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         most = self._model.max_passes
         most = most if most_reads is None else min(most_reads, most)
         judging, fitting = reads_at_most(self._model, most)
+        if most_reads is None:
+            fitting += (FURTHER - 1) * most + 1
         if self._judging.calibrates and self._model.get_params().get("calibration") is None:
             fitting += most + 1
         if not self._encoded.nested:
@@ -119,6 +123,7 @@ class ModelOfReads(Contestants):
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         assert self._chosen is not None
+        self._further = allowed.reads is None
         if self._encoded.nested:
             for fold in folds:
                 own = self._started(clone(self._model), self._encoded.outside(fold))
@@ -133,7 +138,7 @@ class ModelOfReads(Contestants):
 
     def fitted(self, judged: Judged) -> Any:
         assert self._chosen is not None
-        self._chosen.fit(self._judging.calibration)
+        self._chosen.fit(self._judging.calibration, further=self._further)
         self.report = self._learned + self._chosen.report
         return self._encoded.finished(self._model)
 

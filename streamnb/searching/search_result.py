@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ class Judged(persistence.Parameters):
     reads : int, reads of the rows until it was judged, -1 where not counted
     seconds : float, time of these reads, which other candidates may share
     folds : list of int, the folds it was judged on if a budget left out others, where scores are NaN
+    quadratic : bool, whether scores are quadratic, by covariances of each class: bold where the model is wrong
     """
 
     name: str
@@ -40,6 +41,7 @@ class Judged(persistence.Parameters):
     reads: int
     seconds: float
     folds: Sequence[int] | None = None
+    quadratic: bool = False
 
     @classmethod
     def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> Judged:
@@ -71,6 +73,31 @@ def goodness(judged: Judged, scorings: Sequence[str]) -> tuple[float, ...]:
     return (-n_missing, *(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
 
 
+def best_of(candidates: Iterable[Judged], scorings: Sequence[str]) -> Judged:
+    """The best candidate; quadratic scores need a clear gain over the best of the others.
+
+    On few rows one row, for which a class far away is all but certain, decides their log loss, and the folds may lack
+    it.
+    """
+    best, linear = leaders(candidates, scorings)
+    return best if linear is None or _clearly_ahead(best, linear, scorings[0]) else linear
+
+
+def leaders(candidates: Iterable[Judged], scorings: Sequence[str]) -> tuple[Judged, Judged | None]:
+    """The candidate with the best scores, and the best without quadratic scores, None where there is none."""
+    ranked = sorted(candidates, key=lambda judged: goodness(judged, scorings), reverse=True)
+    return ranked[0], next((judged for judged in ranked if not judged.quadratic), None)
+
+
+def _clearly_ahead(best: Judged, other: Judged, scoring: str) -> bool:
+    """Whether scores are higher by more than the standard error of the difference, on equally many folds."""
+    if best is other or best.n_folds > other.n_folds:
+        return True
+    gains = best.scores[scoring] - other.scores[scoring]
+    gains = gains[~np.isnan(gains)]
+    return len(gains) < 2 or bool(gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
 def reasons(left_out: Mapping[str, str]) -> list[str]:
     """The reasons why candidates are left out, each once."""
     of_reason: dict[str, list[str]] = {}
@@ -88,7 +115,9 @@ class Search(persistence.Saved):
     Attributes
     ----------
     best_ : estimator
-        The best candidate by the first scoring, at its best point, fitted to all rows.
+        The best candidate by the first scoring, at its best point, fitted to all rows. Gaussians with a covariance of
+        each class, whose probabilities are bold, need a gain over the best of the others that is larger than its
+        standard error over the folds.
     results_ : pandas.DataFrame
         One row for each candidate, best first, those judged on fewer folds last: candidate, the mean of each scoring
         over its folds, std_<scoring>, n_features (of the model of all rows), folds (their number), reads and seconds
@@ -117,8 +146,11 @@ class Search(persistence.Saved):
 
     @property
     def ranked(self) -> list[Judged]:
-        """The candidates, the best first."""
-        return sorted(self.candidates, key=lambda judged: goodness(judged, self.scorings), reverse=True)
+        """The candidates, the best first, which is `best_`, then by their scores."""
+        best = best_of(self.candidates, self.scorings)
+        return sorted(
+            self.candidates, key=lambda judged: (judged is best, *goodness(judged, self.scorings)), reverse=True
+        )
 
     @property
     def results_(self) -> Any:

@@ -26,6 +26,9 @@ from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method
 from streamnb.training.objectives import features_used
 
+FURTHER = 2  # times the reads of the models without each fold
+CLEAR = 2.0  # standard errors; the best of many numbers of reads is often one above
+
 
 @dataclass(frozen=True)
 class ModelGroups:
@@ -172,10 +175,11 @@ class PenaltySearch:
         self._own, self.report = False, self.report + other.report
         self._models.extend(other._models)
 
-    def fit(self, point: dict[str, Any], calibration: str | None = None) -> FittedModel:
+    def fit(self, point: dict[str, Any], calibration: str | None = None, *, further: bool = False) -> FittedModel:
         """The model of all rows at a point, which may start from results of the models without each fold.
 
-        `calibration` is used if the learner has none.
+        `calibration` is used if the learner has none. Where fewer reads are not clearly better, this model may go
+        `further`, until it converges or for `FURTHER` times the most reads, and by a sample of the rows.
         """
         scanned, learner = self.scanned, replace(self.learner, calibration=self.learner.calibration or calibration)
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
@@ -183,8 +187,12 @@ class PenaltySearch:
         n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in by_point]
         method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
         hyperparameters = {name: value for name, value in point.items() if name != "max_passes"}
-        own = by_point[self.grid.index(hyperparameters)]
-        fitted = fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"], own)
+        number, n_reads = self.grid.index(hyperparameters), point["max_passes"]
+        own = by_point[number]
+        if further and n_reads >= max(len(model.reached) for model in self.by_point()[number]):
+            n_reads = FURTHER * learner.max_passes
+            learner = replace(learner, sampled=True, max_passes=n_reads)
+        fitted = fit_at_point(replace(learner, method=method), scanned, point, n_reads, own)
         self.report = self.report + fitted.report
         return replace(fitted, report=self.report)
 
@@ -242,7 +250,7 @@ def chosen(scores: GridScores, rule: str) -> int:
 
 
 def _clear_gains(scores: GridScores) -> np.ndarray:
-    """Which points are of the last read of their penalty, or better by more than one standard error, (G,).
+    """Which points are of the last read of their penalty, or better by more than `CLEAR` standard errors, (G,).
 
     The error is that of the mean difference over the folds where all scores are defined.
     """
@@ -250,11 +258,11 @@ def _clear_gains(scores: GridScores) -> np.ndarray:
     last = np.append(reads[1:] <= reads[:-1], True)
     defined = ~np.isnan(scores.scores).any(axis=0)
     n_folds = np.count_nonzero(defined)
-    if n_folds < 2:
+    if n_folds < 2:  # one fold does not tell what is chance
         return last | (n_folds == 0)
     of_last = np.flatnonzero(last)[np.cumsum(np.append(0, last[:-1]))]
     gains = scores.scores[:, defined] - scores.scores[np.ix_(of_last, defined)]
-    return last | (gains.mean(axis=1) > gains.std(axis=1, ddof=1) / np.sqrt(n_folds))
+    return last | (gains.mean(axis=1) > CLEAR * gains.std(axis=1, ddof=1) / np.sqrt(n_folds))
 
 
 def scores_by_read(scores: GridScores, point: int) -> np.ndarray:

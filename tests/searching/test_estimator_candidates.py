@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -155,3 +156,14 @@ def test_models_that_make_columns_of_tables_themselves_are_judged_once():
     found = snb.search(frame, Y, models=models, families=[], folds=3, show=False)
     names = [one.name.partition("(")[0] for one in found.candidates]
     assert sorted(names) == ["AdditiveClassifier", "LinearNBCV"]
+
+
+def test_the_model_of_all_rows_goes_on_until_it_converges_unless_reads_are_limited():
+    model = snb.SoftmaxRegressionCV([0.01], max_passes=3, standardize=True)
+    rows = load_iris(return_X_y=True)
+    how = {"families": [], "models": [model], "calibration": None, "scoring": "neg_log_loss", "show": False}
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=3 reads were spent"):
+        further, limited = (snb.search(*rows, **how, budget=budget).best_ for budget in ("auto", "12 reads"))
+    assert further.best_ == limited.best_ and limited.n_passes_ == 3 < further.n_passes_ <= 6
+    assert further.history_["objective"][-1] < limited.history_["objective"][-1]
+    assert np.isnan(further.history_["held_out_score"]).tolist() == [False] * 3 + [True] * (further.n_passes_ - 3)

@@ -1,5 +1,7 @@
 """What a search returns: a table, its order, a picture, a file."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.passes.report import Report
-from streamnb.searching.search_result import Judged
+from streamnb.searching.search_result import Judged, best_of
 
 mpl.use("Agg")
 X = np.random.default_rng(0).poisson(1.0, (40, 3)).astype(float)
@@ -67,3 +69,13 @@ def test_a_model_of_others_is_kept_in_no_file(tmp_path):
     with pytest.raises(TypeError, match="is not a model of streamnb"):
         found.save(tmp_path / "found.snb")
     assert found.best_.predict(X).shape == (40,)
+
+
+def test_quadratic_scores_need_a_clear_gain_over_the_best_of_the_others():
+    plain, weak = judged("plain", [0.90, 0.92, 0.91]), judged("weak", [0.80, 0.82, 0.81])
+    for scores, wins in (([0.95, 0.97, 0.96], True), ([0.85, 0.99, 0.95], False), ([0.80, 0.92, 0.90], False)):
+        bold = replace(judged("bold", scores), quadratic=True)
+        found = snb.Search([bold, weak, plain], {}, ["accuracy"], None, Report())
+        assert [one.name for one in found.ranked] == (["bold", "plain", "weak"] if wins else ["plain", "bold", "weak"])
+        assert best_of([weak, bold], ["accuracy"]) is (weak if np.mean(scores) < 0.81 else bold)
+    assert best_of([bold], ["accuracy"]) is bold
