@@ -252,7 +252,7 @@ class ChosenOnFolds:
     def fit(self, calibration: str | None = None, *, further: bool = False) -> None:
         """Fit the model of all rows at the best point on the folds so far; `calibration` is used if it has none.
 
-        It may go `further` than the models without each fold, where the score still rose with their last read.
+        It may go `further` than the models without each fold, whose reads end where their scores no longer rise.
         """
         self._model._fit_best(self._search, calibration, further=further)
 

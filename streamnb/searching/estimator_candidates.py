@@ -28,7 +28,6 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging, OneByOne
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.search_result import Judged
-from streamnb.selection.penalty_search import FURTHER
 from streamnb.selection.score_table import GridScores
 
 CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB, AdditiveClassifier
@@ -107,7 +106,7 @@ class ModelOfReads(Contestants):
         most = most if most_reads is None else min(most_reads, most)
         judging, fitting = reads_at_most(self._model, most)
         if most_reads is None:
-            fitting += (FURTHER - 1) * most + 1
+            fitting += 1  # for a sample
         if self._judging.calibrates and self._model.get_params().get("calibration") is None:
             fitting += most + 1
         if not self._encoded.nested:

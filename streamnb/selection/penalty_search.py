@@ -26,7 +26,6 @@ from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method
 from streamnb.training.objectives import features_used
 
-FURTHER = 2  # times the reads of the models without each fold
 CLEAR = 2.0  # standard errors; the best of many numbers of reads is often one above
 
 
@@ -179,7 +178,7 @@ class PenaltySearch:
         """The model of all rows at a point, which may start from results of the models without each fold.
 
         `calibration` is used if the learner has none. Where fewer reads are not clearly better, this model may go
-        `further`, until it converges or for `FURTHER` times the most reads, and by a sample of the rows.
+        `further`: until it converges or for the most reads, which a sample of the rows makes better use of.
         """
         scanned, learner = self.scanned, replace(self.learner, calibration=self.learner.calibration or calibration)
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
@@ -190,8 +189,7 @@ class PenaltySearch:
         number, n_reads = self.grid.index(hyperparameters), point["max_passes"]
         own = by_point[number]
         if further and n_reads >= max(len(model.reached) for model in self.by_point()[number]):
-            n_reads = FURTHER * learner.max_passes
-            learner = replace(learner, sampled=True, max_passes=n_reads)
+            n_reads, learner = learner.max_passes, replace(learner, sampled=True)
         fitted = fit_at_point(replace(learner, method=method), scanned, point, n_reads, own)
         self.report = self.report + fitted.report
         return replace(fitted, report=self.report)
