@@ -1,5 +1,6 @@
 """The only door to numba: kernels and their parts, compiler flags, the on-disk cache, what is said of compiling."""
 
+import copy
 import gc
 import hashlib
 import os
@@ -16,10 +17,11 @@ from typing import Any
 
 from numba import __version__ as numba_version
 from numba import config, njit
-from numba.core import event
+from numba.core import event, typed_passes, types, typing, untyped_passes
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler import Compiler, CompileResult, Flags
+from numba.core.compiler_machinery import PassManager
 from numba.core.serialize import dumps
 from numba.misc.appdirs import user_cache_dir
 
@@ -91,13 +93,60 @@ class _PartLibrary(_KernelLibrary):
         self._finalized = True
 
 
+class _TypingContext(typing.Context):
+    """Remembers the types of `a + b` and the like: else all that numba knows of `+` is tried each time it occurs."""
+
+    known: dict[tuple, Any]
+
+    def _resolve_user_function_type(self, func: Any, args: tuple, kws: Any, literals: Any = None) -> Any:
+        if kws or not isinstance(func, types.Function | _BuiltIn):
+            return super()._resolve_user_function_type(func, args, kws, literals)
+        if (func, args) not in self.known:
+            self.known[func, args] = super()._resolve_user_function_type(func, args, kws, literals)
+        return self.known[func, args]
+
+
+@cache
+def _remembering(context: Any) -> Any:
+    """Return a view of numba's typing context that remembers."""
+    view = copy.copy(context)
+    view.__class__, view.known = _TypingContext, {}
+    return view
+
+
+class _Flags(Flags):
+    """Flags that are told apart quickly, as numba does for each overload of a function that it tries."""
+
+    def values(self) -> dict[str, Any]:
+        return {**_DEFAULTS, **self._values}
+
+
+_DEFAULTS = {name: option.default for name, option in Flags.options.items()}
+_BuiltIn = type(len)  # as those of the module operator are
+_PASSES = (  # numba's, without those for what no kernel has: closures, contexts, array expressions, inlined overloads
+    untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing,
+    untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune, untyped_passes.GenericRewrites,
+    untyped_passes.ReconstructSSA, typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis,
+    typed_passes.IRLegalization, typed_passes.AnnotateTypes, typed_passes.NativeLowering, typed_passes.NoPythonBackend,
+)  # fmt: skip
+
+
 class _KernelCompiler(Compiler):
     library: Any = _KernelLibrary
+
+    def __init__(
+        self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
+    ):
+        super().__init__(_remembering(typingctx), targetctx, library, args, return_type, _Flags(flags), locals)
 
     def define_pipelines(self) -> Any:
         self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
-        return super().define_pipelines()
+        passes = PassManager("kernel")
+        for each in _PASSES:
+            passes.add_pass(each, each.__name__)
+        passes.finalize()
+        return [passes]
 
 
 class _PartCompiler(_KernelCompiler):

@@ -3,11 +3,13 @@
 import gc
 import io
 import math
+import operator
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from numba.core import event
+from numba.core import event, types
 
 from streamnb.kernels import compiler
 
@@ -37,6 +39,20 @@ def test_what_is_interpreted_is_the_function_itself(monkeypatch):
 def test_additions_are_done_as_written(folder):
     assert compiler.kernel(lost)(1e16, 1.0) == lost(1e16, 1.0) == 0.0
     assert math.isnan(compiler.kernel(lost)(math.inf, 1.0))
+
+
+def test_numba_is_asked_once_what_a_sum_of_these_types_is(folder, monkeypatch):
+    ask, asked = types.Function.get_call_type, []
+
+    def counted(self, context, args, kws):
+        asked.append((self.typing_key, args))
+        return ask(self, context, args, kws)
+
+    monkeypatch.setattr(types.Function, "get_call_type", counted)
+    one, two = np.float32(1.0), np.int8(2)
+    assert compiler.kernel(lambda a, b: a + b - (a + b) * (a + b))(one, two) == -6.0
+    assert compiler.kernel(lambda a, b: (a + b) * (a + b))(one, two) == 9.0
+    assert asked.count((operator.add, (types.float32, types.int8))) <= 1  # none where another test has asked
 
 
 @pytest.mark.parametrize("made", [compiler.kernel, compiler.part, compiler.brick])
