@@ -88,6 +88,17 @@ def areas(own: np.ndarray, rest: np.ndarray) -> np.ndarray:
     return found[:, 0]
 
 
+def exact_areas(scores: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """`auc` of each column of scores (n, k), where own (n, k) says which rows are of its class; of all levels at once.
+
+    The bits are those of `exact_levels`, which takes ten times as long for a few hundred rows.
+    """
+    falling = -scores.T
+    order = np.argsort(falling, axis=1, kind="stable")
+    ranks.areas_of_rows(np.take_along_axis(falling, order, 1), order, own, weight, found := np.empty(len(order)))
+    return found
+
+
 def exact_levels(scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> Levels:
     """Levels of rows (n,) with their weights as own and as other rows."""
     kept = own + rest > 0.0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, memory, persistence
-from streamnb.evaluation.levels import Levels, areas, exact_levels
+from streamnb.evaluation.levels import Levels, areas, exact_areas, exact_levels
 from streamnb.kernels import ranks
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
@@ -195,7 +195,7 @@ class Ranking:
         self.n_rows = 0
         self._blocks: list[ScoredRows] = []
         self._histogram: Histogram | None = None
-        self._exact_areas: dict[int, float] = {}  # by class, of the rows so far: several metrics ask for them
+        self._exact_areas: np.ndarray | None = None  # by class, of the rows so far: several metrics ask for them
 
     @property
     def _n_columns(self) -> int:
@@ -210,7 +210,7 @@ class Ranking:
         """Add rows: scores (n, columns, models or more) float64 without NaN, labels in range, positive weights (n,)."""
         histogram = self.counting(len(weight))
         self.n_rows += len(weight)
-        self._exact_areas = {}
+        self._exact_areas = None
         if histogram is None:  # copies, since the caller may reuse its buffers
             by_model = scores[:, :, : self._n_models].swapaxes(1, 2).reshape(len(weight), self._n_columns)
             self._blocks.append((by_model.copy(), labels.copy(), weight.copy()))
@@ -224,7 +224,7 @@ class Ranking:
     def __add__(self, other: "Ranking") -> "Ranking":
         total = copy(self)
         total.n_rows += other.n_rows
-        total._exact_areas = {}
+        total._exact_areas = None
         total._blocks = self._blocks + other._blocks
         histograms = [part._histogram for part in (self, other) if part._histogram is not None]
         if len(histograms) == 1:
@@ -268,7 +268,7 @@ class Ranking:
         """The ranking of neighbouring models."""
         columns = slice(first * len(self._classes), stop * len(self._classes))
         some = Ranking.__new__(Ranking)
-        some.__dict__.update(self.__dict__, _n_models=stop - first, _exact_areas={})
+        some.__dict__.update(self.__dict__, _n_models=stop - first, _exact_areas=None)
         some._blocks = [(scores[:, columns], labels, weight) for scores, labels, weight in self._blocks]
         some._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
         return some
@@ -312,13 +312,22 @@ class Ranking:
         """`auc` of `levels`; a histogram gives it without computing thresholds."""
         if self._histogram is not None:
             return float(self._areas(class_)[0])
-        if class_ not in self._exact_areas:
-            self._exact_areas[class_] = self.levels(class_).auc()
-        return self._exact_areas[class_]
+        if self._exact_areas is None:
+            self._exact_areas = self._areas_of_rows()
+        return float(self._exact_areas[class_])
 
     def auc_error(self, class_: int) -> float:
         """`auc_error` of `levels`, likewise."""
         return self.levels(class_).auc_error() if self._histogram is None else float(self._areas(class_)[1])
+
+    def _areas_of_rows(self) -> np.ndarray:
+        """`auc` of each class, by rows kept one by one."""
+        classes = np.arange(2) if self._binary else self._classes
+        if not self._blocks:
+            return np.full(len(classes), np.nan)
+        scores, labels, weight = map(np.concatenate, zip(*self._blocks, strict=True))
+        own = labels == 1 if labels.ndim == 2 else labels[:, None] == classes
+        return exact_areas(np.hstack([-scores, scores]) if self._binary else scores, own, weight)
 
     def _areas(self, class_: int) -> np.ndarray:
         assert self._histogram is not None

@@ -106,6 +106,26 @@ def areas(tables, found):
         found[1, c] = 0.5 * tied / (n_own * n_rest) if some else np.nan
 
 
+@kernel
+def areas_of_rows(falling, order, own, weight, found):
+    # the same of rows: falling[c] are scores times -1, sorted, those of rows order[c]; own[i, c]: row i is of class c
+    for c in range(len(order)):
+        pairs, n_own, n_rest, i = 0.0, 0.0, 0.0, 0
+        while i < len(weight):
+            level, level_own, level_rest = falling[c, i], 0.0, 0.0
+            while i < len(weight) and falling[c, i] == level:
+                row = order[c, i]
+                if own[row, c]:
+                    level_own += weight[row]
+                else:
+                    level_rest += weight[row]
+                i += 1
+            pairs += level_rest * (n_own + 0.5 * level_own)
+            n_own += level_own
+            n_rest += level_rest
+        found[c] = pairs / (n_own * n_rest) if n_own > 0.0 and n_rest > 0.0 else np.nan
+
+
 @part
 def move_bins(source, first, wider, new_first, target):
     # add the bins (n_bins, n_groups) of one column to those of another grid, 2^wider times as wide, counted from

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from streamnb.evaluation.levels import Levels, exact_levels
+from streamnb.evaluation.levels import Levels, exact_areas, exact_levels
 
 SCORES = np.array([0.1, 0.4, 0.4, 0.8, 0.9, 0.2])
 OWN = np.array([0.0, 1.0, 0.0, 2.0, 0.0, 0.0])
@@ -23,6 +23,16 @@ def test_levels_of_rows_are_scikit_learns():
         expected = roc_curve(truth[kept], SCORES[kept], sample_weight=weight[kept], drop_intermediate=drop)
         for found, right in zip(levels.roc_curve(drop), expected, strict=True):
             np.testing.assert_allclose(found, right)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 400])
+def test_areas_of_all_classes_are_those_of_each_to_the_bit(n):
+    rng = np.random.default_rng(n)
+    scores, weight = rng.normal(size=(n, 4)).round(1), rng.random(n)
+    scores[:, 1], scores[scores == 0.0] = 2.0, rng.choice([0.0, -0.0])  # all tied; both zeros
+    own, weight[::5] = rng.random((n, 4)) < [0.1, 0.5, 0.9, 0.0], 0.0
+    each = [exact_levels(s, weight * o, weight * ~o).auc() for s, o in zip(scores.T, own.T, strict=True)]
+    np.testing.assert_array_equal(exact_areas(scores, own, weight), each)
 
 
 def test_errors_bound_every_order_inside_a_bin():
