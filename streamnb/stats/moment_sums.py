@@ -62,7 +62,8 @@ class MomentSums:
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         """Add a block of rows; `weight` is an upper bound of their weight, inf if weights are not whole numbers."""
         self._touched += len(chunk.stored) * len(entries.rows) // chunk.shape[0] + 1
-        growth = {name: _product(weight, TABLE[name].whole_up_to(survey.top, survey.whole)) for name in self._dense}
+        cheapest = {name: TABLE[self._cheapest(name, survey)] for name in self._dense}
+        growth = {name: _product(weight, cheapest[name].whole_up_to(survey.top, survey.whole)) for name in cheapest}
         self._choose(n_groups, chunk.shape[1], growth)
         if self._runs:
             listing = Listing.of(chunk, entries, n_groups)
@@ -90,9 +91,16 @@ class MomentSums:
             table.spilled |= chunk.add_moment(entries, *self._moment(name, survey), table.hi, table.lo)
 
     def _moment(self, name: str, survey: Survey) -> tuple[int, float]:
+        moment = TABLE[self._cheapest(name, survey)]
+        return moment.kernel, getattr(self._options, moment.threshold)
+
+    def _cheapest(self, name: str, survey: Survey) -> str:
+        """Return the moment that is the same of these values, and cheaper, if there is one."""
         if name == "above" and self._options.binarize == 0.0 and not survey.negatives:
-            name = "nonzero"  # the same in this case, and cheaper
-        return TABLE[name].kernel, getattr(self._options, TABLE[name].threshold)
+            return "nonzero"
+        if name == "deviation" and self._options.centre == 0.0 and not survey.negatives:
+            return "sum"
+        return name
 
     def _choose(self, n_groups: int, n_features: int, growth: dict[str, float]) -> None:
         """Switch between dense and sparse tables as memory requires; raise an error if neither fits."""

@@ -7,10 +7,11 @@ import numpy as np
 from streamnb.kernels import cell_sums, class_sums, exact
 from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import PooledTable, Table, parts_of, renormalised
+from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
 ONE = np.zeros(1, np.intp)
+FEW = 1 << 20  # sums that NumPy may add, as far as its temporary arrays are small
 
 
 def whole(table: AnyTable) -> Table:
@@ -20,6 +21,8 @@ def whole(table: AnyTable) -> Table:
     if isinstance(table, SparseTable):
         return _of_cells(table)
     n_classes, n_columns = table.shape
+    if 0 < table.hi.size <= FEW and table.lo is None and not table.rounded and are_small(table.hi * n_classes):
+        return Table(table.hi.sum(axis=0, keepdims=True))
     hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
     entries = np.arange(n_classes), np.zeros(n_classes, np.int64), np.ones(n_classes)
     lost = class_sums.lost_of(n_columns)

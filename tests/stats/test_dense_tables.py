@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.stats.dense_tables import Table
+from streamnb.stats.dense_tables import Table, parts_of
 from streamnb.stats.sparse_tables import extended
 
 numbers = st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=6, max_size=6)
@@ -21,6 +21,16 @@ def test_what_was_added_is_taken_away(a, b):
     both = table(a).combined(table(b), ROWS, ROWS, 1.0)
     assert np.array_equal(both.combined(table(b), ROWS, ROWS, -1.0).value(), table(a).value())
     assert np.array_equal(both.value(), table(b).combined(table(a), ROWS, ROWS, 1.0).value())
+
+
+@given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -3.0, 0.5, 2.0**52, 2.0**53]), min_size=12, max_size=12))
+def test_counts_are_added_without_a_kernel_to_its_bits(values):
+    a, b = table(values[:6]), table(values[6:])
+    in_parts = Table(b.hi.copy(), np.zeros((1, 2, 3)))
+    for sign, rows in ((1.0, ROWS), (-1.0, ROWS), (1.0, np.array([-1, 1]))):
+        found, expected = a.combined(b, rows, ROWS, sign), a.combined(in_parts, rows, ROWS, sign)
+        for one, other in zip(parts_of(found), parts_of(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_digits_below_float64_are_kept():

@@ -55,6 +55,16 @@ def test_sums_are_the_exact_sums_rounded(real, make, threshold):
         assert (found[name] == expected).all()
 
 
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_sizes_of_numbers_that_are_not_negative_are_their_sums(make):
+    x, codes, weight = rows(real=False)
+    counts = values(summed(abs(x), codes, weight, make, moments=("sum", "deviation")))
+    np.testing.assert_array_equal(counts["deviation"], counts["sum"])
+    mixed = np.vstack([abs(x), x])  # negative numbers come after a table of whole numbers has begun
+    found = values(summed(mixed, np.tile(codes, 2), np.tile(weight, 2), make, moments=("sum", "deviation")))
+    np.testing.assert_array_equal(found["deviation"], 2.0 * counts["sum"])
+
+
 @pytest.mark.parametrize(("width", "limit"), [(1 << 24, None), (1 << 16, 1 << 20)])  # mostly empty, and too large
 @pytest.mark.parametrize("real", [True, False])
 def test_sparse_tables_hold_the_bits_of_dense_ones(real, width, limit):

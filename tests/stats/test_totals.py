@@ -1,11 +1,13 @@
 """Sums of all classes: of their rows, and the same bits from dense and sparse tables."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
+from streamnb.stats.dense_tables import Table, parts_of
 from streamnb.stats.sparse_tables import SparseTable
 from streamnb.stats.totals import by_column, spread_about_mean, whole
 
@@ -29,3 +31,12 @@ def test_sums_and_spread_of_all_rows_in_either_kind_of_tables(seed, weigh):
     np.testing.assert_allclose(spread_about_mean(stats), expected, rtol=1e-7, atol=1e-15 * w.sum())
     np.testing.assert_array_equal(spread_about_mean(few), spread_about_mean(stats))
     np.testing.assert_array_equal(by_column(few.table("sum")), stats.sum.T)
+
+
+@pytest.mark.parametrize("largest", [3, 2**52, 2**53])
+def test_sums_of_counts_are_exact_however_large(largest):
+    cells = np.random.default_rng(0).integers(-largest, largest, (9, 4), endpoint=True)
+    total = whole(Table(cells.astype(float)))
+    assert [sum(map(int, parts)) for parts in zip(*(part[0] for part in parts_of(total)), strict=True)] == [
+        sum(map(int, column)) for column in cells.T
+    ]
