@@ -12,7 +12,7 @@ from streamnb.rows.derived_sources import WrappedSource
 from streamnb.rows.source import Source
 
 
-class ToldOfAbsent(WrappedSource):
+class AbsentCountingSource(WrappedSource):
     """Indicators of terms; after all rows have been read, one warning has the number of absent values of each feature.
 
     Parameters

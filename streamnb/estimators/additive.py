@@ -11,7 +11,7 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.absent_values import ToldOfAbsent
+from streamnb.encoding.absent_values import AbsentCountingSource
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import learned
 from streamnb.encoding.opening import with_table
@@ -294,7 +294,7 @@ class AdditiveClassifier(TrainedClassifier):
 
     def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
         rows = super()._opened(X, *beside, labelled=labelled)
-        return rows if rows.lazy else ToldOfAbsent(rows, self._of_terms()[1], self._tables.features)
+        return rows if rows.lazy else AbsentCountingSource(rows, self._of_terms()[1], self._tables.features)
 
     def _learner(self) -> Learner:
         return learner_of(self, DescentMethod(softmax_of))

@@ -1,5 +1,7 @@
 """The terms of an additive classifier: as tables, as scores that may be edited, and by what they add to rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 

@@ -377,9 +377,9 @@ def _calibrated(
             how = options, scanned.scan_report, "folds-sample-to-train"
             sample, report = learner.sample(data[0], point, stats, scanned.shared, *how)
             data = {fold: replace(own, sample=sample and sample.outside(fold)) for fold, own in data.items()}
-        models = [
-            FoldModel(fold, 0, learner.trainer(own, point, max_passes, judges=False)) for fold, own in data.items()
-        ]
+        reads = {fold: max_passes for fold in data} | {m.fold: min(len(m.reached), max_passes) for m in models}
+        trainers = [learner.trainer(own, point, reads[fold], judges=False) for fold, own in data.items()]
+        models = [FoldModel(fold, 0, trainer) for fold, trainer in zip(data, trainers, strict=True)]
         judge = Judge.of(learner, stats, frozenset(), len(models))
         report = report + train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))

@@ -16,12 +16,14 @@ import zarr
 from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
+from streamnb.encoding.absent_values import AbsentCountingSource
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds
 from streamnb.encoding.category_columns import LevelScan
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table_scan import TableScan
+from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
@@ -295,6 +297,9 @@ Table = dict[str, np.ndarray]
 LABELLED: Table = {"X": COUNTS, "y": Y, "weight": WEIGHT}
 BESIDE_ZEROS = np.pad(COUNTS, ((0, 0), (1, 1)))
 PRESENT: Table = {**LABELLED, "X": (COUNTS > 0).astype(float)}
+ONES: Table = {**LABELLED, "X": np.ones((N, 5))}
+ONE_CODE_EACH = CodedFeatures(np.arange(6), np.ones(5), np.ones(5, bool), np.zeros(5, bool))
+TERMS = TermColumns.of(None, ONE_CODE_EACH, [((j,), FINEST) for j in range(5)])
 COLUMNS: Table = {"y_true": Y, "y_pred": Y[::-1], "scores": PROBA}
 
 
@@ -356,6 +361,9 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     KeptPart: every(
         (lambda _: KeptPart(texts_of(COUNTS, Y, WEIGHT), "kept nowhere", (0, len(Y))), LABELLED),
         files=(lambda folder: kept_of(texts_of(COUNTS, Y, WEIGHT, folder)), LABELLED),
+    ),
+    AbsentCountingSource: every(
+        (lambda _: AbsentCountingSource(opened(sp.csr_array(ONES["X"]), Y, WEIGHT), TERMS, "abcde"), ONES)
     ),
     NarrowSource: every(
         (lambda _: NarrowSource(opened(BESIDE_ZEROS, Y, WEIGHT), RowOptions(), np.arange(1, 6), 7), LABELLED),
