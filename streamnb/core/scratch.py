@@ -81,7 +81,7 @@ def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
             tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
             raise ValueError(
-                f"path={str(path)!r} cannot be written ({error}); give a folder on a local disk"
+                f"path={str(path)!r} cannot be written ({error.strerror or error}); give a folder on a local disk"
             ) from error
         if why := drawback(folder):
             messages.warn(f"the scratch folder {folder} {why}; a folder on a local disk suits better")
