@@ -97,7 +97,7 @@ def measured(results: Results) -> str:
     """When, where and under what load."""
     found = [one for of_set in results.found.values() for one in of_set.values() if "load" in one]
     dates, loads = ([one[key] for one in found] for key in ("date", "load"))
-    machines = ", ".join(sorted({one["machine"] for one in found}))
+    machines = " and on ".join(sorted({one["machine"] for one in found}))
     when = min(dates) if min(dates) == max(dates) else f"{min(dates)} to {max(dates)}"
     busy = sum(load >= QUIET for load in loads)
     beside = f"other work ran beside {busy} of {len(loads)} measurements" if busy else "nothing else ran"

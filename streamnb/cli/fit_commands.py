@@ -49,7 +49,7 @@ NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule"), **dict.fromkeys(READS, O
 )
 @click.option("--rule", default="best", show_default=True, help="best, one_standard_error, parsimonious.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
-@click.option("--checkpoint", help="File from which the same command resumes after it was stopped.")
+@click.option("--checkpoint", help="File, or folder of a model of several reads, from which the same command resumes.")
 @click.option("--keep", default="auto", show_default=True, help="Where read rows stay: auto, memory, disk, no.")
 @click.option("-o", "out", required=True, help="The file of the model.")
 @click.option("--stats/--no-stats", default=True, help="Keep statistics in the file, for refit.  [default: stats]")
@@ -86,7 +86,9 @@ def _model(settings: dict[str, Any]) -> Any:
     smoothing = "auto" if settings["smoothing"] is None else settings["smoothing"]
     options = {"scheme": settings["scheme"], "smoothing": smoothing, **rows}
     if penalty is None or all(part.tau is not None and len(part.tau) == 1 for part in penalty.parts):
-        _refuse(given, (*OF_FOLDS, "rule"), f"is to choose, and --penalty {settings['penalty']} leaves no choice")
+        _refuse(
+            given, (*OF_FOLDS, "rule"), f"is for choosing, and --penalty {settings['penalty']} leaves nothing to choose"
+        )
         return LinearNB(settings["family"], penalty, **options)
     return LinearNBCV(settings["family"], penalty, **options, **validation)
 
@@ -95,7 +97,7 @@ def _refuse(given: list[str], not_taken: tuple[str, ...], why: str) -> None:
     """Refuse options that would have no effect."""
     for name in given:
         if name in not_taken:
-            raise click.BadParameter(why, param_hint=f"--{name}")
+            raise click.UsageError(f"--{'folds' if name == 'cv' else name} {why}")
 
 
 @click.command()

@@ -280,6 +280,7 @@ class AdditiveClassifier(TrainedClassifier):
         one_each = n_features if encoded else n_features * (int(max(self.resolutions)) + 1)
         given = self.interactions
         n_pairs = NUMBERS[-1] if given == "auto" else int(given) if isinstance(given, Integral) else len(given)
+        n_pairs = n_pairs if encoded else min(n_pairs, n_features * (n_features - 1) // 2)
         return one_each + n_pairs * CELLS_OF_PAIR
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:

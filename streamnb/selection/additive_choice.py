@@ -94,9 +94,10 @@ class AdditiveChooser:
             if not n_pairs:
                 raise
             method, n_rows = self.learner.method, 1 if len(self.classes) == 2 else len(self.classes)
+            sizes = [terms.layers.parts.shape for terms in (self.terms, replace(self.terms, pairs=tuple(pairs[ALL])))]
             alone, all_of_them = (
-                ModelGroups.of(method, 1, terms.columns().n_columns, n_rows, self.options).model_bytes
-                for terms in (self.terms, replace(self.terms, pairs=tuple(pairs[ALL])))
+                ModelGroups.of(method, 1, n_columns, n_rows, self.options, n_weights).model_bytes
+                for n_columns, n_weights in sizes
             )
             left = max(allowed(self.options.memory_limit) - alone, 0)
             fit = min(int(n_pairs * left / (all_of_them - alone)), n_pairs // 2)

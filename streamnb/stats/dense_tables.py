@@ -235,12 +235,12 @@ def renormalised(table: Table) -> Table:
     return table.combined(table, every, np.full(len(every), -1), 1.0)
 
 
-def are_small(sums: np.ndarray) -> bool:
-    """Return whether sums are whole numbers so small that NumPy adds two of them without error, and without a kernel.
+def are_small(sums: np.ndarray, n: int = 2) -> bool:
+    """Return whether sums are whole numbers so small that NumPy adds `n` of them without error, and without a kernel.
 
     A kernel takes half a second to compile, and sums of most rows are counts.
     """
-    return bool((np.abs(sums) <= 2.0**52).all() and (np.rint(sums) == sums).all())
+    return bool((np.abs(sums) <= 2.0**53 / n).all() and (np.rint(sums) == sums).all())
 
 
 def columns_at_once(n_classes: int) -> int:

@@ -109,7 +109,7 @@ class RowSample:
     ) -> None:
         """Add the rows of a checked block whose keys may be among the lowest; labels are class codes or an indicator.
 
-        With `columns`, ascending, only these features are kept.
+        Rows of weight 0 are left out. With `columns`, ascending, only these features are kept.
         """
         n_rows = chunk.shape[0]
         key = np.arange(chunk.first_row, chunk.first_row + n_rows, dtype=np.uint64)
@@ -118,10 +118,10 @@ class RowSample:
             scatter_bits(key.copy(), key)
         if labels.ndim == 1:
             labels = sp.csr_array((np.ones(n_rows, np.uint8), labels, np.arange(n_rows + 1)), (n_rows, self._n_classes))
-        rows = np.flatnonzero(key.astype(np.float64) <= self._limit(labels))
+        weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
+        rows = np.flatnonzero((key.astype(np.float64) <= self._limit(labels)) & (weight > 0.0))
         if not rows.size:
             return
-        weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
         some = chunk.picked(rows)
         X = (some if columns is None else some.of_columns(columns)).to_matrix()
         X = X.copy() if isinstance(X, np.ndarray) else X
@@ -180,7 +180,7 @@ class RowSample:
         """
         rows = self._kept[0]
         limit = self._limit(rows.labels)
-        some = np.flatnonzero((rows.key.astype(np.float64) < limit) & (rows.weight > 0.0))
+        some = np.flatnonzero(rows.key.astype(np.float64) < limit)
         if not weighed:
             return rows.picked(some)
         weight = rows.weight[some] / limit[some]

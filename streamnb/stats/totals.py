@@ -21,7 +21,7 @@ def whole(table: AnyTable) -> Table:
     if isinstance(table, SparseTable):
         return _of_cells(table)
     n_classes, n_columns = table.shape
-    if 0 < table.hi.size <= FEW and table.lo is None and not table.rounded and are_small(table.hi * n_classes):
+    if 0 < table.hi.size <= FEW and table.lo is None and not table.rounded and are_small(table.hi, n_classes):
         return Table(table.hi.sum(axis=0, keepdims=True))
     hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
     entries = np.arange(n_classes), np.zeros(n_classes, np.int64), np.ones(n_classes)

@@ -85,6 +85,9 @@ class LayeredMethod(DescentMethod):
         self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values)
         self._parts, self._factors = parts, factors
 
+    def n_trained(self, n_used: int) -> int:
+        return int(self._parts.shape[1])
+
     def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
         return data.task.weights.size <= MOST_WEIGHTS
 

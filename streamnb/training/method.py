@@ -129,6 +129,10 @@ class Method:
         """The number of columns of weights that are trained for a model of `n_rows` rows of weights."""
         return n_rows
 
+    def n_trained(self, n_used: int) -> int:
+        """The number of features whose weights are trained, given the number that rows have."""
+        return n_used
+
     def solved(self, data: TrainingData, stats: ClassStats, step: LearnedStep | None, limit: int | None) -> Any:
         """Results for all points, computed once from the statistics and the learned step."""
 

@@ -51,11 +51,11 @@ def test_kinds_of_models(asked, kind, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (["--model", "additive", "--idf"], "--idf: is not for --model additive"),
-        (["--model", "additive", "--penalty", "l2=1"], "--penalty: is not for --model additive"),
-        (["--model", "additive", "--rule", "best"], "--rule: is not for --model additive"),
-        (["--model", "softmax", "--smoothing", 1], "--smoothing: is not for --model softmax"),
-        (["--penalty", "none", "--cv", 3], "--cv: is to choose, and --penalty none leaves no choice"),
+        (["--model", "additive", "--idf"], "--idf is not for --model additive"),
+        (["--model", "additive", "--penalty", "l2=1"], "--penalty is not for --model additive"),
+        (["--model", "additive", "--rule", "best"], "--rule is not for --model additive"),
+        (["--model", "softmax", "--smoothing", 1], "--smoothing is not for --model softmax"),
+        (["--penalty", "none", "--cv", 3], "--folds is for choosing, and --penalty none leaves nothing to choose"),
     ],
     ids=str,
 )

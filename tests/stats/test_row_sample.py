@@ -60,6 +60,13 @@ def test_parts_of_a_known_number_of_rows_keep_their_share():
     np.testing.assert_array_equal(drawn([0, 100], n_rows=100).key, drawn([0, 100]).key)
 
 
+def test_rows_of_weight_0_take_no_places():
+    masked, some = RowSample(3, 300), np.arange(N) % 50 == 0
+    masked.add(as_chunk(NUMBERED)[0], CODES, some.astype(float), CODES)
+    rows = masked.finish().drawn()
+    assert len(rows.key) >= 300 and some[rows.X[:, 0].astype(int)].all()
+
+
 def test_few_rows_are_all_kept_as_they_weigh():
     rows = drawn([0, 100])
     order = np.argsort(rows.X[:, 0])

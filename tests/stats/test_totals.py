@@ -1,5 +1,7 @@
 """Sums of all classes: of their rows, and the same bits from dense and sparse tables."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -40,3 +42,11 @@ def test_sums_of_counts_are_exact_however_large(largest):
     assert [sum(map(int, parts)) for parts in zip(*(part[0] for part in parts_of(total)), strict=True)] == [
         sum(map(int, column)) for column in cells.T
     ]
+
+
+@pytest.mark.parametrize("n", [3, 10, 34])
+def test_sums_of_fractions_do_not_depend_on_the_order_of_classes(n):
+    cells = np.random.default_rng(n).integers(1, 100, (n, 200)) / n  # whole, multiplied by the number of classes
+    expected = [math.fsum(column) for column in cells.T]
+    for order in (slice(None), slice(None, None, -1)):
+        np.testing.assert_array_equal(whole(Table(cells[order])).value()[0], expected)
