@@ -102,8 +102,8 @@ def measured(results: Results) -> str:
     busy = sum(load >= QUIET for load in loads)
     beside = f"other work ran beside {busy} of {len(loads)} measurements" if busy else "nothing else ran"
     return (
-        f"Measured on {when} on {machines}, one thread. The load of the machine was {min(loads):.1f} to {max(loads):.1f} "
-        f"when measurements began: {beside}."
+        f"Measured on {when} on {machines}, one thread. The load of the machine was {min(loads):.1f} to "
+        f"{max(loads):.1f} when measurements began: {beside}."
     )
 
 

@@ -99,7 +99,8 @@ def fit(
     scores: dict[str, np.ndarray], labels: ScoredLabels, condition: Condition | None, threshold: float | None
 ) -> Any:
     """The rows for which a condition holds, and whose score is high enough."""
-    found = True if condition is None else condition.holds(scores)
+    n_rows = len(scores[labels.names[0]])
+    found = np.broadcast_to(True if condition is None else condition.holds(scores), n_rows)
     return found if threshold is None else found & (scores[labels.names[0]] >= threshold)
 
 

@@ -21,7 +21,10 @@ class Condition:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise TypeError(f"where={self.text!r} should be a condition such as 'good > 0.3'")
-        self.holds(dict.fromkeys(self.names, np.zeros(0)))
+        try:
+            self.holds(dict.fromkeys(self.names, np.zeros(0)))
+        except RecursionError as error:
+            raise self._wrong("it is nested too deeply") from error
 
     @property
     def _tree(self) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.corpora.folder import ABOUT, RUN, Folder, as_json
-from streamnb.corpora.inputs import CorpusPart
+from streamnb.corpora.inputs import CorpusPart, Files
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.written import Written
 from streamnb.passes import stopping
@@ -144,11 +144,14 @@ def notes_of(work: PartWork, parts: Sequence[CorpusPart]) -> dict[int, Written]:
     return found
 
 
-def begin(folder: Folder, about: Mapping[str, Any], force: bool) -> None:
+def begin(folder: Folder, about: Mapping[str, Any], files: Files, force: bool) -> None:
     """Make the folder that of a run, unless it is that already; refuse one that holds something else.
 
-    With `force`, the parts of another run are removed.
+    With `force`, the parts of another run are removed; never where one of the `files` that are read is in the folder.
     """
+    inside = [path for path, _ in files if path.startswith(f"{folder.path.rstrip('/')}/")]
+    if inside:
+        raise ValueError(f"folder={folder.path!r} holds {inside[0]!r}, which is a file of X; give another folder")
     names = {name for name in folder.names() if not name.split("/")[-1].startswith(".")}
     if RUN not in names and names and not force:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, write_pa
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.scoring import ScoringModels
 from streamnb.corpora.written import Written
+from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, IPC, JSON, PARQUET
 from streamnb.rows.raw import RawSource
@@ -61,7 +63,8 @@ def write_predictions(
     proba, scores : bool
         Whether to write probabilities (columns ``p_LABEL``) and scores of `decision_function`, beside ``label``.
     keep : list of str
-        Fields of the rows to write before the predictions.
+        Fields of the rows to write before the predictions. A field of JSON lines has one type: whole numbers beside
+        fractions are written as fractions, and null stands where a row lacks it.
     text : str, optional
         The field that holds the text, where it is not that of the fit.
     whole_files : bool
@@ -108,6 +111,8 @@ def write_predictions(
     options = RunOptions(progress, n_threads, None, client)
     files, models = corpus(model, X, text)
     kind = kind_of_files(files, whole_files)
+    if len(models.given) > 1:
+        raise ValueError(f"model has {len(models.given)} models; give one at a time (select takes several)")
     for wanted, method in ((proba, "predict_proba"), (scores, "decision_function")):
         if wanted and not hasattr(model, method):
             raise ValueError(f"model: a {type(model).__name__} as it was fitted has no {method}")
@@ -115,7 +120,7 @@ def write_predictions(
     reading, place = CorpusReading(kind, models.encoding, keep), Folder.at(folder)
     work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores)
     about = description("predictions", models, files, (kind, errors))
-    begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, force)
+    begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, files, force)
     written = write_parts(work, parts_of(files, kind), options)
     place.remove_unfinished()
     return Written.of(written, started)
@@ -149,11 +154,21 @@ def description(what: str, models: ScoringModels, files: Files, how: tuple[str, 
     """What a run is recognised by: the models and the files."""
     return {
         "the kind of run": what,
-        "the model": [persistence.digest(one) for one in models.given.values()],
+        "the model": [fingerprint(one) for one in models.given.values()],
         "the field of texts": getattr(models.encoding, "text", None),
-        "the files": [list(one) for one in files],
+        "the files": [[*one, changed(one[0])] for one in files],
         "kind and errors": list(how),
     }
+
+
+def fingerprint(model: Any) -> str:
+    """The same for two fits of the same rows, whose reports differ in seconds."""
+    return persistence.digest([fitted_model(model), model.classes_] if isinstance(model, Classifier) else model)
+
+
+def changed(path: str) -> int | None:
+    """When a local file was last changed, in nanoseconds."""
+    return None if "://" in path else os.stat(path).st_mtime_ns
 
 
 @dataclass(frozen=True)
@@ -189,13 +204,13 @@ def writer_for(file: Any, ending: str) -> Any:
 
 
 def labels_of(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
-    """ScoredLabels as a column, or an indicator as one for each label."""
+    """Labels as a column, or an indicator as one for each label."""
     found, classes = np.asarray(found), whole(classes)
     return {name: whole(found)} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
 
 
 def whole(labels: np.ndarray) -> np.ndarray:
-    """ScoredLabels as integers where they are floats, as in svmlight files, so that they are written as 1, not 1.0."""
+    """Labels as integers where they are floats, as in svmlight files, so that they are written as 1, not 1.0."""
     return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
 
 

@@ -21,7 +21,7 @@ from streamnb.rows.texts import Texts
 
 @dataclass(frozen=True)
 class ScoringModels:
-    """ScoringModels by name, all for the same raw rows.
+    """Models by name, all for the same raw rows.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ def log_odds(model: Any, table: np.ndarray, k: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ScoredLabels:
-    """ScoredLabels whose scores are computed together, and how they are written beside rows.
+    """Labels whose scores are computed together, and how they are written beside rows.
 
     Attributes
     ----------

@@ -53,13 +53,14 @@ def select(
 ) -> Written:
     """Write the rows of a corpus that a model chooses to a folder, as they are, with their score beside them.
 
-    Rows stay in their order. A line of JSON keeps its bytes, and has the score as a last field. Parts are written as by
+    Rows stay in their order. A line of JSON keeps its bytes up to its end, which is a newline, and has the score as a
+    last field; blank lines are left out. Parts are written as by
     `write_predictions`: whole or not at all, and only those that are missing.
 
     Parameters
     ----------
     model : fitted classifier, or dict of these by name
-        ScoringModels of texts may be several, which score the rows in one read.
+        Models of texts may be several, which score the rows in one read.
     X, folder, text, whole_files, errors, force, progress, n_threads, client
         As in `write_predictions`. Kept rows are written in the format of X, packed as its first file is; plain text
         and documents as JSON lines.
@@ -122,6 +123,7 @@ def select(
     """
     started = time.perf_counter()
     arguments.one_of("errors", errors, [STRICT, SKIP])
+    seed = arguments.positive_integer("seed", seed, 0)
     options, place = RunOptions(progress, n_threads, memory_limit, client), Folder.at(folder)
     way = Way.of(threshold=threshold, share=share, number=number, resample=resample)
     condition = None if where is None else Condition(where)
@@ -133,7 +135,7 @@ def select(
         raise ValueError("drop_repeats=True is of texts, but the model was fitted on a table")
     about = description("selected rows", models, files, (kind, errors)) | {"label": str(label), "score": score}
     about |= {"where": where, "way": [way.name, way.size], "drop_repeats": drop_repeats}
-    begin(place, about | {"seed": seed if way.name == "resample" else None}, force)
+    begin(place, about | {"seed": seed if way.name == "resample" else None}, files, force)
     reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
     ending = ENDINGS[kind] + compressed_ending(files[0][0]) if kind in ENDINGS else ".parquet"
     least = None if threshold is None else float(threshold)
@@ -159,13 +161,15 @@ class Way:
 
     @classmethod
     def of(cls, **given: Any) -> Way:
-        asked = [cls(name, size) for name, size in given.items() if size is not None]
+        asked = [cls(name, _plain(size)) for name, size in given.items() if size is not None]
         if len(asked) > 1:
             raise ValueError(f"{asked[0].name} and {asked[1].name} are both given; give one of {', '.join(given)}")
         for way in asked:
             if isinstance(way.size, Mapping) and way.name not in ("share", "number"):
                 raise TypeError(f"{way.name}={way.size!r} should be a number; share and number may be given by label")
             sizes = way.size.values() if isinstance(way.size, Mapping) else [way.size]
+            if not sizes:
+                raise ValueError(f"{way.name}={way.size!r} names no label; give its {way.name} for each label")
             for size in sizes:
                 way._check(size)
             if isinstance(way.size, Mapping):
@@ -193,6 +197,13 @@ class Way:
         return np.floor(sizes * there + 0.5).astype(np.int64) if self.name == "share" else sizes.astype(np.int64)
 
 
+def _plain(size: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    if isinstance(size, Mapping):
+        return {label: _plain(one) for label, one in size.items()}
+    return size.item() if isinstance(size, np.generic) else size
+
+
 def _labels(
     models: ScoringModels, label: Any, way: Way, condition: Condition | None, score: str | None
 ) -> ScoredLabels:
@@ -205,6 +216,8 @@ def _labels(
     if not wanted and way.name != "where":
         raise ValueError(f"{way.name}={way.size!r} is of a label; give label=")
     names = tuple(dict.fromkeys((*wanted, *(condition.names if condition else ()))))
+    if not names and condition:
+        raise ValueError(f"where={condition.text!r} names no label; it should compare one with a number: 'good > 0.3'")
     if not names:
         raise ValueError("nothing says which rows to keep; give threshold=, share=, number=, resample= or where=")
     columns = tuple(models.column(name, "label" if name in wanted else "where") for name in names)

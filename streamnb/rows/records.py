@@ -1,9 +1,11 @@
 """Rows as they are stored, lines of a file or columns of a table, which are written again with scores beside them."""
 
+import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import add
 from typing import Any, BinaryIO, NamedTuple
@@ -51,10 +53,11 @@ class StoredLines:
         """The rows, with fields after those that they have; no other byte is changed."""
         if not beside:
             return b"".join(line + b"\n" for line in self)
-        values = zip(*(_as_json(column) for column in beside.values()), strict=True)
         if self.kind == CSV:
+            rows = zip(*(column.tolist() for column in beside.values()), strict=True)
             mark = self.delimiter.encode()
-            return b"".join(mark.join((line, *row)) + b"\n" for line, row in zip(self, values, strict=True))
+            return b"".join(line + mark + self._record(row) + b"\n" for line, row in zip(self, rows, strict=True))
+        values = zip(*(_as_json(column) for column in beside.values()), strict=True)
         names = [json.dumps(name).encode() for name in beside]
         parts = []
         for line, row in zip(self, values, strict=True):
@@ -66,10 +69,17 @@ class StoredLines:
         """The first line of CSV with the names of these columns; nothing for JSON."""
         if not self.header:
             return b""
-        names = [name.encode() for name in beside]
-        if set(names) & set(self.header.split(self.delimiter.encode())):
-            raise _taken(next(iter(beside)))
-        return self.delimiter.encode().join((self.header, *names))
+        (names,) = csv.reader([self.header.decode()], delimiter=self.delimiter)
+        if beside.keys() & set(names):
+            raise _taken(min(beside.keys() & set(names)))
+        return self.header + self.delimiter.encode() + self._record(beside) if beside else self.header
+
+    def _record(self, values: Iterable[Any]) -> bytes:
+        """Values as a record of CSV; nothing for numbers that are not finite."""
+        line = io.StringIO()
+        known = ["" if isinstance(one, float) and not math.isfinite(one) else one for one in values]
+        csv.writer(line, delimiter=self.delimiter, lineterminator="").writerow(known)
+        return line.getvalue().encode()
 
 
 def _extended(line: bytes, more: bytes, names: list[bytes]) -> bytes:
@@ -115,15 +125,20 @@ class StoredColumns:
 
     def with_columns(self, beside: FieldsBeside) -> Any:
         """A record batch with more columns after those of the table."""
+        self._check_free(beside)
         pa, names = pyarrow_for("a table"), self.batch.schema.names
-        taken = beside.keys() & set(names)
-        if taken:
-            raise _taken(min(taken))
         columns = [*self.batch.columns, *(pa.array(column) for column in beside.values())]
         return pa.RecordBatch.from_arrays(columns, names=[*names, *beside])
 
+    def _check_free(self, beside: FieldsBeside) -> None:
+        """Refuse columns whose names the table has."""
+        taken = beside.keys() & set(self.batch.schema.names)
+        if taken:
+            raise _taken(min(taken))
+
     def written(self, beside: FieldsBeside) -> bytes:
         """The rows as lines of JSON."""
+        self._check_free(beside)
         values = [column.to_pylist() for column in self.batch.columns]
         heads = [json.dumps(name, ensure_ascii=False).encode() + b":" for name in (*self.batch.schema.names, *beside)]
         texts = [(json.dumps(one, ensure_ascii=False, default=str).encode() for one in column) for column in values]

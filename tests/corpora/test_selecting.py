@@ -179,3 +179,44 @@ def test_repeats_are_left_out_before_rows_are_chosen(how, size, select, fitted):
     chosen = best(20, scores) if "number" in how else np.flatnonzero(scores_of(scores) >= 0.4)
     assert written_lines(out) == [ROWS[k] for k in chosen]
     assert (found.rows, found.repeated, found.skipped) == (156, 65, 1) and ", 65 repeated" in str(found)
+
+
+def test_a_folder_that_holds_what_is_read_is_refused_even_by_force(fitted, tmp_path):
+    data = tmp_path / "part-00000.jsonl"
+    data.write_bytes(b"\n".join(ROWS) + b"\n")
+    for write in (snb.select, snb.write_predictions):
+        options = {"threshold": 0.5, "label": "good"} if write is snb.select else {}
+        with pytest.raises(ValueError, match="which is a file of X; give another folder"):
+            write(fitted, str(data), tmp_path, text="text", force=True, **options)
+    assert data.read_bytes() == b"\n".join(ROWS) + b"\n"
+
+
+def test_a_file_that_has_changed_is_another_run(fitted, tmp_path):
+    data, options = tmp_path / "in.jsonl", {"label": "good", "number": 2, "text": "text"}
+    data.write_bytes(b"\n".join(ROWS) + b"\n")
+    snb.select(fitted, data, tmp_path / "out", **options)
+    assert snb.select(model(), data, tmp_path / "out", **options).there == 1  # a model of another fit of the same rows
+    data.write_bytes(b"\n".join(ROWS[::-1]) + b"\n")
+    with pytest.raises(ValueError, match="of another run: the files"):
+        snb.select(fitted, data, tmp_path / "out", **options)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"resample": 5, "seed": None}, "seed=None"),
+        ({"resample": 5, "seed": -1}, "seed=-1"),
+        ({"share": {}, "label": None}, "names no label"),
+        ({"where": "1 > 0", "label": None}, "names no label"),
+        ({"where": "not " * 5000 + "good > .5"}, "nested too deeply|cannot be read"),
+    ],
+)
+def test_more_that_is_refused(wrong, says, select):
+    with pytest.raises((ValueError, TypeError), match=says):
+        select(**wrong)
+
+
+def test_numbers_of_numpy_and_conditions_that_always_hold(select):
+    expected, _ = select(number=41, threshold=None)
+    assert select(number=np.int64(41))[0].kept == expected.kept == 41
+    assert select(where="1 > 0")[0].kept == len(ROWS)

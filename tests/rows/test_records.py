@@ -112,3 +112,13 @@ def test_columns_are_picked_and_written_as_json():
     some = rows.picked(np.array([True, False, True]))
     assert [json.loads(line) for line in some.written({}).splitlines()] == [{"é": "x", "n": [1]}, {"é": "z", "n": None}]
     assert rows.picked(slice(1, None)).batch.to_pylist() == rows.batch.to_pylist()[1:]
+
+
+def test_names_and_labels_in_csv_are_quoted_and_known_names_found():
+    piece = b"one\ntwo\n"
+    rows = StoredLines(piece, *bounds_of(piece, CSV), CSV, b'text,"the score"')
+    beside = {"score_a,b": np.array([0.5, np.nan]), "label": np.array(['say "x"', "plain"])}
+    assert rows.headed(beside) == b'text,"the score","score_a,b",label'
+    assert rows.written(beside) == b'one,0.5,"say ""x"""\ntwo,,plain\n'
+    with pytest.raises(DataError, match="the score"):
+        rows.headed({"the score": np.zeros(2)})
