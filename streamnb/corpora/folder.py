@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from uuid import uuid4
 
 from streamnb.core.replacing import replacing
@@ -65,7 +65,7 @@ class Folder:
         return bytes(retried(lambda: files.cat_file(f"{root}/{name}"), f"{self.path}/{name}", ATTEMPTS))
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[BinaryIO]:
+    def writing(self, name: str) -> Iterator[Any]:
         """Open a file, which appears under its name once it is complete; whoever writes it writes the same bytes."""
         if self._local:
             path = Path(self.path) / name
@@ -79,10 +79,9 @@ class Folder:
             return
         files, root = self._store
         with tempfile.NamedTemporaryFile() as file:
-            yield file  # type: ignore[misc]
+            yield file
             file.flush()
-            put = lambda: files.put_file(file.name, f"{root}/{name}")  # noqa: E731
-            retried(put, f"{self.path}/{name}", ATTEMPTS)
+            retried(partial(files.put_file, file.name, f"{root}/{name}"), f"{self.path}/{name}", ATTEMPTS)
 
     def write_new(self, name: str, content: bytes) -> bytes:
         """Write a small file unless it is there, and return what it holds then: of several writers, one wins."""

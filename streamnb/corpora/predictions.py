@@ -21,10 +21,9 @@ from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, IPC, JSON, PARQUET
 from streamnb.rows.raw import RawSource
-from streamnb.rows.records import BatchWriter, LineWriter, of_columns
+from streamnb.rows.records import of_columns
 
 FORMATS = {"parquet": ".parquet", "jsonl": ".jsonl", "jsonl.zst": ".jsonl.zst", "jsonl.gz": ".jsonl.gz"}
-PACKED = {".zst": "zstd", ".gz": "gzip"}
 
 
 def write_predictions(
@@ -191,16 +190,6 @@ class Predicting(PartWork):
         before = of_columns({}) if rows.beside is None else rows.beside
         content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
         return Made(content, n_rows, n_rows)
-
-    def writer(self, file: Any) -> Any:
-        return writer_for(file, self.ending)
-
-
-def writer_for(file: Any, ending: str) -> Any:
-    """A writer for files of this ending."""
-    if ending == ".parquet":
-        return BatchWriter(file)
-    return LineWriter(file, next((how for end, how in PACKED.items() if ending.endswith(end)), None))
 
 
 def labels_of(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:

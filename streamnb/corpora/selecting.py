@@ -15,7 +15,7 @@ from streamnb.corpora.conditions import Condition
 from streamnb.corpora.folder import ABOUT, Folder
 from streamnb.corpora.inputs import CorpusPart, kind_of_files, parts_of
 from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, notes_of, write_parts
-from streamnb.corpora.predictions import check_text, corpus, description, writer_for
+from streamnb.corpora.predictions import check_text, corpus, description
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.repeats import hashes_of
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
@@ -264,9 +264,6 @@ class KeepRows(PartWork):
         keep = fit(self.labels.scores(odds), self.labels, self.condition, self.threshold)
         return kept(rows.beside, keep, self.labels.beside(odds[keep]), self.ending)
 
-    def writer(self, file: Any) -> Any:
-        return writer_for(file, self.ending)
-
 
 @dataclass(frozen=True)
 class StoreScores(PartWork):
@@ -316,9 +313,6 @@ class KeepChosen(PartWork):
         odds, keep, repeated = (one[job.row : job.row + len(rows.beside)] for one in begun)
         made = kept(rows.beside, keep, self.ranking.labels.beside(odds[keep]), self.ending)
         return made._replace(skipped=int(np.isnan(odds[:, 0]).sum()), repeated=int(repeated.sum()))
-
-    def writer(self, file: Any) -> Any:
-        return writer_for(file, self.ending)
 
 
 class ArrayWriter:

@@ -19,7 +19,7 @@ from streamnb.stats.grouping import LabelCodes
 ROWS = 10_000
 SCORES = 1 << 22  # of all rows, one per class
 BYTES = 64 << 20  # of all rows
-SIGMAS = 6.0
+SIGMAS = 6.0  # standard deviations by which more rows than `size` are kept until all are there
 KEY_END = 2.0**64  # all keys are smaller
 
 
