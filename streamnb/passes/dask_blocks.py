@@ -44,8 +44,8 @@ def _pack_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
     held = [name for name, column in beside.items() if column is not None and not is_dask(column)]
     if held and np.isnan(X.shape[0]):
         X = _counted(X, held[0], client)
-    columns = [_beside(X, column, name) for name, column in beside.items()]
-    return partial(_packed, names=tuple(beside)), [X, _first_rows(X, columns[0]), *columns]
+    columns = [_beside(X, column, name, rows.check_y) for name, column in beside.items()]
+    return partial(_packed, names=tuple(beside), check_y=rows.check_y), [X, _first_rows(X, columns[0]), *columns]
 
 
 def _pack_columns(rows: Any) -> tuple[Callable, list[Any]]:
@@ -203,7 +203,7 @@ def _length(block: Any) -> np.ndarray:
     return np.array([block.shape[0]])
 
 
-def _beside(X: Any, column: Any, name: str) -> Any:
+def _beside(X: Any, column: Any, name: str, check_y: Callable[..., Any]) -> Any:
     """Labels or weights as a Dask array with the row chunks of X."""
     import dask.array as da
 
@@ -212,7 +212,8 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     lengths = X.chunks[0]
     known = not np.isnan(lengths).any()
     if not is_dask(column):
-        values = _check_column(name, column[:] if hasattr(column, "store") else column, int(X.shape[0]))
+        values = column[:] if hasattr(column, "store") else column
+        values = _check_column(name, values, check_y, int(X.shape[0]))
         row_checks.check_lengths(int(X.shape[0]), values.shape[0], name)
         return da.from_array(values, chunks=(lengths, *((n,) for n in values.shape[1:])), asarray=False)
     column = dask_array(column)
@@ -233,10 +234,12 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     return column
 
 
-def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: int = 0) -> Any:
+def _check_column(
+    name: str, values: Any, check_y: Callable[..., Any], n_rows: int | None = None, first_row: int = 0
+) -> Any:
     """Check labels, weights or splits of rows; a single weight for all rows needs `n_rows`."""
     if name == "y":
-        return label_checks.check_y(values, first_row)
+        return check_y(values, first_row=first_row)
     if name != "sample_weight":
         return label_checks.check_labels(values, name, first_row)
     if isinstance(values, numbers.Real) and n_rows is not None:
@@ -244,14 +247,16 @@ def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: 
     return row_checks.check_weights(values, first_row)
 
 
-def _packed(matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> Block:
+def _packed(
+    matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...], check_y: Callable[..., Any]
+) -> Block:
     """A block of X with the columns beside it."""
     first_row = int(start[0])
     matrix = as_csr(matrix, "X") if sp.issparse(matrix) else as_matrix(matrix, first_row)
     beside = []
     for name, column in zip(names, columns, strict=True):
         if column is not None:
-            column = _check_column(name, column, first_row=first_row)
+            column = _check_column(name, column, check_y, first_row=first_row)
             row_checks.check_lengths(matrix.shape[0], column.shape[0], name)
         beside.append(column)
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes

@@ -1,11 +1,12 @@
 """Rows in Dask arrays, processed block by block where Dask has them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core import row_checks
+from streamnb.core.label_checks import check_y
 from streamnb.rows.block import Block
 from streamnb.rows.matrices import computed, dask_array, is_dask
 from streamnb.rows.source import Source
@@ -14,12 +15,12 @@ from streamnb.rows.source import Source
 class DaskSource(Source):
     """A 2-D Dask array or data frame with its features in one chunk; `X` is the array.
 
-    `columns` holds labels, weights and splits by name, as they were given.
+    `columns` holds labels, weights and splits by name, as they were given; `check_y` checks labels or targets.
     """
 
     lazy = True
 
-    def __init__(self, X: Any, columns: dict[str, Any]):
+    def __init__(self, X: Any, columns: dict[str, Any], check_y: Callable[..., Any] = check_y):
         X = dask_array(X)
         if X.ndim != 2:
             raise ValueError(
@@ -29,7 +30,7 @@ class DaskSource(Source):
             raise ValueError(
                 f"X has its features in {X.numblocks[1]} chunks; put them in one with X.rechunk({{1: -1}})"
             )
-        self.X, self.columns = X, columns
+        self.X, self.columns, self.check_y = X, columns, check_y
         self.n_rows, self.n_features = (None if np.isnan(n) else int(n) for n in X.shape)
         if self.n_rows is not None:
             row_checks.check_min_size(*X.shape)
@@ -53,10 +54,10 @@ class DaskSource(Source):
             )
         cuts = np.unique([0, *((ends[:-1] + tile // 2) // tile * tile), ends[-1]])
         cuts = cuts[cuts <= ends[-1]].astype(int)
-        return type(self)(self.X.rechunk({0: tuple(np.diff(cuts).tolist())}), self.columns)
+        return type(self)(self.X.rechunk({0: tuple(np.diff(cuts).tolist())}), self.columns, self.check_y)
 
     def with_split(self, name: str, values: Any) -> Self:
-        return type(self)(self.X, {**self.columns, name: values})
+        return type(self)(self.X, {**self.columns, name: values}, self.check_y)
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return np.asarray(computed(column))

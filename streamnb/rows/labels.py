@@ -3,13 +3,13 @@
 import numbers
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 import zarr
 
-from streamnb.core import label_checks, row_checks
+from streamnb.core import label_checks, row_checks, target_checks
 from streamnb.core.messages import DataError
 from streamnb.rows.boundary import csr_chunk
 from streamnb.rows.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, open_csr
@@ -19,20 +19,22 @@ from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_la
 Pending = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits, and returns them
 RequestColumns = Callable[..., Pending]
 LABELS = "y", "y_true", "y_pred"  # arguments that may be an indicator matrix
+TARGETS = "targets"  # y holds numbers to predict
+Labelled = bool | Literal["targets"]  # whether rows have to come with y, and what it holds
 Ask = Callable[[int, int], Callable[[], Any]]  # requests the rows in [start, stop), which follow those requested last
 
 
 class RowColumns:
     """The labels, weights, and groups or fold numbers of a source, read along with its rows."""
 
-    def __init__(self, y: Any, weight: Any, labelled: bool, split: Any = None, split_name: str = "split"):
+    def __init__(self, y: Any, weight: Any, labelled: Labelled, split: Any = None, split_name: str = "split"):
         self._parts, self._labelled = (y, weight, split), labelled
         self.names = "y", "sample_weight", split_name
 
     def with_columns(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
         """A copy with labels and weights added where there are none."""
         *here, split = self._parts
-        more = _opened("y", y, n_rows), _opened("sample_weight", weight, n_rows)
+        more = _opened("y", y, n_rows, labelled=self._labelled), _opened("sample_weight", weight, n_rows)
         for name, one, other in zip(self.names, here, more, strict=False):
             if one is not None and other is not None:
                 raise _given_twice(name)
@@ -43,6 +45,14 @@ class RowColumns:
         """A copy with groups or fold numbers."""
         y, weight, _ = self._parts
         return RowColumns(y, weight, self._labelled, _opened(name, values, n_rows, group), name)
+
+    def as_targets(self) -> "RowColumns":
+        """A copy whose y holds numbers to predict."""
+        return RowColumns(*self._parts[:2], TARGETS, self._parts[2], self.names[2])
+
+    def check_y(self, y: Any, first_row: int) -> Any:
+        """Return labels or targets, checked."""
+        return y_check(self._labelled)(y, first_row=first_row)
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
@@ -71,8 +81,9 @@ class RowColumns:
         for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
                 raise _given_twice(name)
-        if labels is not None:
-            y = label_checks.check_y(labels(), start)
+        y = y if labels is None else labels()
+        if y is not None:
+            y = self.check_y(y, start)
         if weights is not None:
             weight = row_checks.check_weights(weights(), start)
         if self._labelled and y is None:
@@ -236,13 +247,20 @@ def whole(array: zarr.Array) -> np.ndarray:
 
 
 def open_columns(
-    y: Any, weight: Any, n_rows: int | None, labelled: bool, group: zarr.Group | None = None
+    y: Any, weight: Any, n_rows: int | None, labelled: Labelled, group: zarr.Group | None = None
 ) -> RowColumns:
     """Open labels and weights of `n_rows` rows (None if unknown); a string names an array beside X."""
-    return RowColumns(_opened("y", y, n_rows, group), _opened("sample_weight", weight, n_rows, group), labelled)
+    return RowColumns(_opened("y", y, n_rows, group, labelled), _opened("sample_weight", weight, n_rows, group), labelled)
 
 
-def _opened(name: str, column: Any, n_rows: int | None, group: zarr.Group | None = None) -> Any:
+def y_check(labelled: Labelled) -> Callable[..., Any]:
+    """The check of y, as labels or as targets."""
+    return target_checks.check_targets if labelled == TARGETS else label_checks.check_y
+
+
+def _opened(
+    name: str, column: Any, n_rows: int | None, group: zarr.Group | None = None, labelled: Labelled = True
+) -> Any:
     if column is None:
         return None
     if name == "sample_weight" and isinstance(column, numbers.Real) and n_rows is not None:
@@ -257,7 +275,7 @@ def _opened(name: str, column: Any, n_rows: int | None, group: zarr.Group | None
         if name == "sample_weight":
             part = InMemory(row_checks.check_weights(values))
         else:
-            part = InMemory(label_checks.check_y(values) if name == "y" else label_checks.check_labels(values, name))
+            part = InMemory(y_check(labelled)(values) if name == "y" else label_checks.check_labels(values, name))
     if n_rows is not None:
         row_checks.check_lengths(n_rows, part.n_rows, name)
     return part

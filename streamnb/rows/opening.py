@@ -19,7 +19,7 @@ from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
-from streamnb.rows.labels import open_columns, whole
+from streamnb.rows.labels import TARGETS, Labelled, open_columns, whole, y_check
 from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask
 from streamnb.rows.retries import with_retries
 from streamnb.rows.source import Source
@@ -72,20 +72,20 @@ def is_stream(X: Any) -> bool:
     return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
 
 
-def _in_dask(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
-    return DaskSource(X, {"y": y, "sample_weight": weight})
+def _in_dask(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
+    return DaskSource(X, {"y": y, "sample_weight": weight}, y_check(labelled))
 
 
-def _stream(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+def _stream(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
     return StreamSource(X, open_columns(y, weight, None, labelled))
 
 
-def _svmlight(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+def _svmlight(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
     own_labels = y is None
-    return SvmlightSource(X, open_columns(y, weight, X.n_rows, labelled and not own_labels), own_labels)
+    return SvmlightSource(X, open_columns(y, weight, X.n_rows, labelled), own_labels)
 
 
-def _shaped(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+def _shaped(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
     """Rows whose number is known and that bring nothing of their own."""
     kind: Any = HDF5Source
     if isinstance(X, zarr.Group):
@@ -105,7 +105,7 @@ class Kind(NamedTuple):
 
     name: str
     recognised: Callable[[Any], bool]
-    opened: Callable[[Any, Any, Any, bool, Any], Source]  # X, y, sample_weight, labelled, group of X
+    opened: Callable[[Any, Any, Any, Labelled, Any], Source]  # X, y, sample_weight, labelled, group of X
     own_labels: bool = False  # whether rows may come with labels
 
 
@@ -123,7 +123,7 @@ def opened(
     sample_weight: Any = None,
     split: tuple[str, Any] | None = None,
     *,
-    labelled: bool = True,
+    labelled: Labelled = True,
     look: Callable[[Any], None] | None = None,
     layer: str | None = None,
 ) -> Source:
@@ -137,8 +137,8 @@ def opened(
         Arrays, or names of arrays beside X.
     split : (name, values), optional
         Groups or fold numbers of the rows.
-    labelled : bool
-        Whether y is required.
+    labelled : bool or "targets"
+        Whether y is required; "targets" if it holds numbers to predict.
     look : callable, optional
         Called before any value is read, with an object that has the names or the number of columns, or None.
     layer : str, optional
@@ -152,6 +152,7 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # already open
+        X = X.with_targets() if labelled == TARGETS else X
         if X.opened_by_user:
             X = X.with_columns(y, sample_weight)
         if look is not None:
@@ -169,7 +170,7 @@ def opened(
         look(given)
     kind = next(kind for kind in KINDS if kind.recognised(rows))
     if labelled and y is None and not kind.own_labels:
-        label_checks.check_labels(y)
+        y_check(labelled)(y)
     source = kind.opened(rows, y, sample_weight, labelled, group)
     if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
         raise DataError(f"X has {source.n_features} features and names for {given.shape[1]}; write it anew")

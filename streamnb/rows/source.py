@@ -93,6 +93,12 @@ class Source:
         part.label_names = self.label_names if y is None else names_of_labels(y)
         return part
 
+    def with_targets(self) -> Self:
+        """A copy whose y holds numbers to predict."""
+        part = copy(self)
+        part._columns = self._columns.as_targets()
+        return part
+
     def with_split(self, name: str, values: Any) -> Self:
         """A copy with groups or fold numbers of the rows."""
         part = copy(self)

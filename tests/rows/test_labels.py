@@ -117,7 +117,7 @@ def test_names_are_of_arrays_beside_the_rows():
 def test_what_a_stream_brings_itself():
     ask = open_columns(None, None, None, True).reader()
     labels, weight, split = ask(0, 2, ["a", "b"], [1.0, 2.0])()
-    assert (labels, weight, split) == (["a", "b"], [1.0, 2.0], None)
+    assert (labels.tolist(), weight, split) == (["a", "b"], [1.0, 2.0], None)
     with pytest.raises(ValueError, match=r"^requires y to be passed"):
         ask(0, 2)()
     assert open_columns(None, None, None, False).reader()(0, 2)() == (None, None, None)

@@ -1,0 +1,64 @@
+"""Checks targets: the numbers that a regression predicts."""
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import messages
+from streamnb.core.arguments import as_array
+from streamnb.core.row_checks import LARGEST
+
+FEW_VALUES, MANY_ROWS = 5, 50  # so few distinct whole numbers in so many rows look like classes
+
+
+def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
+    """Return targets as finite float64, (n_rows,) or (n_rows, n_targets); `first_row` numbers rows in messages."""
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: give the number to predict for each row, the name of a "
+            "column beside X, or an iterator of (X, y) chunks"
+        )
+    if np.ma.is_masked(y):
+        raise ValueError("y has masked entries; drop those rows")
+    values = as_array("y", y)
+    if values.dtype.kind == "O":
+        values = _of_objects(values, first_row)
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y should hold real numbers")
+    if values.dtype.kind not in "iuf":
+        raise TypeError(
+            f"Unknown label type: y has dtype {values.dtype}; a regression predicts numbers: for classes take "
+            "snb.search, or a classifier such as snb.LinearNB"
+        )
+    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
+        raise ValueError(f"y has shape {values.shape}; it should be (n_rows,), or (n_rows, n_targets) for several")
+    values = values.astype(np.float64, copy=False)
+    wrong = np.flatnonzero(~(np.abs(values.reshape(len(values), -1)) <= LARGEST).all(axis=1))
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(
+            f"Input y contains NaN or infinity: y is {values[row]} at row {first_row + row}; drop rows without a target"
+        )
+    return values
+
+
+def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:
+    for row, value in enumerate(values.reshape(len(values), -1)):
+        if any(one is None or one is not one or str(one) in ("nan", "<NA>") for one in value):
+            raise ValueError(f"Input y contains NaN: it is missing at row {first_row + row}; drop rows without a target")
+    try:
+        return np.array(values.tolist(), np.float64)
+    except (TypeError, ValueError):
+        return values.astype(str)
+
+
+def hint_at_classes(y: Any) -> None:
+    """Warn where targets in memory are few whole numbers, as classes are."""
+    if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_ROWS or y.dtype.kind not in "iuf":
+        return
+    values = np.unique(y)
+    if len(values) <= FEW_VALUES and (values == np.floor(values)).all():
+        messages.warn(
+            f"y holds the whole numbers {messages.listed(values)} alone; if these are classes, take snb.search or a "
+            "classifier such as snb.LinearNB"
+        )
