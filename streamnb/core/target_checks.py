@@ -45,7 +45,7 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
 def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:
     for row, value in enumerate(values.reshape(len(values), -1)):
         if any(one is None or one is not one or str(one) in ("nan", "<NA>") for one in value):
-            raise ValueError(f"Input y contains NaN: it is missing at row {first_row + row}; drop rows without a target")
+            raise ValueError(f"Input y contains NaN at row {first_row + row}; drop rows without a target")
     try:
         return np.array(values.tolist(), np.float64)
     except (TypeError, ValueError):

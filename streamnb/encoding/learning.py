@@ -15,6 +15,7 @@ from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.derived_sources import PreparedSource
+from streamnb.rows.labels import Labelled
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import (
     LOG1P,
@@ -166,7 +167,7 @@ def learned_levels(
     return StepsOfFolds(CategoryColumns.of(seen), list(map(CategoryColumns.of, outside)))
 
 
-def prepared(step: LearnedStep | None, rows: Source, *labels: Any, labelled: bool = True) -> Source:
+def prepared(step: LearnedStep | None, rows: Source, *labels: Any, labelled: Labelled = True) -> Source:
     """Rows with the step applied block by block; `labels` are y and weights, with which Dask rows are opened again."""
     if step is None:
         return rows

@@ -11,6 +11,7 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
 from streamnb.rows.in_svmlight import SvmlightSource
+from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import COMPLETE, is_matrix, is_path, is_table
 from streamnb.rows.text_files import holds_text_files
@@ -25,7 +26,7 @@ def opened(
     sample_weight: Any = None,
     split: tuple[str, Any] | None = None,
     *,
-    labelled: bool = True,
+    labelled: Labelled = True,
     look: Look | None = None,
     layer: str | None = None,
     numbers: str = COMPLETE,
@@ -35,7 +36,10 @@ def opened(
     In-memory tables of numbers are matrices; `numbers` says whether they may have missing values, as in `is_matrix`.
     """
     opening.check_layer(X, layer)
-    if holds_raw_texts(X):
+    if holds_raw_texts(X) and labelled == TARGETS:
+        X, sample_weight = text(X, y=y if isinstance(y, str) else None, weight=sample_weight), None
+        y = None if isinstance(y, str) else y
+    elif holds_raw_texts(X):
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
     else:
         X, y, sample_weight = with_table((X, y, sample_weight), numbers, labelled=labelled)
@@ -45,8 +49,13 @@ def opened(
     return rows
 
 
-def with_table(given: Any, numbers: str = COMPLETE, *, labelled: bool = True, **columns: Any) -> tuple[Any, Any, Any]:
-    """X, y and sample_weight, where X is a table that has to be encoded opened with these options of `table`."""
+def with_table(
+    given: Any, numbers: str = COMPLETE, *, labelled: Labelled = True, **columns: Any
+) -> tuple[Any, Any, Any]:
+    """X, y and sample_weight, where X is a table that has to be encoded opened with these options of `table`.
+
+    To predict targets, numbers of a table stay as they are, and targets that are no column of it stay beside.
+    """
     X, y, sample_weight = given
     if not is_table(X) or is_matrix(opening.with_labels(X, y)[0], numbers):
         return X, y, sample_weight
@@ -55,9 +64,11 @@ def with_table(given: Any, numbers: str = COMPLETE, *, labelled: bool = True, **
             f"requires y to be passed, but the target y is None: X{f'={str(X)!r}' if is_path(X) else ''} is a "
             "table; give the name of its column of labels, such as y='label'"
         )
-    rows = table(X, y, weight=sample_weight, **columns)
+    columns = {"bins": None, **columns} if labelled == TARGETS else columns
+    beside = None if labelled != TARGETS or isinstance(y, str) else y
+    rows = table(X, y if beside is None else None, weight=sample_weight, **columns)
     rows.label_names = names_of_labels(y)
-    return rows, None, None
+    return rows, beside, None
 
 
 def opened_for(
@@ -66,7 +77,7 @@ def opened_for(
     y: Any = None,
     sample_weight: Any = None,
     *,
-    labelled: bool = True,
+    labelled: Labelled = True,
     look: Look | None = None,
     layer: str | None = None,
 ) -> Source:
@@ -77,8 +88,10 @@ def opened_for(
             "fit the texts themselves"
         )
     if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
-        X, label_names = encoding.encode(X, y, sample_weight, labelled=labelled), names_of_labels(y)
-        X.label_names, y, sample_weight = label_names, None, None
+        beside = None if labelled != TARGETS or isinstance(y, str) else y
+        names, y = names_of_labels(y), y if beside is None else None
+        X = encoding.encode(X, y, sample_weight, labelled=bool(labelled) and beside is None)
+        X.label_names, y, sample_weight = names, beside, None
     elif isinstance(encoding, TableEncoding):
         encoding.check_width(X)
     rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)

@@ -23,6 +23,7 @@ from streamnb.encoding.opening import opened, opened_for
 from streamnb.encoding.terms import TermColumns
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
+from streamnb.rows.labels import Labelled
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
@@ -106,12 +107,12 @@ class Preparation:
     step: LearnedStep | None = None
     requested: str | None = None
 
-    def opened(self, X: Any, *beside: Any, labelled: bool = True, look: Any = None) -> Source:
+    def opened(self, X: Any, *beside: Any, labelled: Labelled = True, look: Any = None) -> Source:
         """Open rows to be scored, or to be added to the fit."""
         rows = opened_for(self.encoding, X, *beside, labelled=labelled, look=look, layer=self.layer)
         return self.applied(rows, *beside, labelled=labelled)
 
-    def applied(self, rows: Source, *beside: Any, labelled: bool = True) -> Source:
+    def applied(self, rows: Source, *beside: Any, labelled: Labelled = True) -> Source:
         """Opened rows with the step applied; `beside` are their labels and weights."""
         return prepared(self.step, rows, *beside, labelled=labelled)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks
+from streamnb.core import arguments
 from streamnb.core.messages import DataError
 from streamnb.core.persistence import check_path
 from streamnb.core.threads import n_cores

@@ -19,7 +19,7 @@ from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_la
 Pending = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits, and returns them
 RequestColumns = Callable[..., Pending]
 LABELS = "y", "y_true", "y_pred"  # arguments that may be an indicator matrix
-TARGETS = "targets"  # y holds numbers to predict
+TARGETS: Literal["targets"] = "targets"  # y holds numbers to predict
 Labelled = bool | Literal["targets"]  # whether rows have to come with y, and what it holds
 Ask = Callable[[int, int], Callable[[], Any]]  # requests the rows in [start, stop), which follow those requested last
 
@@ -81,8 +81,9 @@ class RowColumns:
         for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
                 raise _given_twice(name)
-        y = y if labels is None else labels()
-        if y is not None:
+        if labels is not None:
+            y = self.check_y(labels(), start)
+        elif y is not None and self._labelled:
             y = self.check_y(y, start)
         if weights is not None:
             weight = row_checks.check_weights(weights(), start)
@@ -250,7 +251,9 @@ def open_columns(
     y: Any, weight: Any, n_rows: int | None, labelled: Labelled, group: zarr.Group | None = None
 ) -> RowColumns:
     """Open labels and weights of `n_rows` rows (None if unknown); a string names an array beside X."""
-    return RowColumns(_opened("y", y, n_rows, group, labelled), _opened("sample_weight", weight, n_rows, group), labelled)
+    return RowColumns(
+        _opened("y", y, n_rows, group, labelled), _opened("sample_weight", weight, n_rows, group), labelled
+    )
 
 
 def y_check(labelled: Labelled) -> Callable[..., Any]:

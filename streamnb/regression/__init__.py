@@ -1,0 +1,1 @@
+"""Least squares with penalties, from sums of products of features and targets."""

@@ -1,0 +1,84 @@
+"""Errors of a regression's predictions, from one read of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.report import Report
+from streamnb.regression.systems import System
+from streamnb.regression.target_sums import TargetScan, TargetSums
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualScan(PassTask):
+    """The task that sums residuals, their absolute values and targets, and products of these.
+
+    Attributes
+    ----------
+    weights : (n_features, n_targets)
+    intercepts : (n_targets,)
+    """
+
+    weights: np.ndarray
+    intercepts: np.ndarray
+    title = "evaluate"
+
+    def partial(self) -> Any:
+        return TargetScan(exact=True).partial()
+
+    def add(self, partial: Any, block: Block) -> None:
+        chunk, y = checked(block)[0], block.y if block.y.ndim == 2 else block.y[:, None]
+        if y.shape[1] != len(self.intercepts):
+            raise ValueError(f"y has {y.shape[1]} columns, and the model predicts {len(self.intercepts)} targets")
+        out = np.zeros(y.shape)
+        chunk.add_scores(self.weights, out)
+        residuals = y - (out + self.intercepts)
+        TargetScan(exact=True).add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return Wants()
+
+    def ended(self, total: Any, report: Report) -> Any:
+        return TargetScan(exact=True).ended(total, report)
+
+    def total(self, arrays: Any) -> Any:
+        return TargetScan(exact=True).total(arrays)
+
+
+@dataclass(frozen=True)
+class RegressionEvaluation:
+    """Errors of predictions on some rows; numbers for one target, arrays (n_targets,) for several.
+
+    Attributes
+    ----------
+    n_rows : int
+    r2 : float
+        1 - sum of squared errors / sum of squares of y about its mean.
+    rmse, mae : float
+        Root of the mean squared error, and mean absolute error.
+    mean_error : float
+        Mean of y less its prediction: above 0 where predictions are too low.
+    """
+
+    n_rows: int
+    r2: Any
+    rmse: Any
+    mae: Any
+    mean_error: Any
+
+    @classmethod
+    def of(cls, sums: TargetSums) -> Self:
+        """The errors, from sums of residuals, their absolute values, and targets."""
+        n, weight = sums.n_targets, sums.total_weight
+        means = sums.joined.sum[0] / weight
+        squared = np.diagonal(sums.joined.gram)[:n]
+        about = System(sums).of_targets
+        r2 = 1.0 - np.divide(squared, about, out=np.where(squared > 0.0, 1.0, 0.0), where=about > 0.0)
+        found = r2, np.sqrt(squared / weight), means[n : 2 * n], means[:n]
+        return cls(sums.n_rows, *(float(values[0]) if n == 1 else values for values in found))

@@ -1,0 +1,86 @@
+"""Standard errors, intervals and evidence of ridge and plain least squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import minimize_scalar
+
+from streamnb.core import messages
+from streamnb.core.blas import one_thread
+from streamnb.core.frames import pandas_for
+from streamnb.regression.systems import System
+
+GRID = np.linspace(-30.0, 30.0, 121)  # logs of strengths, relative to the mean eigenvalue, that are tried first
+
+
+def evidence(system: System, strength: float) -> float:
+    """Log probability of the targets, weights integrated out and the noise of each target at its most probable."""
+    if strength <= 0.0:
+        return -np.inf
+    values, axes = system.decomposed
+    with one_thread():
+        turned = axes.T @ system.with_targets
+    return _evidence(system, values, turned, strength)
+
+
+def _evidence(system: System, values: np.ndarray, turned: np.ndarray, strength: float) -> float:
+    n = system.weight - (1.0 if system.intercept else 0.0)
+    left = system.of_targets - (turned**2 / (values + strength)[:, None]).sum(axis=0)
+    noise = np.maximum(left, np.finfo(float).tiny) / n
+    shrunk = np.log1p(values / strength).sum()
+    return float(-0.5 * (n * np.log(2.0 * np.pi * noise) + n + shrunk).sum())
+
+
+def most_evident(system: System) -> float:
+    """The strength with the largest evidence."""
+    if not len(system.kept):
+        return 1.0
+    values, axes = system.decomposed
+    with one_thread():
+        turned = axes.T @ system.with_targets
+    middle = np.log(values.mean())
+
+    def against(log: float) -> float:
+        return -_evidence(system, values, turned, float(np.exp(middle + log)))
+
+    costs = [against(log) for log in GRID]
+    best = int(np.argmin(costs))
+    if best in (0, len(GRID) - 1):
+        side = "smallest, 0 in effect" if best == 0 else "largest: X hardly tells y"
+        messages.warn(f"alpha='evidence' takes the {side}; the evidence has no maximum in between")
+    low, high = GRID[max(best - 1, 0)], GRID[min(best + 1, len(GRID) - 1)]
+    return float(np.exp(middle + minimize_scalar(against, bounds=(low, high), method="bounded").x))
+
+
+def summary_of(system: System, strength: float, names: list[str], confidence: float) -> Any:
+    """Weights with standard errors, t statistics, p-values and intervals, as a data frame."""
+    pd, weight, n_targets = pandas_for("summary"), system.weight, system.sums.n_targets
+    values, axes = system.decomposed
+    shrunk = np.divide(1.0, values + strength, out=np.zeros_like(values), where=values + strength > 0.0)
+    with one_thread():
+        covariance = (axes * (values * shrunk**2)) @ axes.T
+        weights = axes @ (shrunk[:, None] * (axes.T @ system.with_targets))
+    freedom = weight - float((values * shrunk).sum()) - (1.0 if system.intercept else 0.0)
+    if freedom <= 0.0:
+        raise ValueError(f"{weight:g} rows are too few for the standard errors of {len(values)} weights")
+    coefficients = system.coefficients(weights)
+    intercepts = system.intercepts(coefficients)
+    noise = system.squared_errors(coefficients, intercepts) / freedom
+    variances = np.full(system.n_features, np.nan)
+    variances[system.kept] = np.diagonal(covariance) / system.scale**2
+    means = system.means[system.kept] / system.scale
+    of_intercept = 1.0 / weight + means @ covariance @ means if system.intercept else np.nan
+    frames = []
+    for k in range(n_targets):
+        found = np.append(intercepts[k], coefficients[:, k])
+        errors = np.sqrt(noise[k] * np.append(of_intercept, variances))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = found / errors
+        half = stats.t.ppf(0.5 + 0.5 * confidence, freedom) * errors
+        columns = {"feature": ["(intercept)", *names], "weight": found, "standard_error": errors, "t": t}
+        columns |= {"p": 2.0 * stats.t.sf(np.abs(t), freedom), "lower": found - half, "upper": found + half}
+        frames.append(pd.DataFrame(columns if n_targets == 1 else {"target": k, **columns}))
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,162 @@
+"""Weights of least squares at every strength of a penalty, and their errors on held-out rows, without a read.
+
+A lasso or an elastic net only sees the rows through sums of products, so rows that have the same sums have the same
+weights: those of a root of G, one row a feature. Coordinate descent on G is scikit-learn's (covariance updates of
+Friedman, Hastie and Tibshirani 2010), and each point is then solved exactly on the features that it chose.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import enet_path
+
+from streamnb.core import messages
+from streamnb.core.blas import one_thread
+from streamnb.core.threads import in_order
+from streamnb.regression.systems import System
+from streamnb.regression.target_sums import TargetSums
+
+TOLERANCE, MOST_ITERATIONS = 1e-10, 10_000  # of coordinate descent
+OPTIMAL = 1e-8  # how far the conditions of the optimum may be missed, relative to the largest product with a target
+LEAST_L1 = 1e-3  # share of the L1 penalty for which the grid of a ridge regression begins; glmnet's choice
+RATIO, RIDGE_RATIO = 1e-3, 1e-7  # the smallest alpha of a grid, relative to the largest
+
+
+class Path(NamedTuple):
+    """Weights of kept, scaled columns (n_kept, n_targets, n_alphas), and iterations (n_targets, n_alphas)."""
+
+    weights: np.ndarray
+    n_iter: np.ndarray
+
+
+def alpha_grid(system: System, l1_ratio: float, n_alphas: int) -> np.ndarray:
+    """Alphas from the smallest for which all weights are 0 down, in equal steps of the logarithm."""
+    largest = np.abs(system.with_targets).max(initial=0.0) / system.weight / max(l1_ratio, LEAST_L1)
+    largest = largest if largest > 0.0 else 1.0
+    return np.geomspace(largest, largest * (RATIO if l1_ratio > 0.0 else RIDGE_RATIO), n_alphas)
+
+
+def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:
+    r"""Weights that minimise ``(q - 2 c'b + b'Gb) / 2 N + alpha (l1_ratio \|b\|_1 + (1 - l1_ratio) / 2 \|b\|^2)``.
+
+    Parameters
+    ----------
+    system : System
+    alphas : (n_alphas,), descending
+    l1_ratio : float
+    """
+    n, n_targets = len(system.kept), system.sums.n_targets
+    if l1_ratio == 0.0 or not n:
+        values, axes = system.decomposed if n else (np.zeros(0), np.zeros((0, 0)))
+        with one_thread():
+            turned = axes.T @ system.with_targets
+            strengths = values[:, None] + alphas * system.weight
+            shrunk = np.divide(1.0, strengths, where=strengths > 0.0, out=np.zeros_like(strengths))
+            found = [axes @ (turned[:, [k]] * shrunk) for k in range(n_targets)]
+        return Path(np.stack(found, axis=1), np.zeros((n_targets, len(alphas)), int))
+    found = [_descended(system, k, alphas, l1_ratio) for k in range(n_targets)]
+    return Path(*(np.stack(part, axis=axis) for part, axis in zip(zip(*found, strict=True), (1, 0), strict=True)))
+
+
+def _descended(system: System, target: int, alphas: np.ndarray, l1_ratio: float) -> tuple[np.ndarray, np.ndarray]:
+    """The path of one target."""
+    products, right = system.products, np.ascontiguousarray(system.with_targets[:, target])
+    values, axes = system.decomposed
+    roots = np.sqrt(values)
+    with one_thread():
+        rows = np.asfortranarray(roots[:, None] * axes.T)
+        targets = np.divide(axes.T @ right, roots, where=roots > 0.0, out=np.zeros_like(roots))
+    own = alphas * system.weight / len(rows)
+    known = {"precompute": products, "Xy": right, "alphas": own, "l1_ratio": l1_ratio}
+    steps = {"tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "return_n_iter": True}
+    with one_thread():
+        _, path, _, n_iter = enet_path(rows, targets, **known, **steps)
+        strengths = np.outer([l1_ratio, 1.0 - l1_ratio], alphas * system.weight)
+        each = zip(path.T, *strengths, strict=True)
+        weights = np.stack([_polished(products, right, rough, l1, l2) for rough, l1, l2 in each], axis=1)
+        missed = missed_conditions(products, right, weights, *strengths)
+    if missed.max() > OPTIMAL:
+        worst = int(missed.argmax())
+        messages.warn(
+            f"alpha={alphas[worst]:g} has not converged: its weights miss the conditions of the optimum by "
+            f"{missed[worst]:.1e}; columns of X nearly depend on each other, and a larger alpha has better weights"
+        )
+    return weights, np.array(n_iter)
+
+
+def _polished(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:
+    """The exact weights of the features in use, if these are the right ones."""
+    used = np.flatnonzero(weights)
+    if not len(used):
+        return weights
+    signs = np.sign(weights[used])
+    matrix = products[np.ix_(used, used)]
+    matrix[np.diag_indices(len(used))] += l2
+    _, exact, failed = lapack.dposv(matrix, right[used] - l1 * signs)
+    if failed or (np.sign(exact) != signs).any():
+        return weights
+    out = np.zeros_like(weights)
+    out[used] = exact
+    before, after = (missed_conditions(products, right, one[:, None], l1, l2)[0] for one in (weights, out))
+    return out if after <= before else weights
+
+
+def missed_conditions(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:
+    """How far weights (n, n_points) miss the conditions of Karush, Kuhn and Tucker, relative to the largest product."""
+    slopes = right[:, None] - products @ weights - l2 * weights
+    missed = np.where(weights != 0.0, np.abs(slopes - l1 * np.sign(weights)), np.maximum(np.abs(slopes) - l1, 0.0))
+    return missed.max(axis=0, initial=0.0) / max(np.abs(right).max(initial=0.0), np.finfo(float).tiny)
+
+
+def held_out_errors(
+    sums: TargetSums, alphas: np.ndarray, l1_ratio: float, intercept: bool, standardize: bool, n_threads: int
+) -> np.ndarray:
+    """Mean squared errors on the rows of each fold of the models without them, (n_targets, n_alphas, n_folds)."""
+
+    def errors(fold: int) -> np.ndarray:
+        system = System(sums.without_fold(fold), intercept, standardize)
+        coefficients = system.coefficients(elastic_net(system, alphas, l1_ratio).weights)
+        held_out = System(sums.folds[fold], intercept)
+        return held_out.squared_errors(coefficients, system.intercepts(coefficients)) / held_out.weight
+
+    with quiet():
+        return np.stack(list(in_order(errors, range(len(sums.folds)), n_threads)), axis=-1)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out scikit-learn's warnings about steps: what counts are the conditions of the optimum."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def chosen(errors: np.ndarray, rule: str) -> int:
+    """The number of the alpha, of errors (n_alphas, n_folds) at descending alphas.
+
+    "best" has the least mean error; "one_se" is the largest alpha within one standard error of it.
+    """
+    means = errors.mean(axis=1)
+    best = int(means.argmin())
+    if rule == "best":
+        return best
+    spread = errors[best].std(ddof=1) / np.sqrt(errors.shape[1]) if errors.shape[1] > 1 else 0.0
+    return int(np.flatnonzero(means <= means[best] + spread)[0])
+
+
+def check_l1_ratios(given: Any) -> list[float]:
+    """The shares of the L1 penalty as a list."""
+    ratios = [given] if np.ndim(given) == 0 else list(given)
+    for ratio in ratios:
+        if isinstance(ratio, bool) or not isinstance(ratio, (int, float, np.number)) or not 0.0 <= float(ratio) <= 1.0:
+            raise ValueError(f"l1_ratio={given!r} should be from 0 (ridge) to 1 (lasso), or a list of such numbers")
+    if not ratios:
+        raise ValueError("l1_ratio is empty; give a number from 0 (ridge) to 1 (lasso), or a list of them")
+    return [float(ratio) for ratio in ratios]

@@ -1,0 +1,355 @@
+"""LinearRegressor: the base class of regressions that follow from sums over the rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb.core import arguments, persistence, row_checks
+from streamnb.core.frames import pandas_for
+from streamnb.core.target_checks import hint_at_classes
+from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.encoding.opening import opened
+from streamnb.estimators import preparation
+from streamnb.estimators.exporting import checked_meta
+from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.passes.answering import answer
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.regression.evaluating import RegressionEvaluation, ResidualScan
+from streamnb.regression.systems import System
+from streamnb.regression.target_sums import TargetScan, TargetSums
+from streamnb.rows.labels import TARGETS
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+from streamnb.scanning.class_scan import with_folds
+
+_FITTED = "stats_", "report_", "decay_", *preparation.OF_ROWS
+
+
+class LinearRegressor(RegressorMixin, BaseEstimator):
+    """Least squares whose weights follow from sums of products, which rows may be added to and taken from.
+
+    Attributes
+    ----------
+    meta_ : dict or None
+        The `meta` given to `save`.
+    """
+
+    meta_: dict[str, Any] | None = None
+    _preparation = Preparation()
+    fit_intercept: bool
+    standardize: bool
+    exact: bool
+
+    # ---- defined by a subclass ---------------------------------------------------------------------------------------
+
+    def _check_params(self) -> None:
+        """Raise for parameters that are wrong for any data."""
+        for name in ("fit_intercept", "standardize", "exact"):
+            arguments.one_of(name, getattr(self, name), [True, False])
+
+    def _solve(self, system: System) -> np.ndarray:
+        """The weights of the kept columns, (n_kept, n_targets); may set further attributes."""
+        raise NotImplementedError
+
+    def _folds(self) -> Any:
+        """Folds whose sums the fit keeps; None if it needs none."""
+        return None
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: PerRow = None,
+        *,
+        groups: PerRow = None,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Bytes = None,
+        client: Any = None,
+        checkpoint: Any = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Fit in one read of the rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) or TargetSums
+            Rows of any kind that `scan` takes, dense or sparse, of up to some thousand columns; numbers of a table stay
+            as they are. Or the `stats_` of another fit: nothing is read then.
+        y : (n_rows,) or (n_rows, n_targets)
+            Numbers to predict, or the name of an array or column beside X. Streams bring their own.
+        sample_weight : (n_rows,), optional
+            Counts as frequency.
+        groups : (n_rows,), optional
+            Rows of a group stay in one fold; for estimators with `folds`.
+        progress, n_threads, memory_limit, client, checkpoint, layer
+            As in `scan`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument or a value is wrong: the message names it.
+        DataError
+            Data cannot be read.
+        MemoryError
+            The sums would take more than `memory_limit`: 8 bytes for each pair of columns, and as much for each fold.
+        """
+        with preparation.all_or_nothing(self):
+            options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+            self._n_threads = options.threads
+            if isinstance(X, TargetSums):
+                self._check_params()
+                self._preparation = Preparation()
+                self.__dict__.pop("feature_names_in_", None)
+                self._keep(X, Report())
+            else:
+                rows = self._opened_to_fit(X, y, sample_weight, layer)
+                stats, report = self._scanned(rows, groups, options)
+                self._keep(stats, report)
+            self._finish()
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: PerRow = None,
+        *,
+        decay: float = 1.0,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Bytes = None,
+        client: Any = None,
+    ) -> Self:
+        """Add rows to those fitted before, as if all had been fitted at once.
+
+        Parameters
+        ----------
+        X, y, sample_weight, progress, n_threads, memory_limit, client
+            As in `fit`.
+        decay : float, 0 < decay <= 1
+            Multiplies the weight of all rows fitted before; `decay_` is the product so far.
+        """
+        decay = arguments.finite_number("decay", decay)
+        if not 0.0 < decay <= 1.0:
+            raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
+        if not hasattr(self, "stats_"):
+            return self.fit(
+                X, y, sample_weight, progress=progress, n_threads=n_threads, memory_limit=memory_limit, client=client
+            )
+        options = RunOptions(progress, n_threads, memory_limit, client)
+        with preparation.all_or_nothing(self):
+            self._check_params()
+            more, report = self._sums_of(X, y, sample_weight, options)
+            before = self.stats_ if decay == 1.0 else self.stats_ * decay
+            self._keep(before + more, report, self.decay_ * decay)
+            self._finish()
+        return self
+
+    def forget(self, X: Any, y: Any = None, sample_weight: PerRow = None) -> Self:
+        """Take fitted rows away, exactly as if they had never been seen; arguments as in `fit`.
+
+        Raises
+        ------
+        ValueError
+            The remaining sums are impossible, as those of rows that were never added are. The model stays as it was.
+        """
+        check_is_fitted(self, "stats_")
+        with preparation.all_or_nothing(self):
+            less, report = self._sums_of(X, y, sample_weight, RunOptions())
+            self._keep(self.stats_ - less, report, self.decay_)
+            self._finish()
+        return self
+
+    def refit(self, **params: Any) -> Self:
+        """Change parameters of the constructor without reading data; those not named stay as they are."""
+        check_is_fitted(self, "stats_")
+        with preparation.all_or_nothing(self):
+            self.set_params(**params)
+            self._check_params()
+            self._finish()
+        return self
+
+    def _sums_of(self, X: Any, y: Any, sample_weight: Any, options: RunOptions) -> tuple[TargetSums, Report]:
+        """The sums of further rows, or those given in their place."""
+        if isinstance(X, TargetSums):
+            return X, Report()
+        rows = self._preparation.opened(X, y, sample_weight, labelled=TARGETS, look=self._check_features)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        folding = self.stats_.folding
+        if folding is not None and folding.by == "groups":
+            raise ValueError("the fit has groups=, whose folds cannot be told for further rows; fit all rows at once")
+        stats, report = self._scan(rows, folding, options)
+        row_checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
+        return stats, report
+
+    def _opened_to_fit(self, X: Any, y: Any, sample_weight: Any, layer: str | None) -> Source:
+        self._check_params()
+        hint_at_classes(y)
+        rows = opened(X, y, sample_weight, labelled=TARGETS, look=self._remember_names, layer=layer)
+        self._preparation = Preparation(rows.encoding, layer)
+        return rows
+
+    def _scanned(self, rows: Source, groups: Any, options: RunOptions) -> tuple[TargetSums, Report]:
+        folds = self._folds()
+        if folds is None:
+            if groups is not None:
+                raise ValueError(f"groups= goes with folds, and {type(self).__name__} has none: take ElasticNetCV")
+            return self._scan(rows, None, options)
+        task, rows = with_folds(self._task(None, options), rows, folds, groups, 1, getattr(self, "seed", 0))
+        return self._scan(rows, task.folding, options)
+
+    def _task(self, folding: Folding | None, options: RunOptions) -> TargetScan:
+        return TargetScan(folding, self.exact, options.memory_limit)
+
+    def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> tuple[TargetSums, Report]:
+        stats, report = run(self._task(folding, options), rows, options)
+        if rows.n_features is not None:
+            row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
+        return stats, report
+
+    def _keep(self, stats: TargetSums, report: Report, decay: float = 1.0) -> None:
+        self.stats_, self.report_, self.decay_ = stats, report, decay
+        self.n_features_in_ = stats.n_features
+
+    def _finish(self) -> None:
+        """Compute the weights from the sums."""
+        system = System(self.stats_, self.fit_intercept, self.standardize)
+        coefficients = system.coefficients(self._solve(system))
+        intercepts = system.intercepts(coefficients)
+        one = self.stats_.n_targets == 1
+        self.coef_ = coefficients[:, 0] if one else coefficients.T
+        self.intercept_ = float(intercepts[0]) if one else intercepts
+        self.condition_number_ = system.condition_number
+
+    def _name_of(self, column: int) -> str:
+        names = preparation.names_of(self)
+        return f"x{column}" if names is None else str(names[column])
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    _remember_names = preparation.remember_names
+    _check_features = preparation.check_features
+    _state_of_rows = preparation.state_of_rows
+    _restore_rows = preparation.restore_rows
+    encoding_ = preparation.encoding
+    layer_ = preparation.layer
+
+    def _opened(self, X: Any, *beside: Any, labelled: Any = False) -> Source:
+        check_is_fitted(self, "stats_")
+        rows = self._preparation.opened(X, *beside, labelled=labelled, look=self._check_features)
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        return rows
+
+    # ---- predictions -------------------------------------------------------------------------------------------------
+
+    @property
+    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (n_features, n_targets) and intercepts (n_targets,)."""
+        return np.ascontiguousarray(np.atleast_2d(self.coef_).T), np.atleast_1d(self.intercept_)
+
+    def predict(self, X: Rows, *, out: Any = None) -> Any:
+        """Predicted numbers, (n_rows,) or (n_rows, n_targets), in the kind of X: NumPy, or lazy Dask for Dask.
+
+        Blocks are written to `out`, if given.
+        """
+        rows = self._opened(X)
+        width = None if self.stats_.n_targets == 1 else self.stats_.n_targets
+        return answer(partial(_predicted, *self._weights), rows, width, np.dtype(np.float64), out=out)
+
+    def evaluate(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> RegressionEvaluation:
+        """Errors of the predictions, from one read of the rows; arguments as in `fit`."""
+        rows = self._opened(X, y, sample_weight, labelled=TARGETS)
+        weights, intercepts = self._weights
+        sums, _ = run(ResidualScan(weights, intercepts), rows, RunOptions())
+        return RegressionEvaluation.of(sums)
+
+    def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> float:
+        """R^2, the share of the variance of y that is predicted; the mean of several targets."""
+        return float(np.mean(self.evaluate(X, y, sample_weight).r2))
+
+    def explain(self, X: Rows) -> Any:
+        """Explain the prediction of one row by the contribution of each feature.
+
+        Parameters
+        ----------
+        X : (1, n_features)
+            One row, in any form that `predict` takes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "feature", "value", "weight" and "contribution" (and "target" where there are several);
+            "(intercept)" first, then the largest contributions. They add up to the prediction.
+        """
+        pd, rows = pandas_for("explain"), self._opened(X)
+        values = np.asarray(answer(_values, rows, rows.n_features, np.dtype(np.float64)))
+        if len(values) != 1:
+            raise ValueError(f"X has {len(values)} rows; explain takes one")
+        weights, intercepts = self._weights
+        names = np.array(["(intercept)", *(self._name_of(j) for j in range(len(weights)))], object)
+        frames = []
+        for k in range(weights.shape[1]):
+            parts = values[0] * weights[:, k]
+            order = np.argsort(-np.abs(parts), kind="stable")
+            at = np.append(0, 1 + order)
+            found, own = np.append(1.0, values[0]), np.append(intercepts[k], weights[:, k])
+            frame = pd.DataFrame({"feature": names[at], "value": found[at], "weight": own[at]})
+            frame["contribution"] = frame["value"] * frame["weight"]
+            frames.append(frame if weights.shape[1] == 1 else frame.assign(target=k))
+        return pd.concat(frames, ignore_index=True)
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any, *, meta: Any = None) -> None:
+        """Write to one file, no pickle; read it with `snb.load`. `meta`, a dict, is kept as `meta_`."""
+        check_is_fitted(self, "stats_")
+        if meta is not None:
+            self.meta_ = checked_meta(meta)
+        persistence.save(path, self)
+
+    def _to_state(self) -> dict[str, Any]:
+        fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
+        return {"params": self.get_params(deep=False), "fitted": fitted | self._state_of_rows()}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
+        stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
+        if not isinstance(stats, TargetSums) or decay > 1.0:
+            raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
+        self._check_params()
+        self._n_threads = 1
+        self._restore_rows(fitted, StepRequest(cls.__name__), None, stats.n_features)
+        self._keep(stats, Report._from_state(fitted["report_"]), decay)
+        self._finish()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _predicted(weights: np.ndarray, intercepts: np.ndarray, chunk: Any, survey: Any) -> np.ndarray:
+    """The predictions of a checked block."""
+    out = np.zeros((chunk.shape[0], weights.shape[1]))
+    chunk.add_scores(weights, out)
+    out += intercepts
+    return out[:, 0] if weights.shape[1] == 1 else out
+
+
+def _values(chunk: Any, survey: Any) -> np.ndarray:
+    matrix = chunk.to_matrix()
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix, np.float64)

@@ -1,0 +1,207 @@
+"""The normal equations of a regression, about the means of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_solve, lapack
+
+from streamnb.core import messages
+from streamnb.core.blas import one_thread
+from streamnb.kernels import products as kernels
+from streamnb.regression.doubled import Pair, about_means, exactly, solved
+from streamnb.regression.target_sums import TargetSums
+from streamnb.stats.second_moments import unpacked
+from streamnb.stats.totals import whole
+
+CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
+UNSURE = 1e-6  # relative error of weights that deserves a warning
+ROUGH = 1e-3  # reciprocal condition of a matrix below which systems are solved in doubled precision
+MOST_DOUBLED = 400  # features up to which that takes seconds
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Sums of products about the means, of the columns that vary, each divided by its scale.
+
+    Attributes
+    ----------
+    sums : TargetSums
+    intercept : bool
+        Whether columns are centred.
+    standardize : bool
+        Whether columns are divided by their standard deviations (by roots of mean squares without an intercept).
+    """
+
+    sums: TargetSums
+    intercept: bool = True
+    standardize: bool = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, with constant ones."""
+        return self.sums.n_features
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows."""
+        return self.sums.total_weight
+
+    @cached_property
+    def _tables(self) -> tuple[Pair, Pair, Pair]:
+        """Weight, sums and packed sums of products of features and targets."""
+        names = "weight", "sum", "gram"
+        of_weight, sums, packed = (Pair(*whole(self.sums.joined.table(name)).row(0)) for name in names)
+        return of_weight, sums, packed
+
+    @cached_property
+    def _scatter(self) -> np.ndarray:
+        weight, sums, packed = self._tables
+        if not self.intercept:
+            return unpacked(packed.hi)
+        n = len(sums.hi)
+        out = np.empty((n, n))
+        kernels.scatter_about_means(*sums, *packed, float(weight.hi[0]), float(weight.lo[0]), out)
+        return out
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Means of features and, after them, targets; zeros without an intercept."""
+        return self._tables[1].hi / self.weight if self.intercept else np.zeros(self.sums.joined.n_features)
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        """Numbers of the features that vary."""
+        spread, squares = (
+            np.diagonal(part)[: self.n_features] for part in (self._scatter, unpacked(self._tables[2].hi))
+        )
+        return np.flatnonzero(spread > CONSTANT * squares)
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """What each kept feature is divided by."""
+        spread = np.diagonal(self._scatter)[self.kept]
+        return np.sqrt(spread / self.weight) if self.standardize else np.ones(len(self.kept))
+
+    @cached_property
+    def products(self) -> np.ndarray:
+        """G, (n_kept, n_kept)."""
+        return self._scatter[np.ix_(self.kept, self.kept)] / np.outer(self.scale, self.scale)
+
+    @cached_property
+    def with_targets(self) -> np.ndarray:
+        """c, (n_kept, n_targets)."""
+        return self._scatter[self.kept, self.n_features :] / self.scale[:, None]
+
+    @cached_property
+    def of_targets(self) -> np.ndarray:
+        """Sums of squares of the targets, (n_targets,)."""
+        return np.diagonal(self._scatter)[self.n_features :].copy()
+
+    @cached_property
+    def decomposed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of G, ascending, and its axes."""
+        with one_thread():
+            values, axes = np.linalg.eigh(self.products)
+        return np.maximum(values, 0.0), axes
+
+    @cached_property
+    def condition_number(self) -> float:
+        """The ratio of the largest to the smallest singular value of the columns, each scaled to length 1."""
+        if not len(self.kept):
+            return 1.0
+        length = np.sqrt(np.diagonal(self.products))
+        with one_thread():
+            values = np.linalg.eigvalsh(self.products / np.outer(length, length))
+        return float(np.sqrt(values[-1] / values[0])) if values[0] > 0.0 else np.inf
+
+    # ---- weights -----------------------------------------------------------------------------------------------------
+
+    def ridge(self, strength: float, name_of: Callable[[int], str]) -> np.ndarray:
+        """Solve (G + strength I) b = c; (n_kept, n_targets).
+
+        Raises
+        ------
+        ValueError
+            Columns depend on others, and the strength is 0.
+        """
+        if not len(self.kept):
+            return np.zeros((0, self.sums.n_targets))
+        matrix = self.products + strength * np.eye(len(self.kept))
+        unit = 1.0 / np.sqrt(np.diagonal(matrix))
+        matrix *= np.outer(unit, unit)
+        with one_thread():
+            factor, order, rank, _ = lapack.dpstrf(matrix, lower=1, tol=len(unit) * 2.0**-52)
+        order -= 1
+        condition = 0.0 if rank < len(unit) else _reciprocal_condition(factor)
+        dependent = order[rank:].tolist()
+        if condition < ROUGH and len(unit) <= MOST_DOUBLED:
+            weights, first = self._in_pairs(strength)
+            dependent = [] if first is None else dependent or [first]
+        elif not dependent:
+            with one_thread():
+                found = cho_solve((factor, True), (self.with_targets * unit[:, None])[order])
+            weights = found[np.argsort(order)] * unit[:, None]
+        if dependent:
+            self._refuse(strength, [name_of(int(self.kept[j])) for j in dependent])
+        if not self.sums.exact and condition < 2.0**-53 / UNSURE:
+            messages.warn(
+                f"columns of X nearly depend on each other (condition number {self.condition_number:.1e}), and sums of "
+                "products rounded to float64 may leave fewer than 6 digits of the weights right: exact=True sums "
+                "without rounding, and a larger alpha, or fewer columns, needs fewer digits"
+            )
+        return weights
+
+    def _in_pairs(self, strength: float) -> tuple[np.ndarray, int | None]:
+        """The same in doubled precision; and the first feature that depends on those before it, if any."""
+        weight, sums, packed = self._tables
+        matrix = Pair(unpacked(packed.hi), unpacked(packed.lo))
+        matrix = about_means(matrix, sums, weight) if self.intercept else matrix
+        own, targets = np.ix_(self.kept, self.kept), np.ix_(self.kept, np.arange(self.n_features, len(matrix.hi)))
+        left = matrix.at(*own).plus(exactly(np.diag(strength * self.scale**2)))
+        near = np.exp2(-np.round(0.5 * np.log2(np.diagonal(left.hi))))  # powers of two, which round nothing
+        weights, dependent = solved(left.scaled(np.outer(near, near)), matrix.at(*targets).scaled(near[:, None]))
+        return weights * (near * self.scale)[:, None], dependent
+
+    def _refuse(self, strength: float, names: list[str]) -> None:
+        raise ValueError(
+            f"alpha={strength:g} leaves the weights undetermined: {messages.listed(np.array(names, object))} depend on "
+            "other columns of X, or nearly so; leave them out, or give a larger alpha"
+            + ("" if self.sums.exact else " (exact=True tells nearly dependent columns apart)")
+        )
+
+    def coefficients(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (n_features, ..) of X as it was given, from those of scaled kept columns (n_kept, ..)."""
+        out = np.zeros((self.n_features, *weights.shape[1:]))
+        out[self.kept] = weights / self.scale.reshape(-1, *[1] * (weights.ndim - 1))
+        return out
+
+    def intercepts(self, coefficients: np.ndarray) -> np.ndarray:
+        """Intercepts (n_targets, ..) of coefficients (n_features, n_targets, ..)."""
+        means, targets = self.means[: self.n_features], self.means[self.n_features :]
+        predicted = np.tensordot(means, coefficients, axes=1)
+        return targets.reshape(-1, *[1] * (predicted.ndim - 1)) - predicted
+
+    def squared_errors(self, coefficients: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+        """Sums of squared errors on these rows, (n_targets, ..), of any coefficients (n_features, n_targets, ..).
+
+        Taken about the means of these rows, so that large means do not cancel.
+        """
+        n, scatter = self.n_features, self._scatter
+        with one_thread():
+            turned = np.tensordot(scatter[:n, :n], coefficients, axes=1)
+        inner = np.einsum("ij...,ij...->j...", coefficients, turned)
+        crossed = np.einsum("ij...,ij->j...", coefficients, scatter[:n, n:])
+        about = self.of_targets.reshape(-1, *[1] * (inner.ndim - 1)) - 2.0 * crossed + inner
+        gap = self.intercepts(coefficients) - intercepts
+        return np.maximum(about, 0.0) + self.weight * gap * gap
+
+
+def _reciprocal_condition(factor: np.ndarray) -> float:
+    """The reciprocal condition number of a matrix with a diagonal near 1, from its Cholesky factor."""
+    lower = np.tril(factor)
+    norm = float(np.abs(lower @ lower.T).sum(axis=0).max())
+    return float(lapack.dpocon(lower, norm, uplo="L")[0])
