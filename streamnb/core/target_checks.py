@@ -53,11 +53,13 @@ def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:
 
 
 def hint_at_classes(y: Any) -> None:
-    """Warn where targets in memory are few whole numbers, as classes are."""
+    """Warn where targets in memory are one number, or few whole ones, as classes are."""
     if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_ROWS or y.dtype.kind not in "iuf":
         return
     values = np.unique(y)
-    if len(values) <= FEW_VALUES and (values == np.floor(values)).all():
+    if len(values) == 1:
+        messages.warn(f"y is {values[0]} in every row, so that there is nothing to predict")
+    elif len(values) <= FEW_VALUES and (values == np.floor(values)).all():
         messages.warn(
             f"y holds the whole numbers {messages.listed(values)} alone; if these are classes, take snb.search or a "
             "classifier such as snb.LinearNB"

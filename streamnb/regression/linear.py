@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.passes.options import RunOptions
 from streamnb.regression import paths
 from streamnb.regression.inference import evidence, most_evident, summary_of
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.systems import System
+from streamnb.regression.wide import fit_wide
+from streamnb.rows.source import Source
 
-EVIDENCE = "evidence"
+EVIDENCE, GRADIENTS = "evidence", "conjugate_gradients"
+MOST_COLUMNS = 4096  # whose products are summed unless asked otherwise
 STEPS = 20  # strengths through which coordinate descent comes to the one that was asked for
 
 
@@ -34,6 +38,14 @@ class Ridge(LinearRegressor):
     exact : bool
         Sum products without any rounding, for columns that nearly depend on each other; it takes three to eight times
         as long. Otherwise they are rounded once per 2,048 rows, in float64.
+    solver : {"auto", "products", "conjugate_gradients"}
+        "products" reads once, and keeps 8 n (n + 1) bytes of sums of n columns. "conjugate_gradients" is for wide
+        sparse rows: it reads them a few times, and keeps no sums, so that other strengths and more rows need another
+        fit. "auto" takes it for more than 4,096 columns.
+    tol : float
+        Conjugate gradients end when the gradient is this small, relative to the start.
+    max_passes : int
+        The largest number of their reads.
 
     Attributes
     ----------
@@ -45,6 +57,8 @@ class Ridge(LinearRegressor):
         Of the centred columns, each scaled to length 1: about ``log10(condition_number_ ** 2)`` of 16 digits are lost,
         of 32 with ``exact=True``.
     stats_ : TargetSums
+    n_passes_ : int
+        Reads by conjugate gradients after the scan; 0 with products. `converged_` says whether they reached `tol`.
     n_features_in_, feature_names_in_, encoding_, report_
         As of `LinearNB`.
 
@@ -56,17 +70,52 @@ class Ridge(LinearRegressor):
     (array([7.]), 2.0)
     """
 
-    def __init__(self, alpha: Any = 1.0, *, fit_intercept: bool = True, standardize: bool = False, exact: bool = False):
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        exact: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_passes: int = 100,
+    ):
         self.alpha, self.fit_intercept, self.standardize, self.exact = alpha, fit_intercept, standardize, exact
+        self.solver, self.tol, self.max_passes = solver, tol, max_passes
 
     def _check_params(self) -> None:
         super()._check_params()
+        arguments.one_of("solver", self.solver, ["auto", "products", GRADIENTS])
+        arguments.number_above_0("tol", self.tol)
+        arguments.positive_integer("max_passes", self.max_passes)
         if not isinstance(self.alpha, str):
             arguments.finite_number("alpha", self.alpha, minimum=0.0)
         elif self.alpha != EVIDENCE:
             raise ValueError(f"alpha={self.alpha!r} should be a number of at least 0, or {EVIDENCE!r}")
 
+    def _is_wide(self, rows: Source) -> bool:
+        wide = self.solver == "auto" and rows.n_features is not None and rows.n_features > MOST_COLUMNS
+        if not wide and self.solver != GRADIENTS:
+            return False
+        needs_products = {"alpha": EVIDENCE, "exact": True, "fit_intercept": False}
+        for name, value in needs_products.items():
+            if getattr(self, name) == value:
+                raise ValueError(
+                    f"{name}={value!r} needs sums of products, and {rows.n_features:,} columns are fitted by conjugate "
+                    "gradients: give another value, or solver='products'"
+                )
+        return True
+
+    def _fit_wide(self, rows: Source, options: RunOptions) -> None:
+        fit = fit_wide(rows, float(self.alpha), self.standardize, self.tol, self.max_passes, options)
+        self.__dict__.pop("stats_", None)
+        self.n_features_in_, self.report_ = len(fit.coefficients), fit.report
+        self._set_weights(fit.coefficients, fit.intercepts)
+        self.alpha_, self.n_passes_, self.converged_ = float(self.alpha), fit.n_passes, fit.converged
+
     def _solve(self, system: System) -> np.ndarray:
+        self.n_passes_, self.converged_ = 0, True
         self.alpha_ = most_evident(system) if isinstance(self.alpha, str) else float(self.alpha)
         return system.ridge(self.alpha_, self._name_of)
 
@@ -98,9 +147,6 @@ class Ridge(LinearRegressor):
         """
         names = [self._name_of(j) for j in range(self.n_features_in_)]
         return summary_of(self._system(), self.alpha_, names, arguments.share("confidence", confidence))
-
-    def _system(self) -> System:
-        return System(self.stats_, self.fit_intercept, self.standardize)
 
 
 @persistence.register
@@ -212,126 +258,3 @@ def _at_alpha(self: Any, system: System, l1_ratio: float) -> tuple[np.ndarray, A
             path = paths.elastic_net(system, np.append(grid[grid > self.alpha], self.alpha), l1_ratio)
         weights, n_iter = path.weights[:, :, -1], path.n_iter.sum(axis=1)
     return weights, int(n_iter[0]) if len(n_iter) == 1 else n_iter
-
-
-@persistence.register
-class ElasticNetCV(LinearRegressor):
-    """Ridge, lasso or elastic net whose strength is chosen by cross-validation, all from one read of the rows.
-
-    Weights at every strength, and the errors on each fold of the models without it, follow from the sums of products
-    of each fold: nothing is read again. The objective is that of `ElasticNet`; ``l1_ratio=0`` is ridge, 1 the lasso.
-
-    Parameters
-    ----------
-    l1_ratio : float or list of float
-        From 0 to 1; of several, the one with the smallest error is taken.
-    alphas : list of float, optional
-        Strengths to try; by default `n_alphas` of them, from the smallest for which all weights are 0 down to a
-        thousandth of it (ridge: from a thousand times as much to a ten-thousandth).
-    n_alphas : int
-    folds : int or (n_rows,) ints
-        Number of folds, or the fold of each row; `groups` of `fit` stay together.
-    rule : {"best", "one_se"}
-        The strength with the least mean error, or the largest within one standard error of it.
-    seed : int
-        Of the folds.
-    fit_intercept, standardize, exact
-        As for `Ridge`.
-
-    Attributes
-    ----------
-    coef_, intercept_, condition_number_, stats_, n_features_in_, feature_names_in_, encoding_, report_
-        As of `Ridge`.
-    alpha_, l1_ratio_ : float
-        The ones that were chosen.
-    alphas_ : (n_alphas,), descending; (n_l1_ratios, n_alphas) for a list
-    mse_path_ : (n_alphas, n_folds), or (n_l1_ratios, n_alphas, n_folds)
-        Mean squared errors on the held-out rows; of several targets, the mean of errors divided by the variances.
-    coefs_path_ : (n_features, n_alphas) or (n_targets, n_features, n_alphas)
-        Weights from all rows at each of the strengths, for the chosen `l1_ratio_`.
-    cv_results_ : dict
-        "alpha", "l1_ratio", "mean_test_error", "std_test_error" and "standard_error" for each point.
-    n_iter_ : int
-        Iterations of coordinate descent on all rows.
-
-    Examples
-    --------
-    >>> import numpy as np, streamnb as snb
-    >>> X = np.random.default_rng(0).normal(size=(200, 5))
-    >>> model = snb.ElasticNetCV(l1_ratio=1.0).fit(X, X[:, 0] - X[:, 1])
-    >>> model.coef_.round(1), model.mse_path_.shape
-    (array([ 1., -1.,  0.,  0.,  0.]), (100, 5))
-    """
-
-    def __init__(
-        self,
-        l1_ratio: Any = 0.5,
-        *,
-        alphas: Any = None,
-        n_alphas: int = 100,
-        folds: Any = 5,
-        rule: str = "best",
-        seed: int = 0,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        exact: bool = False,
-    ):
-        self.l1_ratio, self.alphas, self.n_alphas = l1_ratio, alphas, n_alphas
-        self.folds, self.rule, self.seed = folds, rule, seed
-        self.fit_intercept, self.standardize, self.exact = fit_intercept, standardize, exact
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        paths.check_l1_ratios(self.l1_ratio)
-        arguments.positive_integer("n_alphas", self.n_alphas)
-        arguments.one_of("rule", self.rule, ["best", "one_se"])
-        if self.alphas is not None:
-            _descending(self.alphas)
-
-    def _folds(self) -> Any:
-        return self.folds
-
-    def _solve(self, system: System) -> np.ndarray:
-        if self.stats_.folding is None:
-            raise ValueError("X are sums without folds; ElasticNetCV needs those of rows that were split: fit the rows")
-        ratios, grids, errors = paths.check_l1_ratios(self.l1_ratio), [], []
-        variances = system.of_targets / system.weight if system.sums.n_targets > 1 else np.ones(1)
-        for ratio in ratios:
-            grids.append(
-                paths.alpha_grid(system, ratio, self.n_alphas) if self.alphas is None else _descending(self.alphas)
-            )
-            own = self.stats_, grids[-1], ratio, self.fit_intercept, self.standardize, self._n_threads
-            each = paths.held_out_errors(*own)
-            errors.append((each / np.where(variances > 0.0, variances, 1.0)[:, None, None]).mean(axis=0))
-        at = [paths.chosen(one, self.rule) for one in errors]
-        best = int(np.argmin([one[k].mean() for one, k in zip(errors, at, strict=True)]))
-        self.l1_ratio_, self.alpha_ = ratios[best], float(grids[best][at[best]])
-        several = np.ndim(self.l1_ratio) > 0
-        self.alphas_, self.mse_path_ = (np.stack(part) if several else part[0] for part in (grids, errors))
-        self.cv_results_ = _results(ratios, grids, errors)
-        with paths.quiet():
-            path = paths.elastic_net(system, grids[best], self.l1_ratio_)
-        coefficients = system.coefficients(path.weights)
-        self.coefs_path_ = coefficients[:, 0] if system.sums.n_targets == 1 else coefficients.transpose(1, 0, 2)
-        self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
-        return path.weights[:, :, at[best]]
-
-
-def _descending(alphas: Any) -> np.ndarray:
-    """Given strengths, largest first."""
-    found = np.atleast_1d(arguments.as_array("alphas", alphas)).astype(np.float64)
-    if found.ndim != 1 or not found.size or not (np.isfinite(found) & (found > 0.0)).all():
-        raise ValueError(f"alphas={alphas!r} should be numbers above 0")
-    return np.sort(np.unique(found))[::-1].copy()
-
-
-def _results(ratios: list[float], grids: list[np.ndarray], errors: list[np.ndarray]) -> dict[str, np.ndarray]:
-    n_folds = errors[0].shape[1]
-    spread = [one.std(axis=1, ddof=1) if n_folds > 1 else np.zeros(len(one)) for one in errors]
-    return {
-        "alpha": np.concatenate(grids),
-        "l1_ratio": np.repeat(ratios, [len(grid) for grid in grids]),
-        "mean_test_error": np.concatenate([one.mean(axis=1) for one in errors]),
-        "std_test_error": np.concatenate(spread),
-        "standard_error": np.concatenate(spread) / np.sqrt(n_folds),
-    }

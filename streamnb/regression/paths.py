@@ -68,11 +68,7 @@ def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:
 def _descended(system: System, target: int, alphas: np.ndarray, l1_ratio: float) -> tuple[np.ndarray, np.ndarray]:
     """The path of one target."""
     products, right = system.products, np.ascontiguousarray(system.with_targets[:, target])
-    values, axes = system.decomposed
-    roots = np.sqrt(values)
-    with one_thread():
-        rows = np.asfortranarray(roots[:, None] * axes.T)
-        targets = np.divide(axes.T @ right, roots, where=roots > 0.0, out=np.zeros_like(roots))
+    rows, targets = _rows_with(system, right)
     own = alphas * system.weight / len(rows)
     known = {"precompute": products, "Xy": right, "alphas": own, "l1_ratio": l1_ratio}
     steps = {"tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "return_n_iter": True}
@@ -89,6 +85,18 @@ def _descended(system: System, target: int, alphas: np.ndarray, l1_ratio: float)
             f"{missed[worst]:.1e}; columns of X nearly depend on each other, and a larger alpha has better weights"
         )
     return weights, np.array(n_iter)
+
+
+def _rows_with(system: System, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, one a feature, and targets of these whose products are G and c."""
+    with one_thread():
+        root, failed = lapack.dpotrf(system.products, lower=0)
+        if not failed:
+            return np.asfortranarray(root), lapack.dtrtrs(root, right, trans=1)[0]
+        values, axes = system.decomposed
+        roots = np.sqrt(values)
+        targets = np.divide(axes.T @ right, roots, where=roots > 0.0, out=np.zeros_like(roots))
+        return np.asfortranarray(roots[:, None] * axes.T), targets
 
 
 def _polished(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:

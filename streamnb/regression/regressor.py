@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, persistence, row_checks
-from streamnb.core.frames import pandas_for
+from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.target_checks import hint_at_classes
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
@@ -23,14 +22,18 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.regression.evaluating import RegressionEvaluation, ResidualScan
+from streamnb.regression.explained import explain
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import with_folds
 
-_FITTED = "stats_", "report_", "decay_", *preparation.OF_ROWS
+SLOW = 8192  # columns whose products take minutes
+_WIDE = "coef_", "intercept_", "alpha_", "n_passes_", "converged_"  # of models without sums
+_FITTED = "stats_", "report_", "decay_", *_WIDE, *preparation.OF_ROWS
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
@@ -63,6 +66,14 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """Folds whose sums the fit keeps; None if it needs none."""
         return None
 
+    def _is_wide(self, rows: Source) -> bool:
+        """Whether rows are fitted by several reads, as their products of columns are too many."""
+        return False
+
+    def _fit_wide(self, rows: Source, options: RunOptions) -> None:
+        """Fit rows by several reads."""
+        raise NotImplementedError
+
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
     def fit(
@@ -78,6 +89,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
+        keep: str = "auto",
     ) -> Self:
         """Fit in one read of the rows.
 
@@ -94,6 +106,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             Rows of a group stay in one fold; for estimators with `folds`.
         progress, n_threads, memory_limit, client, checkpoint, layer
             As in `scan`.
+        keep : {"auto", "memory", "disk", "no"}
+            Where rows stay that conjugate gradients read again, as in `SoftmaxRegression.fit`.
 
         Raises
         ------
@@ -104,8 +118,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         MemoryError
             The sums would take more than `memory_limit`: 8 bytes for each pair of columns, and as much for each fold.
         """
-        with preparation.all_or_nothing(self):
-            options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+        with preparation.all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
+            options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
             self._n_threads = options.threads
             if isinstance(X, TargetSums):
                 self._check_params()
@@ -114,8 +128,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 self._keep(X, Report())
             else:
                 rows = self._opened_to_fit(X, y, sample_weight, layer)
-                stats, report = self._scanned(rows, groups, options)
-                self._keep(stats, report)
+                if self._is_wide(rows):
+                    self._fit_wide(rows, options)
+                    return self
+                self._keep(*self._scanned(rows, groups, options))
             self._finish()
         return self
 
@@ -143,10 +159,11 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         decay = arguments.finite_number("decay", decay)
         if not 0.0 < decay <= 1.0:
             raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
-        if not hasattr(self, "stats_"):
+        if not hasattr(self, "coef_"):
             return self.fit(
                 X, y, sample_weight, progress=progress, n_threads=n_threads, memory_limit=memory_limit, client=client
             )
+        self._check_sums()
         options = RunOptions(progress, n_threads, memory_limit, client)
         with preparation.all_or_nothing(self):
             self._check_params()
@@ -164,7 +181,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         ValueError
             The remaining sums are impossible, as those of rows that were never added are. The model stays as it was.
         """
-        check_is_fitted(self, "stats_")
+        self._check_sums()
         with preparation.all_or_nothing(self):
             less, report = self._sums_of(X, y, sample_weight, RunOptions())
             self._keep(self.stats_ - less, report, self.decay_)
@@ -173,7 +190,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def refit(self, **params: Any) -> Self:
         """Change parameters of the constructor without reading data; those not named stay as they are."""
-        check_is_fitted(self, "stats_")
+        self._check_sums()
         with preparation.all_or_nothing(self):
             self.set_params(**params)
             self._check_params()
@@ -213,6 +230,11 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return TargetScan(folding, self.exact, options.memory_limit)
 
     def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> tuple[TargetSums, Report]:
+        if rows.n_features is not None and rows.n_features > SLOW:
+            messages.warn(
+                f"X has {rows.n_features:,} columns, and the time for their weights grows with the cube of that number: "
+                "snb.Ridge(solver='conjugate_gradients') takes much less, as fewer columns do"
+            )
         stats, report = run(self._task(folding, options), rows, options)
         if rows.n_features is not None:
             row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
@@ -224,13 +246,39 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _finish(self) -> None:
         """Compute the weights from the sums."""
-        system = System(self.stats_, self.fit_intercept, self.standardize)
+        system = self._system()
         coefficients = system.coefficients(self._solve(system))
-        intercepts = system.intercepts(coefficients)
-        one = self.stats_.n_targets == 1
+        self._set_weights(coefficients, system.intercepts(coefficients))
+
+    def _system(self) -> System:
+        self._check_sums()
+        return System(self.stats_, self.fit_intercept, self.standardize)
+
+    @property
+    def condition_number_(self) -> float:
+        """Of the centred columns, each scaled to length 1: ``log10(condition_number_ ** 2)`` digits are lost."""
+        if not hasattr(self, "stats_"):
+            raise AttributeError(f"{type(self).__name__} has no 'condition_number_' without sums of products")
+        return self._system().condition_number
+
+    def _set_weights(self, coefficients: np.ndarray, intercepts: np.ndarray) -> None:
+        one = len(intercepts) == 1
         self.coef_ = coefficients[:, 0] if one else coefficients.T
         self.intercept_ = float(intercepts[0]) if one else intercepts
-        self.condition_number_ = system.condition_number
+
+    def _check_sums(self) -> None:
+        """Raise where the model has no sums to go on from."""
+        check_is_fitted(self)
+        if not hasattr(self, "stats_"):
+            raise ValueError(
+                f"{type(self).__name__} was fitted by conjugate gradients, which keep no sums; fit anew, or with "
+                "solver='products'"
+            )
+
+    def _check_folds(self) -> None:
+        if self.stats_.folding is None:
+            who = type(self).__name__
+            raise ValueError(f"the sums have no folds, which {who} needs to choose: fit the rows themselves")
 
     def _name_of(self, column: int) -> str:
         names = preparation.names_of(self)
@@ -246,7 +294,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     layer_ = preparation.layer
 
     def _opened(self, X: Any, *beside: Any, labelled: Any = False) -> Source:
-        check_is_fitted(self, "stats_")
+        check_is_fitted(self)
         rows = self._preparation.opened(X, *beside, labelled=labelled, look=self._check_features)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return rows
@@ -264,8 +312,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         Blocks are written to `out`, if given.
         """
         rows = self._opened(X)
-        width = None if self.stats_.n_targets == 1 else self.stats_.n_targets
-        return answer(partial(_predicted, *self._weights), rows, width, np.dtype(np.float64), out=out)
+        weights, intercepts = self._weights
+        width = None if len(intercepts) == 1 else len(intercepts)
+        return answer(partial(_predicted, weights, intercepts), rows, width, np.dtype(np.float64), out=out)
 
     def evaluate(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> RegressionEvaluation:
         """Errors of the predictions, from one read of the rows; arguments as in `fit`."""
@@ -278,60 +327,44 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """R^2, the share of the variance of y that is predicted; the mean of several targets."""
         return float(np.mean(self.evaluate(X, y, sample_weight).r2))
 
-    def explain(self, X: Rows) -> Any:
-        """Explain the prediction of one row by the contribution of each feature.
-
-        Parameters
-        ----------
-        X : (1, n_features)
-            One row, in any form that `predict` takes.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns "feature", "value", "weight" and "contribution" (and "target" where there are several);
-            "(intercept)" first, then the largest contributions. They add up to the prediction.
-        """
-        pd, rows = pandas_for("explain"), self._opened(X)
-        values = np.asarray(answer(_values, rows, rows.n_features, np.dtype(np.float64)))
-        if len(values) != 1:
-            raise ValueError(f"X has {len(values)} rows; explain takes one")
-        weights, intercepts = self._weights
-        names = np.array(["(intercept)", *(self._name_of(j) for j in range(len(weights)))], object)
-        frames = []
-        for k in range(weights.shape[1]):
-            parts = values[0] * weights[:, k]
-            order = np.argsort(-np.abs(parts), kind="stable")
-            at = np.append(0, 1 + order)
-            found, own = np.append(1.0, values[0]), np.append(intercepts[k], weights[:, k])
-            frame = pd.DataFrame({"feature": names[at], "value": found[at], "weight": own[at]})
-            frame["contribution"] = frame["value"] * frame["weight"]
-            frames.append(frame if weights.shape[1] == 1 else frame.assign(target=k))
-        return pd.concat(frames, ignore_index=True)
+    explain = explain
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def save(self, path: Any, *, meta: Any = None) -> None:
         """Write to one file, no pickle; read it with `snb.load`. `meta`, a dict, is kept as `meta_`."""
-        check_is_fitted(self, "stats_")
+        check_is_fitted(self)
         if meta is not None:
             self.meta_ = checked_meta(meta)
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
+        fitted: dict[str, Any] = {"report_": asdict(self.report_)}
+        if hasattr(self, "stats_"):
+            fitted |= {"stats_": self.stats_, "decay_": self.decay_}
+        else:
+            fitted |= {name: getattr(self, name) for name in _WIDE}
         return {"params": self.get_params(deep=False), "fitted": fitted | self._state_of_rows()}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
-        stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
-        if not isinstance(stats, TargetSums) or decay > 1.0:
-            raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
         self._check_params()
         self._n_threads = 1
+        report = Report._from_state(fitted["report_"])
+        if "stats_" not in fitted:
+            weights = np.atleast_2d(fitted["coef_"])
+            for name in _WIDE:
+                setattr(self, name, fitted[name])
+            persistence.array("coef_", weights, ["f8"], (np.size(self.intercept_), None))
+            self.n_features_in_, self.report_ = weights.shape[1], report
+            self._restore_rows(fitted, StepRequest(cls.__name__), None, self.n_features_in_)
+            return self
+        stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted["decay_"], minimum=0.0)
+        if not isinstance(stats, TargetSums) or decay > 1.0:
+            raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
         self._restore_rows(fitted, StepRequest(cls.__name__), None, stats.n_features)
-        self._keep(stats, Report._from_state(fitted["report_"]), decay)
+        self._keep(stats, report, decay)
         self._finish()
         return self
 
@@ -348,8 +381,3 @@ def _predicted(weights: np.ndarray, intercepts: np.ndarray, chunk: Any, survey: 
     chunk.add_scores(weights, out)
     out += intercepts
     return out[:, 0] if weights.shape[1] == 1 else out
-
-
-def _values(chunk: Any, survey: Any) -> np.ndarray:
-    matrix = chunk.to_matrix()
-    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix, np.float64)

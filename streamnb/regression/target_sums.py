@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import persistence, row_checks
+from streamnb.core import memory, persistence, row_checks
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
@@ -18,6 +18,8 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
+
+BYTES_OF_PAIR = 8.0  # of sums: half a table of pairs of two numbers each
 
 
 @persistence.register
@@ -150,6 +152,15 @@ class TargetScan(PassTask):
         self._joined.add(partial.own, replace(block, X=joined(X, y), y=labels))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        if n_features is not None:
+            n_tables = 1 if self.folding is None else self.folding.n_splits
+            most = int(np.sqrt(memory.allowed(self.memory_limit) / (BYTES_OF_PAIR * n_tables))) - 1
+            if n_features > most:
+                raise MemoryError(
+                    f"sums of products of {n_features:,} columns need more memory than memory_limit allows, which is "
+                    f"enough for {max(most, 0):,} columns: leave some out, take fewer folds, or for ridge regression "
+                    "solver='conjugate_gradients'"
+                )
         return self._joined.wants(n_rows, None if n_features is None else n_features + 1)
 
     def ended(self, total: Any, report: Report) -> Any:

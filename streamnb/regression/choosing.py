@@ -1,0 +1,223 @@
+"""Regressions chosen by cross-validation, from one read of the rows: ElasticNetCV and ForwardRegression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, persistence
+from streamnb.regression import paths
+from streamnb.regression.forward import forward_path, held_out_forward
+from streamnb.regression.regressor import LinearRegressor
+from streamnb.regression.systems import System
+
+
+@persistence.register
+class ElasticNetCV(LinearRegressor):
+    """Ridge, lasso or elastic net whose strength is chosen by cross-validation, all from one read of the rows.
+
+    Weights at every strength, and the errors on each fold of the models without it, follow from the sums of products
+    of each fold: nothing is read again. The objective is that of `ElasticNet`; ``l1_ratio=0`` is ridge, 1 the lasso.
+
+    Parameters
+    ----------
+    l1_ratio : float or list of float
+        From 0 to 1; of several, the one with the smallest error is taken.
+    alphas : list of float, optional
+        Strengths to try; by default `n_alphas` of them, from the smallest for which all weights are 0 down to a
+        thousandth of it (ridge: from a thousand times as much to a ten-thousandth).
+    n_alphas : int
+    folds : int or (n_rows,) ints
+        Number of folds, or the fold of each row; `groups` of `fit` stay together.
+    rule : {"best", "one_se"}
+        The strength with the least mean error, or the largest within one standard error of it.
+    seed : int
+        Of the folds.
+    fit_intercept, standardize, exact
+        As for `Ridge`.
+
+    Attributes
+    ----------
+    coef_, intercept_, condition_number_, stats_, n_features_in_, feature_names_in_, encoding_, report_
+        As of `Ridge`.
+    alpha_, l1_ratio_ : float
+        The ones that were chosen.
+    alphas_ : (n_alphas,), descending; (n_l1_ratios, n_alphas) for a list
+    mse_path_ : (n_alphas, n_folds), or (n_l1_ratios, n_alphas, n_folds)
+        Mean squared errors on the held-out rows; of several targets, the mean of errors divided by the variances.
+    coefs_path_ : (n_features, n_alphas) or (n_targets, n_features, n_alphas)
+        Weights from all rows at each of the strengths, for the chosen `l1_ratio_`.
+    cv_results_ : dict
+        "alpha", "l1_ratio", "mean_test_error", "std_test_error" and "standard_error" for each point.
+    n_iter_ : int
+        Iterations of coordinate descent on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> model = snb.ElasticNetCV(l1_ratio=1.0).fit(X, X[:, 0] - X[:, 1])
+    >>> model.coef_.round(1), model.mse_path_.shape
+    (array([ 1., -1.,  0.,  0.,  0.]), (100, 5))
+    """
+
+    def __init__(
+        self,
+        l1_ratio: Any = 0.5,
+        *,
+        alphas: Any = None,
+        n_alphas: int = 100,
+        folds: Any = 5,
+        rule: str = "best",
+        seed: int = 0,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        exact: bool = False,
+    ):
+        self.l1_ratio, self.alphas, self.n_alphas = l1_ratio, alphas, n_alphas
+        self.folds, self.rule, self.seed = folds, rule, seed
+        self.fit_intercept, self.standardize, self.exact = fit_intercept, standardize, exact
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        paths.check_l1_ratios(self.l1_ratio)
+        arguments.positive_integer("n_alphas", self.n_alphas)
+        arguments.one_of("rule", self.rule, ["best", "one_se"])
+        if self.alphas is not None:
+            _descending(self.alphas)
+
+    def _folds(self) -> Any:
+        return self.folds
+
+    def _solve(self, system: System) -> np.ndarray:
+        self._check_folds()
+        ratios, grids, errors = paths.check_l1_ratios(self.l1_ratio), [], []
+        for ratio in ratios:
+            grids.append(
+                paths.alpha_grid(system, ratio, self.n_alphas) if self.alphas is None else _descending(self.alphas)
+            )
+            own = self.stats_, grids[-1], ratio, self.fit_intercept, self.standardize, self._n_threads
+            errors.append(relative(paths.held_out_errors(*own), system))
+        at = [paths.chosen(one, self.rule) for one in errors]
+        best = int(np.argmin([one[k].mean() for one, k in zip(errors, at, strict=True)]))
+        self.l1_ratio_, self.alpha_ = ratios[best], float(grids[best][at[best]])
+        several = np.ndim(self.l1_ratio) > 0
+        self.alphas_, self.mse_path_ = (np.stack(part) if several else part[0] for part in (grids, errors))
+        self.cv_results_ = _results(ratios, grids, errors)
+        with paths.quiet():
+            path = paths.elastic_net(system, grids[best], self.l1_ratio_)
+        coefficients = system.coefficients(path.weights)
+        self.coefs_path_ = coefficients[:, 0] if system.sums.n_targets == 1 else coefficients.transpose(1, 0, 2)
+        self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
+        return path.weights[:, :, at[best]]
+
+
+def _descending(alphas: Any) -> np.ndarray:
+    """Given strengths, largest first."""
+    found = np.atleast_1d(arguments.as_array("alphas", alphas)).astype(np.float64)
+    if found.ndim != 1 or not found.size or not (np.isfinite(found) & (found > 0.0)).all():
+        raise ValueError(f"alphas={alphas!r} should be numbers above 0")
+    return np.sort(np.unique(found))[::-1].copy()
+
+
+def relative(errors: np.ndarray, system: System) -> np.ndarray:
+    """Errors (n_targets, n_points, n_folds) as one table: of several targets, the mean of those per variance."""
+    if len(errors) == 1:
+        return errors[0]
+    variances = system.of_targets / system.weight
+    return (errors / np.where(variances > 0.0, variances, 1.0)[:, None, None]).mean(axis=0)
+
+
+def _results(ratios: list[float], grids: list[np.ndarray], errors: list[np.ndarray]) -> dict[str, np.ndarray]:
+    n_folds = errors[0].shape[1]
+    spread = [one.std(axis=1, ddof=1) if n_folds > 1 else np.zeros(len(one)) for one in errors]
+    return {
+        "alpha": np.concatenate(grids),
+        "l1_ratio": np.repeat(ratios, [len(grid) for grid in grids]),
+        "mean_test_error": np.concatenate([one.mean(axis=1) for one in errors]),
+        "std_test_error": np.concatenate(spread),
+        "standard_error": np.concatenate(spread) / np.sqrt(n_folds),
+    }
+
+
+@persistence.register
+class ForwardRegression(LinearRegressor):
+    """Least squares on a few features, which enter one by one, each time the one that lowers the squared error most.
+
+    All models from no feature to `n_nonzero_coefs` of them, and their errors on each fold, follow from one read of the
+    rows. Weights of features in use are those of plain least squares; the others are 0 (an L0 penalty, greedily).
+
+    Parameters
+    ----------
+    n_nonzero_coefs : int, optional
+        The number of features; by default it is chosen by cross-validation, up to `max_features`.
+    max_features : int
+        The largest number that cross-validation tries.
+    folds, rule, seed
+        As for `ElasticNetCV`; "one_se" takes the fewest features within one standard error of the best.
+    fit_intercept, exact
+        As for `Ridge`.
+
+    Attributes
+    ----------
+    coef_, intercept_, condition_number_, stats_, n_features_in_, feature_names_in_, encoding_, report_
+        As of `Ridge`.
+    n_nonzero_coefs_ : int
+    order_ : (n_nonzero_coefs_,) int
+        The numbers of the features, in the order in which they entered.
+    mse_path_ : (n_steps + 1, n_folds)
+        Mean squared errors on held-out rows with 0, 1, .. features, where they were chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> model = snb.ForwardRegression().fit(X, 3.0 * X[:, 2] - X[:, 4])
+    >>> model.order_.tolist(), model.coef_.round(6).tolist()
+    ([2, 4], [0.0, 0.0, 3.0, 0.0, -1.0])
+    """
+
+    standardize = False
+
+    def __init__(
+        self,
+        n_nonzero_coefs: int | None = None,
+        *,
+        max_features: int = 100,
+        folds: Any = 5,
+        rule: str = "best",
+        seed: int = 0,
+        fit_intercept: bool = True,
+        exact: bool = False,
+    ):
+        self.n_nonzero_coefs, self.max_features = n_nonzero_coefs, max_features
+        self.folds, self.rule, self.seed = folds, rule, seed
+        self.fit_intercept, self.exact = fit_intercept, exact
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        arguments.positive_integer("max_features", self.max_features)
+        arguments.one_of("rule", self.rule, ["best", "one_se"])
+        if self.n_nonzero_coefs is not None:
+            arguments.positive_integer("n_nonzero_coefs", self.n_nonzero_coefs)
+
+    def _folds(self) -> Any:
+        return self.folds if self.n_nonzero_coefs is None else None
+
+    def _solve(self, system: System) -> np.ndarray:
+        n_features = system.n_features
+        if self.n_nonzero_coefs is not None:
+            if self.n_nonzero_coefs > n_features:
+                raise ValueError(f"n_nonzero_coefs={self.n_nonzero_coefs} should be at most the {n_features} features")
+            most = self.n_nonzero_coefs
+        else:
+            self._check_folds()
+            most = min(self.max_features, n_features)
+            errors = held_out_forward(self.stats_, most, self.fit_intercept, False, self._n_threads)
+            self.mse_path_ = relative(errors, system)
+            # fewer features are simpler, as larger alphas are
+            most = paths.chosen(self.mse_path_, self.rule)
+        order, weights = forward_path(system, most)
+        self.n_nonzero_coefs_, self.order_ = len(order), system.kept[order]
+        return weights[:, :, -1]

@@ -1,0 +1,186 @@
+"""Ridge regression of wide rows, whose products of columns would not fit into memory, in a few reads.
+
+One scan sums the features, and the features times the targets; the weights then follow by the block conjugate gradients
+of classes (`training/conjugate`), each read of which moves all targets to the best point in the span of all directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamnb.core import memory, messages, persistence, row_checks
+from streamnb.passes.contract import PassTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.block import Block
+from streamnb.rows.preparing import RowOptions, prepared_block
+from streamnb.rows.source import Source
+from streamnb.stats.accumulating import Accumulator
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.conjugate import ConjugateGradients
+from streamnb.training.data import TrainingData, TrainingRows
+from streamnb.training.descent import Penalties
+from streamnb.training.learner import train
+from streamnb.training.objectives import MOMENTS, LeastSquares, RowSums, scale_by_deviation
+from streamnb.training.reading import ReadSums, ReadTask
+
+N_ARRAYS = 10  # as large as the weights
+ONE_CLASS = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class WideSums:
+    """Sums over rows of features, and of features times targets.
+
+    Attributes
+    ----------
+    features : ClassStats
+        Of one class, with the moments of training.
+    products : ClassStats
+        Sums of x abs(y) for each target by the sign of y: class 2 k of target k has those above 0, class 2 k + 1 those
+        below. So each is a sum with weights, which is exact.
+    n_targets : int
+    """
+
+    features: ClassStats
+    products: ClassStats
+    n_targets: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return self.features.nbytes + self.products.nbytes
+
+    def __add__(self, other: WideSums) -> WideSums:
+        n_targets = max(self.n_targets, other.n_targets)
+        return WideSums(self.features + other.features, self.products + other.products, n_targets)
+
+    def arrays(self) -> dict[str, Any]:
+        """All content by name."""
+        return dict(vars(self))
+
+    @property
+    def _signed(self) -> np.ndarray:
+        """1 and -1 for each target and class, (n_targets, n_classes)."""
+        classes = self.products.classes
+        signs = np.where(classes % 2 == 0, 1.0, -1.0)
+        return np.where(classes // 2 == np.arange(self.n_targets)[:, None], signs, 0.0)
+
+    @property
+    def with_targets(self) -> np.ndarray:
+        """Sums of x y, (n_features, n_targets)."""
+        return (self._signed @ self.products.sum).T
+
+    @property
+    def target_means(self) -> np.ndarray:
+        """Means of the targets, (n_targets,)."""
+        return self._signed @ self.products.weight / self.features.total_weight
+
+
+@dataclass(frozen=True)
+class WideScan(PassTask):
+    """The task that makes `WideSums`."""
+
+    memory_limit: int | None = None
+    title = "scan"
+
+    def partial(self) -> Any:
+        every = Accumulator(MOMENTS, RowOptions(), ONE_CLASS, memory_limit=self.memory_limit, together=MOMENTS[1:])
+        return _WideSums(every, Accumulator(("sum",), RowOptions(), None, memory_limit=self.memory_limit))
+
+    def add(self, partial: Any, block: Block) -> None:
+        (chunk, survey), y = prepared_block(block, RowOptions()), block.y if block.y.ndim == 2 else block.y[:, None]
+        partial.check_targets(y.shape[1])
+        partial.features.add(chunk, survey, np.zeros(len(y), np.int64), block.weight)
+        weight = 1.0 if block.weight is None else block.weight
+        for k, target in enumerate(y.T):
+            partial.products.add(chunk, survey, 2 * k + (target < 0.0), np.abs(target) * weight)
+
+    def ended(self, total: Any, report: Report) -> Any:
+        row_checks.check_min_size(report.rows, 1)
+        row_checks.check_total_weight(total.features.total_weight)
+        return total
+
+    def about(self) -> dict[str, str]:
+        return {"the task": self.name}
+
+    def total(self, arrays: Any) -> Any:
+        features, products = (persistence.restored(ClassStats, arrays[name]) for name in ("features", "products"))
+        return WideSums(features, products, int(arrays["n_targets"]))
+
+
+class _WideSums:
+    """The sums of a thread."""
+
+    def __init__(self, features: Accumulator, products: Accumulator):
+        self.features, self.products, self.n_targets = features, products, 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.features.nbytes + self.products.nbytes
+
+    def check_targets(self, n_targets: int) -> None:
+        """Refuse blocks with another number of targets."""
+        if self.n_targets not in (0, n_targets):
+            raise ValueError(f"y has {n_targets} columns, and {self.n_targets} in the rows before")
+        self.n_targets = n_targets
+
+    def finish(self) -> WideSums:
+        return WideSums(self.features.finish(), self.products.finish(), self.n_targets)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRead(ReadTask):
+    """A read along directions, which targets do not matter to."""
+
+    def add(self, partial: ReadSums, block: Block) -> None:
+        super().add(partial, replace(block, y=np.zeros(block.n_rows, np.int64)))
+
+
+class WideFit(NamedTuple):
+    """Coefficients (n_features, n_targets), intercepts (n_targets,), and how training went."""
+
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+    n_passes: int
+    converged: bool
+    report: Report
+
+
+def fit_wide(
+    rows: Source, alpha: float, standardize: bool, tol: float, max_passes: int, options: RunOptions
+) -> WideFit:
+    """Fit a ridge regression by conjugate gradients; rows are kept where `options` say so."""
+    rows = options.kept(rows)
+    sums, report = run(WideScan(options.memory_limit), rows, options)
+    stats, n, n_targets = sums.features, sums.features.n_features, sums.n_targets
+    cure = "give a larger memory_limit, or fewer targets or columns"
+    what = f"weights of {n:,} features for {n_targets:,} targets"
+    memory.check(what, 8.0 * N_ARRAYS * (n + 1) * n_targets, options.memory_limit, cure)
+    means, every = sums.target_means, RowSums.of(stats)
+    # as of classes with half of the weight each: the gradient at the start, 2 (whole / 2 - own), is that of the targets
+    own = 0.5 * (sums.with_targets - np.outer(every.whole, means) + every.whole[:, None])
+    every = replace(every, own=own, own_weight=np.full(n_targets, 0.5 * every.weight))
+    scale = scale_by_deviation(every) if standardize else None
+    zeros = np.zeros((n + 1, n_targets))
+    task = TargetRead(LeastSquares(), stats.options, ONE_CLASS, zeros, np.ones(n + 1), 1.0)
+    training = TrainingRows.of(stats, rows, options, None, True)
+    data = TrainingData(task, every, scale)
+    data = data if training.features is None else data.of_features(training.features)
+    trainer = ConjugateGradients(data, Penalties(alpha, 0.0), tol, max_passes)
+    trainer.judges, trainer.n_threads = False, options.threads
+    trained = train(trainer, training.read, options, stats.n_rows)
+    weights = data.of_model(trained.weights, n)[:-1]
+    coefficients = weights if scale is None else weights * scale[:, None]
+    intercepts = means - every.whole / every.weight @ coefficients
+    n_passes = len(trained.history["seconds"])
+    if not trained.converged:
+        messages.warn(
+            f"conjugate gradients have not converged after max_passes={max_passes} reads: the gradient is "
+            f"{trained.left:.1e} of that at the start (tol={tol:g}); more reads, or a larger alpha, come closer"
+        )
+    return WideFit(coefficients, intercepts, n_passes, trained.converged, report + trained.report)
