@@ -85,6 +85,13 @@ from streamnb.problem.priors import NormalInverseGamma as NormalInverseGamma
 from streamnb.problem.references import UNLABELLED as UNLABELLED
 from streamnb.problem.together import Beta as Beta
 from streamnb.problem.together import Dirichlet as Dirichlet
+from streamnb.regression.chosen import ElasticNetCV as ElasticNetCV
+from streamnb.regression.chosen import ForwardRegression as ForwardRegression
+from streamnb.regression.errors import RegressionEvaluation as RegressionEvaluation
+from streamnb.regression.penalised import ElasticNet as ElasticNet
+from streamnb.regression.penalised import Lasso as Lasso
+from streamnb.regression.penalised import Ridge as Ridge
+from streamnb.regression.target_sums import TargetSums as TargetSums
 from streamnb.rows.in_svmlight import svmlight as svmlight
 from streamnb.rows.splits import fold_numbers as fold_numbers
 from streamnb.rows.writing import write_csr as write_csr

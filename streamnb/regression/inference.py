@@ -1,4 +1,4 @@
-"""Standard errors, intervals and evidence of ridge and plain least squares."""
+"""Standard errors, intervals and evidence of ridge regression, and what each feature adds to a prediction."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from scipy.optimize import minimize_scalar
 from streamnb.core import messages
 from streamnb.core.blas import one_thread
 from streamnb.core.frames import pandas_for
+from streamnb.core.types import Rows
+from streamnb.passes.answering import answer
 from streamnb.regression.systems import System
 
 GRID = np.linspace(-30.0, 30.0, 121)  # logs of strengths, relative to the mean eigenvalue, that are tried first
@@ -84,3 +86,40 @@ def summary_of(system: System, strength: float, names: list[str], confidence: fl
         columns |= {"p": 2.0 * stats.t.sf(np.abs(t), freedom), "lower": found - half, "upper": found + half}
         frames.append(pd.DataFrame(columns if n_targets == 1 else {"target": k, **columns}))
     return pd.concat(frames, ignore_index=True)
+
+
+def explain(self: Any, X: Rows) -> Any:
+    """Explain the prediction of one row by the contribution of each feature.
+
+    Parameters
+    ----------
+    X : (1, n_features)
+        One row, in any form that `predict` takes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns "feature", "value", "weight" and "contribution" (and "target" where there are several);
+        "(intercept)" first, then the largest contributions. They add up to the prediction.
+    """
+    pd, rows = pandas_for("explain"), self._opened(X)
+    values = np.asarray(answer(_values, rows, rows.n_features, np.dtype(np.float64)))
+    if len(values) != 1:
+        raise ValueError(f"X has {len(values)} rows; explain takes one")
+    weights, intercepts = self._weights
+    names = np.array(["(intercept)", *(self._name_of(j) for j in range(len(weights)))], object)
+    frames = []
+    for k in range(weights.shape[1]):
+        parts = values[0] * weights[:, k]
+        order = np.argsort(-np.abs(parts), kind="stable")
+        at = np.append(0, 1 + order)
+        found, own = np.append(1.0, values[0]), np.append(intercepts[k], weights[:, k])
+        frame = pd.DataFrame({"feature": names[at], "value": found[at], "weight": own[at]})
+        frame["contribution"] = frame["value"] * frame["weight"]
+        frames.append(frame if weights.shape[1] == 1 else frame.assign(target=k))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _values(chunk: Any, survey: Any) -> np.ndarray:
+    matrix = chunk.to_matrix()
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix, np.float64)

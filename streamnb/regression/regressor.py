@@ -21,8 +21,8 @@ from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.regression.evaluating import RegressionEvaluation, ResidualScan
-from streamnb.regression.explained import explain
+from streamnb.regression.errors import RegressionEvaluation, ResidualScan
+from streamnb.regression.inference import explain
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums
 from streamnb.rows.keeping import Keeping
@@ -232,7 +232,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> tuple[TargetSums, Report]:
         if rows.n_features is not None and rows.n_features > SLOW:
             messages.warn(
-                f"X has {rows.n_features:,} columns, and the time for their weights grows with the cube of that number: "
+                f"X has {rows.n_features:,} columns, and the time for their weights grows with the cube of that: "
                 "snb.Ridge(solver='conjugate_gradients') takes much less, as fewer columns do"
             )
         stats, report = run(self._task(folding, options), rows, options)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.regression import paths
+from streamnb.regression import penalty_paths as paths
 from streamnb.regression.forward import forward_path, held_out_forward
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.systems import System
