@@ -73,7 +73,7 @@ class ElasticNetCV(LinearRegressor):
         seed: int = 0,
         fit_intercept: bool = True,
         standardize: bool = False,
-        exact: bool = False,
+        exact: bool | str = "auto",
     ):
         self.l1_ratio, self.alphas, self.n_alphas = l1_ratio, alphas, n_alphas
         self.folds, self.rule, self.seed = folds, rule, seed
@@ -189,7 +189,7 @@ class ForwardRegression(LinearRegressor):
         rule: str = "best",
         seed: int = 0,
         fit_intercept: bool = True,
-        exact: bool = False,
+        exact: bool | str = "auto",
     ):
         self.n_nonzero_coefs, self.max_features = n_nonzero_coefs, max_features
         self.folds, self.rule, self.seed = folds, rule, seed

@@ -10,35 +10,35 @@ SPLITTER = 2.0**27 + 1.0
 SMALLEST_PIVOT = 2.0**-94  # relative to a diagonal of ones; smaller ones are rounding errors
 
 
-class Pair(NamedTuple):
+class Doubled(NamedTuple):
     """Arrays whose sum is the value; `lo` is at most half a unit of the last digit of `hi`."""
 
     hi: np.ndarray
     lo: np.ndarray
 
-    def at(self, *index: Any) -> Pair:
+    def at(self, *index: Any) -> Doubled:
         """Some of the values."""
-        return Pair(self.hi[index], self.lo[index])
+        return Doubled(self.hi[index], self.lo[index])
 
-    def scaled(self, factors: np.ndarray) -> Pair:
+    def scaled(self, factors: np.ndarray) -> Doubled:
         """The values times powers of two."""
-        return Pair(self.hi * factors, self.lo * factors)
+        return Doubled(self.hi * factors, self.lo * factors)
 
-    def plus(self, other: Pair) -> Pair:
+    def plus(self, other: Doubled) -> Doubled:
         """The sum."""
         s, e = _two_sum(self.hi, other.hi)
         return _normalised(s, e + (self.lo + other.lo))
 
-    def minus(self, other: Pair) -> Pair:
+    def minus(self, other: Doubled) -> Doubled:
         """The difference."""
-        return self.plus(Pair(-other.hi, -other.lo))
+        return self.plus(Doubled(-other.hi, -other.lo))
 
-    def times(self, other: Pair) -> Pair:
+    def times(self, other: Doubled) -> Doubled:
         """The product."""
         p, e = _two_product(self.hi, other.hi)
         return _normalised(p, e + (self.hi * other.lo + self.lo * other.hi))
 
-    def over(self, other: Pair) -> Pair:
+    def over(self, other: Doubled) -> Doubled:
         """The quotient."""
         first = self.hi / other.hi
         left = self.minus(other.times(exactly(first)))
@@ -47,13 +47,13 @@ class Pair(NamedTuple):
         return _normalised(*_two_sum(first, second + left.hi / other.hi))
 
 
-def exactly(values: Any) -> Pair:
+def exactly(values: Any) -> Doubled:
     """Float64 values as pairs."""
     values = np.asarray(values, np.float64)
-    return Pair(values, np.zeros_like(values))
+    return Doubled(values, np.zeros_like(values))
 
 
-def solved(matrix: Pair, right: Pair) -> tuple[np.ndarray, int | None]:
+def solved(matrix: Doubled, right: Doubled) -> tuple[np.ndarray, int | None]:
     """Solve a symmetric positive definite system with a diagonal near 1, by the factors L D L'.
 
     Parameters
@@ -67,7 +67,11 @@ def solved(matrix: Pair, right: Pair) -> tuple[np.ndarray, int | None]:
     dependent : int or None
         The first row that depends on those before it, to the precision of pairs; there is no solution then.
     """
-    left, rest, n = Pair(*(part.copy() for part in matrix)), Pair(*(part.copy() for part in right)), len(matrix.hi)
+    left, rest, n = (
+        Doubled(*(part.copy() for part in matrix)),
+        Doubled(*(part.copy() for part in right)),
+        len(matrix.hi),
+    )
     for j in range(n):
         if not left.hi[j, j] > SMALLEST_PIVOT:
             return np.zeros(right.hi.shape), j
@@ -76,24 +80,24 @@ def solved(matrix: Pair, right: Pair) -> tuple[np.ndarray, int | None]:
         _put(left, (below, below), left.at(below, below).minus(_outer(factors, row)))
         _put(rest, (below,), rest.at(below).minus(_outer(factors, rest.at(j))))
         _put(left, (below, j), factors)
-    rest = rest.over(Pair(*(np.broadcast_to(np.diagonal(part)[:, None], rest.hi.shape) for part in left)))
+    rest = rest.over(Doubled(*(np.broadcast_to(np.diagonal(part)[:, None], rest.hi.shape) for part in left)))
     for j in reversed(range(n)):
         above = slice(0, j)
         _put(rest, (above,), rest.at(above).minus(_outer(left.at(j, above), rest.at(j))))
     return rest.hi + rest.lo, None
 
 
-def about_means(products: Pair, sums: Pair, weight: Pair) -> Pair:
+def about_means(products: Doubled, sums: Doubled, weight: Doubled) -> Doubled:
     """Sums of products about the means, (n, n), of sums of products (n, n) and sums (n,) of rows of this weight."""
-    means = sums.over(Pair(*np.broadcast_arrays(*weight, sums.hi)[:2]))
+    means = sums.over(Doubled(*np.broadcast_arrays(*weight, sums.hi)[:2]))
     return products.minus(_outer(means, sums))
 
 
-def _outer(column: Pair, row: Pair) -> Pair:
-    return Pair(column.hi[:, None], column.lo[:, None]).times(Pair(row.hi[None], row.lo[None]))
+def _outer(column: Doubled, row: Doubled) -> Doubled:
+    return Doubled(column.hi[:, None], column.lo[:, None]).times(Doubled(row.hi[None], row.lo[None]))
 
 
-def _put(pair: Pair, index: Any, values: Pair) -> None:
+def _put(pair: Doubled, index: Any, values: Doubled) -> None:
     pair.hi[index], pair.lo[index] = values
 
 
@@ -103,9 +107,9 @@ def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     return s, (a - (s - v)) + (b - v)
 
 
-def _normalised(s: Any, e: Any) -> Pair:
+def _normalised(s: Any, e: Any) -> Doubled:
     hi = s + e
-    return Pair(hi, e - (hi - s))
+    return Doubled(hi, e - (hi - s))
 
 
 def _two_product(a: Any, b: Any) -> tuple[Any, Any]:

@@ -35,9 +35,10 @@ class Ridge(LinearRegressor):
     fit_intercept : bool
     standardize : bool
         Let `alpha` penalise weights of features divided by their standard deviations; `coef_` is of X as it was given.
-    exact : bool
+    exact : "auto" or bool
         Sum products without any rounding, for columns that nearly depend on each other; it takes three to eight times
-        as long. Otherwise they are rounded once per 2,048 rows, in float64.
+        as long. "auto" does so where that takes less than a second; otherwise products are rounded once per 2,048 rows,
+        in float64.
     solver : {"auto", "products", "conjugate_gradients"}
         "products" reads once, and keeps 8 n (n + 1) bytes of sums of n columns. "conjugate_gradients" is for wide
         sparse rows: it reads them a few times, and keeps no sums, so that other strengths and more rows need another
@@ -76,7 +77,7 @@ class Ridge(LinearRegressor):
         *,
         fit_intercept: bool = True,
         standardize: bool = False,
-        exact: bool = False,
+        exact: bool | str = "auto",
         solver: str = "auto",
         tol: float = 1e-6,
         max_passes: int = 100,
@@ -190,7 +191,7 @@ class ElasticNet(LinearRegressor):
         l1_ratio: float = 0.5,
         fit_intercept: bool = True,
         standardize: bool = False,
-        exact: bool = False,
+        exact: bool | str = "auto",
     ):
         self.alpha, self.l1_ratio = alpha, l1_ratio
         self.fit_intercept, self.standardize, self.exact = fit_intercept, standardize, exact
@@ -234,7 +235,7 @@ class Lasso(LinearRegressor):
     """
 
     def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, exact: bool = False
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, exact: bool | str = "auto"
     ):
         self.alpha, self.fit_intercept, self.standardize, self.exact = alpha, fit_intercept, standardize, exact
 

@@ -31,6 +31,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import with_folds
 
+FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
 SLOW = 8192  # columns whose products take minutes
 _WIDE = "coef_", "intercept_", "alpha_", "n_passes_", "converged_"  # of models without sums
 _FITTED = "stats_", "report_", "decay_", *_WIDE, *preparation.OF_ROWS
@@ -49,14 +50,15 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     _preparation = Preparation()
     fit_intercept: bool
     standardize: bool
-    exact: bool
+    exact: bool | str
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
         """Raise for parameters that are wrong for any data."""
-        for name in ("fit_intercept", "standardize", "exact"):
+        for name in ("fit_intercept", "standardize"):
             arguments.one_of(name, getattr(self, name), [True, False])
+        arguments.one_of("exact", self.exact, ["auto", True, False])
 
     def _solve(self, system: System) -> np.ndarray:
         """The weights of the kept columns, (n_kept, n_targets); may set further attributes."""
@@ -223,11 +225,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             if groups is not None:
                 raise ValueError(f"groups= goes with folds, and {type(self).__name__} has none: take ElasticNetCV")
             return self._scan(rows, None, options)
-        task, rows = with_folds(self._task(None, options), rows, folds, groups, 1, getattr(self, "seed", 0))
+        task, rows = with_folds(TargetScan(), rows, folds, groups, 1, getattr(self, "seed", 0))
         return self._scan(rows, task.folding, options)
-
-    def _task(self, folding: Folding | None, options: RunOptions) -> TargetScan:
-        return TargetScan(folding, self.exact, options.memory_limit)
 
     def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> tuple[TargetSums, Report]:
         if rows.n_features is not None and rows.n_features > SLOW:
@@ -235,7 +234,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 f"X has {rows.n_features:,} columns, and the time for their weights grows with the cube of that: "
                 "snb.Ridge(solver='conjugate_gradients') takes much less, as fewer columns do"
             )
-        stats, report = run(self._task(folding, options), rows, options)
+        exact = self.exact is True
+        if self.exact == "auto" and rows.n_rows is not None and rows.n_features is not None:
+            exact = rows.n_rows * (rows.n_features + 1) ** 2 <= FEW_PRODUCTS
+        stats, report = run(TargetScan(folding, exact, options.memory_limit), rows, options)
         if rows.n_features is not None:
             row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
         return stats, report

@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve, lapack
 from streamnb.core import messages
 from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
-from streamnb.regression.doubled import Pair, about_means, exactly, solved
+from streamnb.regression.doubled import Doubled, about_means, exactly, solved
 from streamnb.regression.target_sums import TargetSums
 from streamnb.stats.second_moments import unpacked
 from streamnb.stats.totals import whole
@@ -51,10 +51,10 @@ class System:
         return self.sums.total_weight
 
     @cached_property
-    def _tables(self) -> tuple[Pair, Pair, Pair]:
+    def _tables(self) -> tuple[Doubled, Doubled, Doubled]:
         """Weight, sums and packed sums of products of features and targets."""
         names = "weight", "sum", "gram"
-        of_weight, sums, packed = (Pair(*whole(self.sums.joined.table(name)).row(0)) for name in names)
+        of_weight, sums, packed = (Doubled(*whole(self.sums.joined.table(name)).row(0)) for name in names)
         return of_weight, sums, packed
 
     @cached_property
@@ -158,7 +158,7 @@ class System:
     def _in_pairs(self, strength: float) -> tuple[np.ndarray, int | None]:
         """The same in doubled precision; and the first feature that depends on those before it, if any."""
         weight, sums, packed = self._tables
-        matrix = Pair(unpacked(packed.hi), unpacked(packed.lo))
+        matrix = Doubled(unpacked(packed.hi), unpacked(packed.lo))
         matrix = about_means(matrix, sums, weight) if self.intercept else matrix
         own, targets = np.ix_(self.kept, self.kept), np.ix_(self.kept, np.arange(self.n_features, len(matrix.hi)))
         left = matrix.at(*own).plus(exactly(np.diag(strength * self.scale**2)))
