@@ -53,13 +53,15 @@ def exactly(values: Any) -> Doubled:
     return Doubled(values, np.zeros_like(values))
 
 
-def solved(matrix: Doubled, right: Doubled) -> tuple[np.ndarray, int | None]:
+def solved(matrix: Doubled, right: Doubled, least: float = SMALLEST_PIVOT) -> tuple[np.ndarray, int | None]:
     """Solve a symmetric positive definite system with a diagonal near 1, by the factors L D L'.
 
     Parameters
     ----------
     matrix : (n, n)
     right : (n, n_right)
+    least : float
+        The share of a row's diagonal that is left of it beside the rows before it, if it does not depend on them.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def solved(matrix: Doubled, right: Doubled) -> tuple[np.ndarray, int | None]:
         len(matrix.hi),
     )
     for j in range(n):
-        if not left.hi[j, j] > SMALLEST_PIVOT:
+        if not left.hi[j, j] > least:
             return np.zeros(right.hi.shape), j
         below = slice(j + 1, n)
         row, factors = left.at(j, below), left.at(below, j).over(left.at(j, j))

@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve, lapack
 from streamnb.core import messages
 from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
-from streamnb.regression.doubled import Doubled, about_means, exactly, solved
+from streamnb.regression.doubled import SMALLEST_PIVOT, Doubled, about_means, exactly, solved
 from streamnb.regression.target_sums import TargetSums
 from streamnb.stats.second_moments import unpacked
 from streamnb.stats.totals import whole
@@ -163,7 +163,8 @@ class System:
         own, targets = np.ix_(self.kept, self.kept), np.ix_(self.kept, np.arange(self.n_features, len(matrix.hi)))
         left = matrix.at(*own).plus(exactly(np.diag(strength * self.scale**2)))
         near = np.exp2(-np.round(0.5 * np.log2(np.diagonal(left.hi))))  # powers of two, which round nothing
-        weights, dependent = solved(left.scaled(np.outer(near, near)), matrix.at(*targets).scaled(near[:, None]))
+        least = SMALLEST_PIVOT if self.sums.exact else len(near) * 2.0**-52
+        weights, dependent = solved(left.scaled(np.outer(near, near)), matrix.at(*targets).scaled(near[:, None]), least)
         return weights * (near * self.scale)[:, None], dependent
 
     def _refuse(self, strength: float, names: list[str]) -> None:

@@ -1,0 +1,92 @@
+"""Choice by cross-validation: scikit-learn's errors and choices on the same folds, from one read."""
+
+import numpy as np
+import pytest
+from sklearn import linear_model
+
+import streamnb as snb
+from tests.regression.test_regressor import X, Y
+
+FOLDS = snb.fold_numbers(200, 4, seed=2)
+CV = [(np.flatnonzero(fold != FOLDS), np.flatnonzero(fold == FOLDS)) for fold in range(4)]
+
+
+def test_path_errors_and_choice_are_those_of_scikit_learn():
+    ours = snb.ElasticNetCV([0.2, 1.0], n_alphas=40, folds=4, seed=2).fit(X, Y)
+    theirs = linear_model.ElasticNetCV(l1_ratio=[0.2, 1.0], cv=CV, tol=1e-13, max_iter=10**5, alphas=40).fit(X, Y)
+    np.testing.assert_allclose(ours.alphas_, theirs.alphas_, rtol=1e-12)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-8)
+    assert (ours.l1_ratio_, ours.alpha_) == pytest.approx((theirs.l1_ratio_, theirs.alpha_))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    assert ours.coefs_path_.shape == (5, 40)
+    at = int(np.argmin(np.abs(ours.alphas_[0] - ours.alpha_)))
+    np.testing.assert_allclose(ours.coefs_path_[:, at], ours.coef_, rtol=1e-12)
+    assert ours.cv_results_["mean_test_error"].min() == pytest.approx(theirs.mse_path_.mean(axis=-1).min())
+
+
+def test_ridge_errors_are_those_of_models_without_the_fold():
+    ours = snb.ElasticNetCV(0.0, alphas=[1.0, 0.1, 0.001], folds=FOLDS).fit(X, Y)
+    for at, alpha in enumerate([1.0, 0.1, 0.001]):
+        for fold, (rest, own) in enumerate(CV):
+            model = linear_model.Ridge(alpha * len(rest)).fit(X[rest], Y[rest])
+            assert ours.mse_path_[at, fold] == pytest.approx(np.mean((Y[own] - model.predict(X[own])) ** 2), rel=1e-9)
+
+
+def test_rows_are_read_once():
+    reads = []
+
+    def rows():
+        reads.append(1)
+        yield X, Y
+
+    model = snb.ElasticNetCV(1.0).fit(rows)
+    assert len(reads) == 1
+    assert model.mse_path_.shape == (100, 5)
+    assert model.refit(rule="one_se").alpha_ >= snb.ElasticNetCV(1.0).fit(X, Y).alpha_
+    assert len(reads) == 1
+
+
+def test_groups_stay_in_one_fold_and_several_targets_share_an_alpha():
+    groups = np.arange(200) // 20
+    model = snb.ElasticNetCV(0.5, folds=3).fit(X, np.column_stack([Y, 100.0 * X[:, 1]]), groups=groups)
+    assert model.coef_.shape == (2, 5)
+    assert model.mse_path_.shape == (100, 3)
+    assert [fold.n_rows % 20 for fold in model.stats_.folds] == [0, 0, 0]
+    with pytest.raises(ValueError, match="the fit has groups="):
+        model.partial_fit(X, np.column_stack([Y, Y]))
+
+
+def test_chosen_models_are_saved_and_go_on(tmp_path):
+    for model in (snb.ElasticNetCV(1.0, folds=3), snb.ForwardRegression(folds=3)):
+        model.fit(X[:150], Y[:150]).save(tmp_path / "m.snb")
+        loaded = snb.load(tmp_path / "m.snb")
+        assert loaded.coef_.tolist() == model.coef_.tolist()
+        assert loaded.mse_path_.tolist() == model.mse_path_.tolist()
+        more = loaded.partial_fit(X[150:], Y[150:])
+        assert more.stats_.n_rows == 200
+
+
+def test_forward_regression_finds_the_features_that_count():
+    model = snb.ForwardRegression(rule="one_se").fit(X, Y)
+    assert model.order_[:2].tolist() == [4, 1]
+    assert np.flatnonzero(model.coef_).tolist() == sorted(model.order_)
+    assert snb.ForwardRegression(2).fit(X, Y).order_.tolist() == [4, 1]
+    with pytest.raises(ValueError, match="n_nonzero_coefs=9 should be at most the 5 features"):
+        snb.ForwardRegression(9).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"l1_ratio": 1.5}, "l1_ratio=1.5"),
+        ({"alphas": [-1.0]}, r"alphas=\[-1.0\] should be numbers above 0"),
+        ({"alphas": []}, "alphas"),
+        ({"n_alphas": 0}, "n_alphas=0"),
+        ({"rule": "worst"}, "rule='worst'"),
+        ({"folds": 1}, "folds=1"),
+        ({"folds": 500}, "folds=500"),
+    ],
+)
+def test_wrong_parameters_are_named(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.ElasticNetCV(**options).fit(X, Y)

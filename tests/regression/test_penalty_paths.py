@@ -1,0 +1,82 @@
+"""Paths of penalties: conditions of the optimum, scikit-learn's weights, and errors of models that are fitted anew."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import ElasticNet, Ridge, enet_path
+
+from streamnb.core.messages import StreamnbWarning
+from streamnb.regression import penalty_paths as paths
+from streamnb.regression.systems import System
+from streamnb.rows.splits import as_folding, fold_numbers
+from tests.regression.test_target_sums import summed
+
+rng = np.random.default_rng(1)
+X = rng.normal(size=(120, 12)) @ (np.eye(12) + 0.5 * rng.normal(size=(12, 12)))
+Y = X[:, :3] @ [2.0, -1.0, 0.5] + rng.normal(size=120)
+CENTRED = X - X.mean(axis=0), Y - Y.mean()
+
+
+@pytest.fixture(scope="module")
+def system():
+    return System(summed(X, Y, None))
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5, 0.05])
+def test_weights_are_those_of_scikit_learn_and_optimal(system, l1_ratio):
+    alphas = paths.alpha_grid(system, l1_ratio, 30)
+    theirs = enet_path(*CENTRED, l1_ratio=l1_ratio, alphas=alphas, tol=1e-14, max_iter=100_000)[1]
+    ours = paths.elastic_net(system, alphas, l1_ratio).weights[:, 0]
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    strengths = np.outer([l1_ratio, 1.0 - l1_ratio], alphas * 120)
+    assert paths.missed_conditions(system.products, system.with_targets[:, 0], ours, *strengths).max() < 1e-12
+    assert not ours[:, 0].any()
+    assert ours[:, 1].any()
+
+
+def test_ridge_is_a_path_without_an_l1_penalty(system):
+    alphas = np.array([10.0, 0.1, 1e-4])
+    found = paths.elastic_net(system, alphas, 0.0).weights[:, 0]
+    wanted = [Ridge(120 * alpha, solver="svd").fit(X, Y).coef_ for alpha in alphas]
+    np.testing.assert_allclose(found.T, wanted, rtol=1e-9)
+
+
+def test_dependent_columns_share_their_weight_and_targets_do_not_meet():
+    system = System(summed(np.hstack([X, X]), np.column_stack([Y, -3.0 * Y]), None))
+    weights = paths.elastic_net(system, np.array([0.5, 0.05]), 0.5).weights
+    np.testing.assert_allclose(weights[:12], weights[12:], atol=1e-6)
+    one = System(summed(np.hstack([X, X]), Y, None))
+    np.testing.assert_allclose(weights[:, :1], paths.elastic_net(one, np.array([0.5, 0.05]), 0.5).weights, atol=1e-12)
+
+
+def test_points_that_have_not_converged_are_told(system, monkeypatch):
+    monkeypatch.setattr(paths, "MOST_ITERATIONS", 1)
+    monkeypatch.setattr(paths, "_polished", lambda products, right, weights, l1, l2: weights)
+    with pytest.warns(StreamnbWarning, match="has not converged"), paths.quiet():
+        paths.elastic_net(system, np.array([1e-3]), 1.0)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.7])
+def test_errors_of_folds_are_those_of_models_fitted_without_them(l1_ratio):
+    sums, folds = summed(X, Y, None, folding=as_folding(4, seed=3)), fold_numbers(120, 4, seed=3)
+    alphas = np.array([1.0, 0.1, 0.01])
+    found = paths.held_out_errors(sums, alphas, l1_ratio, True, False, 2)
+    for fold in range(4):
+        rest, own = folds != fold, folds == fold
+        for alpha, error in zip(alphas, found[0, :, fold]):
+            model = (
+                Ridge(alpha * rest.sum())
+                if l1_ratio == 0.0
+                else ElasticNet(alpha, l1_ratio=l1_ratio, tol=1e-12, max_iter=10_000)
+            ).fit(X[rest], Y[rest])
+            assert error == pytest.approx(np.mean((Y[own] - model.predict(X[own])) ** 2), rel=1e-8)
+
+
+def test_one_standard_error_takes_a_larger_alpha():
+    errors = np.array([[3.0, 5.0], [1.1, 2.0], [1.0, 1.9], [1.5, 1.6]])
+    assert (paths.chosen(errors, "best"), paths.chosen(errors, "one_se")) == (2, 1)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.5, "l1", [], [0.5, 2.0], True, None])
+def test_shares_outside_0_and_1_are_refused(wrong):
+    with pytest.raises(ValueError, match="l1_ratio"):
+        paths.check_l1_ratios(wrong)

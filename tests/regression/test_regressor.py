@@ -1,0 +1,131 @@
+"""Rows of any kind, in any parts: the same regression."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+
+import streamnb as snb
+
+rng = np.random.default_rng(4)
+X = rng.normal(size=(200, 5))
+Y = X @ [1.0, -2.0, 0.0, 0.5, 3.0] + rng.normal(size=200) + 7.0
+W = rng.integers(1, 4, 200).astype(float)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return snb.Ridge(0.5).fit(X, Y, W)
+
+
+def in_zarr(folder):
+    group = zarr.open_group(folder / "rows.zarr", mode="w")
+    group.create_array("X", data=X, chunks=(60, 5))
+    group.create_array("y", data=Y, chunks=(50,))
+    return zarr.open_group(folder / "rows.zarr", mode="r")
+
+
+WAYS = {
+    "sparse": lambda _: (sp.csr_array(X), Y, W),
+    "frame": lambda _: (pd.DataFrame(X).assign(y=Y).rename(columns=str), "y", W),
+    "Dask": lambda _: tuple(da.from_array(part, chunks=64) for part in (X, Y, W)),
+    "stream": lambda _: (iter([(X[:90], Y[:90], W[:90]), (X[90:], Y[90:], W[90:])]), None, None),
+    "Zarr": lambda folder: (in_zarr(folder)["X"], in_zarr(folder)["y"], W),
+    "svmlight": lambda folder: (svmlight(folder), None, W),
+}
+
+
+def svmlight(folder):
+    from sklearn.datasets import dump_svmlight_file
+
+    dump_svmlight_file(X, Y, str(folder / "rows.svm"))
+    return str(folder / "rows.svm")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_of_any_kind_have_the_same_weights(way, model, tmp_path):
+    found = snb.Ridge(0.5).fit(*WAYS[way](tmp_path))
+    np.testing.assert_allclose(found.coef_, model.coef_, rtol=1e-11)
+
+
+def test_predictions_come_in_the_kind_of_the_rows(model):
+    wanted = X @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(X), wanted, rtol=1e-12)
+    np.testing.assert_allclose(model.predict(sp.csr_array(X)), wanted, rtol=1e-12)
+    lazy = model.predict(da.from_array(X, chunks=64))
+    np.testing.assert_allclose(lazy.compute(), wanted, rtol=1e-12)
+    out = np.empty(200)
+    assert model.predict(X, out=out) is out
+    several = snb.Ridge(0.5).fit(X, np.column_stack([Y, -Y]), W)
+    np.testing.assert_allclose(several.predict(X), np.column_stack([wanted, -wanted]), rtol=1e-9)
+
+
+def test_rows_are_added_forgotten_and_fade(model):
+    parts = snb.Ridge(0.5).partial_fit(X[:70], Y[:70], W[:70]).partial_fit(X[70:], Y[70:], W[70:])
+    assert parts.coef_.tolist() == model.coef_.tolist()
+    parts.forget(X[70:], Y[70:], W[70:])
+    assert parts.coef_.tolist() == snb.Ridge(0.5).fit(X[:70], Y[:70], W[:70]).coef_.tolist()
+    faded = snb.Ridge(0.5).partial_fit(X[:70], Y[:70]).partial_fit(X[70:], Y[70:], decay=0.5)
+    weights = np.where(np.arange(200) < 70, 0.5, 1.0)
+    np.testing.assert_allclose(faded.coef_, snb.Ridge(0.5).fit(X, Y, weights).coef_, rtol=1e-12)
+    assert faded.decay_ == 0.5
+
+
+def test_sums_of_two_sites_are_fitted_without_rows(model):
+    sites = [snb.Ridge().fit(X[rows], Y[rows], W[rows]).stats_ for rows in (slice(110), slice(110, None))]
+    together = snb.Ridge(0.5).fit(sites[0] + sites[1])
+    assert together.coef_.tolist() == model.coef_.tolist()
+    assert snb.Lasso(0.1).fit(model.stats_).coef_.tolist() == snb.Lasso(0.1).fit(X, Y, W).coef_.tolist()
+    with pytest.raises(ValueError, match="the sums have no folds, which ElasticNetCV needs"):
+        snb.ElasticNetCV().fit(model.stats_)
+
+
+def test_refit_reads_nothing(model):
+    again = snb.Ridge(0.5).fit(X, Y, W).refit(alpha=30.0, fit_intercept=False)
+    np.testing.assert_allclose(again.coef_, snb.Ridge(30.0, fit_intercept=False).fit(X, Y, W).coef_, rtol=1e-12)
+    with pytest.raises(ValueError, match="alpha=-1 should be finite and at least 0"):
+        again.refit(alpha=-1)
+    assert again.alpha == 30.0
+
+
+def test_tables_have_their_own_columns_and_keep_numbers(tmp_path):
+    frame = pd.DataFrame({"size": X[:, 0], "town": np.where(X[:, 1] > 0, "Ada", "Bree"), "price": Y})
+    frame.loc[[3, 8], "size"] = np.nan
+    model = snb.Ridge(1e-6).fit(frame, "price")
+    assert list(model.feature_names_in_) == ["size", "size is missing", "town=Ada", "town=Bree"]
+    frame.to_parquet(tmp_path / "homes.parquet")
+    stored = snb.Ridge(1e-6).fit(str(tmp_path / "homes.parquet"), "price")
+    assert stored.coef_.tolist() == model.coef_.tolist()
+    apart = snb.Ridge(1e-6).fit(frame.drop(columns="price"), frame["price"])
+    assert apart.coef_.tolist() == model.coef_.tolist()
+    model.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    assert loaded.predict(frame.drop(columns="price")).tolist() == model.predict(frame.drop(columns="price")).tolist()
+    assert loaded.score(frame, "price") == model.score(frame, "price") > 0.15
+    assert loaded.evaluate(frame.drop(columns="price"), frame["price"]) == model.evaluate(frame, "price")
+
+
+def test_checkpoints_and_files_of_sums(model, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    first = snb.Ridge(0.5).fit(X, Y, W, checkpoint=path)
+    again = snb.Ridge(0.5).fit(X, Y, W, checkpoint=path)
+    assert first.coef_.tolist() == again.coef_.tolist() == model.coef_.tolist()
+    model.stats_.save(tmp_path / "sums.snb")
+    assert snb.Ridge(0.5).fit(snb.load(tmp_path / "sums.snb")).coef_.tolist() == model.coef_.tolist()
+
+
+def test_wrong_uses_are_told(model):
+    for use, message in (
+        (lambda: snb.Ridge().fit(X, Y[:5]), "inconsistent numbers of samples"),
+        (lambda: snb.Ridge().fit(X), "requires y to be passed"),
+        (lambda: model.predict(X[:, :3]), "X has 3 features, but Ridge is expecting 5"),
+        (lambda: model.partial_fit(X, Y, decay=0.0), "decay=0.0 should be above 0"),
+        (lambda: snb.Ridge().fit(X, Y, groups=np.arange(200)), "groups= goes with folds, and Ridge has none"),
+        (lambda: model.forget(X[:1] + 1e9, Y[:1]), "never added|more"),
+        (lambda: snb.Ridge(standardize="yes"), None),
+    ):
+        if message:
+            with pytest.raises(ValueError, match=message):
+                use()

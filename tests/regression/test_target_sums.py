@@ -1,0 +1,64 @@
+"""Sums of features and targets: what NumPy sums, whatever the blocks, and what is left where folds are taken away."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.encoding.opening import opened
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.regression.target_sums import TargetScan
+from streamnb.rows.splits import as_folding, fold_numbers
+
+rng = np.random.default_rng(0)
+X, Y, W = rng.normal(size=(90, 4)), rng.normal(size=(90, 2)), rng.uniform(0.5, 2.0, 90)
+
+
+def summed(X=X, y=Y, w=W, **options):
+    return run(TargetScan(**options), opened(X, y, w, labelled="targets"), RunOptions(n_threads=2))[0]
+
+
+def products(rows=slice(None)):
+    joined = np.hstack([X, Y])[rows]
+    return joined.T @ (joined * W[rows, None])
+
+
+@pytest.mark.parametrize("given", [X, sp.csr_array(X)])
+@pytest.mark.parametrize("exact", [True, False])
+def test_sums_are_those_of_numpy(given, exact):
+    sums = summed(given, exact=exact)
+    assert (sums.n_rows, sums.n_features, sums.n_targets, sums.exact) == (90, 4, 2, exact)
+    np.testing.assert_allclose(sums.joined.gram, products(), rtol=1e-13)
+    np.testing.assert_allclose(sums.joined.sum[0], np.hstack([X, Y]).T @ W, rtol=1e-13)
+
+
+def test_folds_leave_the_other_rows():
+    sums, folds = summed(folding=as_folding(3, seed=1)), fold_numbers(90, 3, seed=1)
+    for fold in range(3):
+        np.testing.assert_allclose(sums.folds[fold].joined.gram, products(folds == fold), rtol=1e-12)
+        np.testing.assert_allclose(sums.without_fold(fold).joined.gram, products(folds != fold), rtol=1e-12)
+    assert sums.whole.folding is None
+    assert sums.whole.joined.gram.tolist() == sums.joined.gram.tolist()
+
+
+@given(st.integers(1, 89))
+def test_parts_add_up_to_the_same_bits_and_are_taken_away_again(cut):
+    parts = [summed(X[rows], Y[rows], W[rows], exact=True) for rows in (slice(cut), slice(cut, None))]
+    whole = summed(exact=True)
+    assert (parts[0] + parts[1]).joined.gram.tolist() == whole.joined.gram.tolist()
+    assert (whole - parts[1]).joined.gram.tolist() == parts[0].joined.gram.tolist()
+    assert (whole * 0.5).total_weight == 0.5 * whole.total_weight
+
+
+def test_sums_of_other_targets_do_not_add_up():
+    with pytest.raises(ValueError, match="these sums have 2 targets, the others 1"):
+        summed() + summed(y=Y[:, 0])
+    with pytest.raises(ValueError, match="y has 1 columns, and 2 in the rows before"):
+        summed(iter([(X[:50], Y[:50]), (X[50:], Y[50:, 0])]), None, None)
+
+
+def test_too_many_columns_are_refused_with_the_number_that_fits():
+    with pytest.raises(MemoryError, match=r"sums of products of 5,000 columns need .* enough for 110 columns"):
+        summed(sp.csr_array((90, 5000)), memory_limit=100_000)

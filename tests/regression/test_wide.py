@@ -1,0 +1,60 @@
+"""Wide rows by conjugate gradients: the weights of products, whatever the blocks and threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from streamnb.core.messages import StreamnbWarning
+
+rng = np.random.default_rng(3)
+X = sp.random_array((300, 60), density=0.1, rng=rng, format="csr")
+Y = X @ rng.normal(size=(60, 2)) + 0.1 * rng.normal(size=(300, 2)) + [5.0, -1.0]
+W = rng.integers(1, 4, 300).astype(float)
+GRADIENTS = {"solver": "conjugate_gradients", "tol": 1e-10}
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_weights_are_those_of_products(standardize):
+    narrow = snb.Ridge(0.5, standardize=standardize, solver="products").fit(X, Y, W)
+    wide = snb.Ridge(0.5, standardize=standardize, **GRADIENTS).fit(X, Y, W)
+    np.testing.assert_allclose(wide.coef_, narrow.coef_, atol=1e-7)
+    np.testing.assert_allclose(wide.intercept_, narrow.intercept_, atol=1e-7)
+    assert wide.converged_
+    assert 0 < wide.n_passes_ <= 100
+    assert narrow.n_passes_ == 0
+
+
+def test_bits_do_not_depend_on_blocks_and_threads():
+    def cut():
+        return ((X[i : i + 37], Y[i : i + 37], W[i : i + 37]) for i in range(0, 300, 37))
+
+    whole = snb.Ridge(0.5, **GRADIENTS).fit(X, Y, W, n_threads=1)
+    for model in (snb.Ridge(0.5, **GRADIENTS).fit(X, Y, W, n_threads=2), snb.Ridge(0.5, **GRADIENTS).fit(cut)):
+        assert model.coef_.tolist() == whole.coef_.tolist()
+
+
+def test_models_without_sums_are_saved_and_say_what_they_lack(tmp_path):
+    model = snb.Ridge(0.5, **GRADIENTS).fit(X, Y[:, 0])
+    model.save(tmp_path / "m.snb")
+    assert snb.load(tmp_path / "m.snb").predict(X).tolist() == model.predict(X).tolist()
+    for use in (lambda: model.partial_fit(X, Y[:, 0]), lambda: model.refit(alpha=2.0), model.summary):
+        with pytest.raises(ValueError, match="fitted by conjugate gradients, which keep no sums"):
+            use()
+    assert not hasattr(model, "condition_number_")
+
+
+@pytest.mark.parametrize("options", [{"alpha": "evidence"}, {"exact": True}, {"fit_intercept": False}])
+def test_what_needs_products_is_refused(options):
+    with pytest.raises(ValueError, match=f"{next(iter(options))}=.* needs sums of products, and 60 columns"):
+        snb.Ridge(**options, solver="conjugate_gradients").fit(X, Y)
+
+
+def test_too_few_reads_are_told():
+    with pytest.warns(StreamnbWarning, match="have not converged after max_passes=2 reads"):
+        snb.Ridge(1e-6, solver="conjugate_gradients", max_passes=2).fit(X, Y[:, 0])
+
+
+def test_wide_rows_take_conjugate_gradients_by_themselves():
+    wide = sp.random_array((50, 5000), density=0.01, rng=rng, format="csr")
+    assert snb.Ridge(1.0).fit(wide, np.arange(50.0)).n_passes_ > 0
