@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamnb.core import memory, messages, persistence, row_checks
+from streamnb.core import memory, messages, row_checks
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -107,10 +107,6 @@ class WideScan(PassTask):
 
     def about(self) -> dict[str, str]:
         return {"the task": self.name}
-
-    def total(self, arrays: Any) -> Any:
-        features, products = (persistence.restored(ClassStats, arrays[name]) for name in ("features", "products"))
-        return WideSums(features, products, int(arrays["n_targets"]))
 
 
 class _WideSums:

@@ -15,6 +15,7 @@ import streamnb as snb
 from streamnb.core.persistence import FORMAT_VERSION, save
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.passes.checkpoint import Checkpoint
+from streamnb.regression.regressor import LinearRegressor
 from streamnb.solving.covariance_path import CovariancePath
 
 HERE = Path(__file__).parent / "formats"
@@ -42,6 +43,7 @@ TABLE = pd.DataFrame(
         "note": TEXTS,
     }
 )
+NUMBERS = np.array([1.5, 0.25, 3.0, -1.0, 2.0, 0.5, 4.25, 1.0, 0.0, -2.5])
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
 
 
@@ -140,6 +142,14 @@ KINDS = {
     "additive-classifier": lambda: snb.AdditiveClassifier([(0, 1)], l2=1.0, resolutions=(2, 4), folds=2).fit(
         X, Y, WEIGHT
     ),
+    "ridge": lambda: snb.Ridge(0.5).fit(X, NUMBERS, WEIGHT),
+    "ridge-table": lambda: snb.Ridge(0.5).fit(TABLE, NUMBERS),
+    "ridge-wide": lambda: snb.Ridge(0.5, solver="conjugate_gradients").fit(X, NUMBERS, WEIGHT),
+    "lasso": lambda: snb.Lasso(0.1).fit(X, np.column_stack([NUMBERS, X[:, 0]])),
+    "elastic-net": lambda: snb.ElasticNet(0.1).fit(X, NUMBERS, WEIGHT),
+    "elastic-net-cv": lambda: snb.ElasticNetCV(n_alphas=5, folds=2).fit(X, NUMBERS, WEIGHT),
+    "forward-regression": lambda: snb.ForwardRegression(2).fit(X, NUMBERS, WEIGHT),
+    "target-sums": lambda: snb.Ridge().fit(X, NUMBERS, WEIGHT).stats_,
     "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
     "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),
@@ -198,6 +208,11 @@ def answers(value):
         return [value.get_feature_names_out().tolist(), value.transform(X).toarray().tolist()]
     if isinstance(value, snb.CategoryCounters):
         return [value.get_feature_names_out().tolist(), value.transform(X).tolist(), value.class_stats().sum.tolist()]
+    if isinstance(value, snb.TargetSums):
+        return [value.n_targets, answers(value.joined)]
+    if isinstance(value, LinearRegressor):
+        rows = TABLE if value.encoding_ is not None else X
+        return [value.coef_.tolist(), np.asarray(value.predict(rows)).tolist()]
     if isinstance(value, snb.Search):
         scores = [[one.name, one.point, one.mean("accuracy"), one.reads, one.n_features] for one in value.ranked]
         return [scores, repr(value), answers(value.best_)]
