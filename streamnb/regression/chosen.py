@@ -173,12 +173,10 @@ class ForwardRegression(LinearRegressor):
     --------
     >>> import numpy as np, streamnb as snb
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
-    >>> model = snb.ForwardRegression().fit(X, 3.0 * X[:, 2] - X[:, 4])
+    >>> model = snb.ForwardRegression(2).fit(X, 3.0 * X[:, 2] - X[:, 4])
     >>> model.order_.tolist(), model.coef_.round(6).tolist()
     ([2, 4], [0.0, 0.0, 3.0, 0.0, -1.0])
     """
-
-    standardize = False
 
     def __init__(
         self,

@@ -64,6 +64,14 @@ class RegressionEvaluation:
         Root of the mean squared error, and mean absolute error.
     mean_error : float
         Mean of y less its prediction: above 0 where predictions are too low.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.Ridge(0.0).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 1.0])
+    >>> errors = model.evaluate([[0.0], [1.0], [2.0]], [0.0, 2.0, 1.0])
+    >>> round(errors.r2, 3), round(errors.rmse, 3)
+    (0.25, 0.707)
     """
 
     n_rows: int

@@ -181,7 +181,7 @@ class ElasticNet(LinearRegressor):
     >>> import streamnb as snb
     >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]], [0.0, 2.0, 4.0, 6.0]
     >>> snb.ElasticNet(alpha=0.1, l1_ratio=0.9).fit(X, y).coef_.round(2)
-    array([1.92, 0.  ])
+    array([1.91, 0.  ])
     """
 
     def __init__(

@@ -49,20 +49,23 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     meta_: dict[str, Any] | None = None
     _preparation = Preparation()
     fit_intercept: bool
-    standardize: bool
     exact: bool | str
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
         """Raise for parameters that are wrong for any data."""
-        for name in ("fit_intercept", "standardize"):
-            arguments.one_of(name, getattr(self, name), [True, False])
+        arguments.one_of("fit_intercept", self.fit_intercept, [True, False])
+        arguments.one_of("standardize", self._standardizes, [True, False])
         arguments.one_of("exact", self.exact, ["auto", True, False])
 
     def _solve(self, system: System) -> np.ndarray:
         """The weights of the kept columns, (n_kept, n_targets); may set further attributes."""
         raise NotImplementedError
+
+    @property
+    def _standardizes(self) -> Any:
+        return vars(self).get("standardize", False)
 
     def _folds(self) -> Any:
         """Folds whose sums the fit keeps; None if it needs none."""
@@ -254,7 +257,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _system(self) -> System:
         self._check_sums()
-        return System(self.stats_, self.fit_intercept, self.standardize)
+        return System(self.stats_, self.fit_intercept, self._standardizes)
 
     @property
     def condition_number_(self) -> float:

@@ -37,6 +37,18 @@ class TargetSums(persistence.Saved):
     n_targets : int
     exact : bool
         Whether sums of products were not rounded.
+
+    Examples
+    --------
+    Two sites share sums in place of rows:
+
+    >>> import streamnb as snb
+    >>> here = snb.Ridge().fit([[0.0], [1.0]], [1.0, 3.0]).stats_
+    >>> there = snb.Ridge().fit([[2.0], [4.0]], [5.0, 9.0]).stats_
+    >>> here + there
+    <TargetSums: 4 rows, 1 features, 1 targets>
+    >>> snb.Ridge(0.0).fit(here + there).predict([[10.0]]).round(6)
+    array([21.])
     """
 
     joined: ClassStats

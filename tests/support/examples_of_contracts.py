@@ -36,9 +36,6 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
-from streamnb.regression.errors import ResidualScan
-from streamnb.regression.target_sums import TargetScan
-from streamnb.regression.wide import TargetRead, WideScan
 from streamnb.rows.boundary import Domain
 from streamnb.rows.derived_sources import (
     FoldRows,
@@ -77,6 +74,7 @@ from streamnb.training.objectives import LeastSquares, Logistic, Softmax, Square
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, outside_a_fold, table_of, texts_of
+from tests.support.examples_of_regressions import REGRESSIONS
 from tests.support.of_users import Highest
 
 N, K = 40, 3
@@ -87,7 +85,6 @@ SHARES = rng.integers(1, 8, (N, 5)) / 8.0  # inside (0, 1), where every family a
 COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(float)
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
-Y_NUMBERS = CODES - 1.0
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
@@ -194,17 +191,12 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     return Pass(SharedRead(asked, Folding(2, by=by), judge, like), rows)
 
 
-def regressing(task: PassTask, X: Any, y: Any) -> Pass:
-    return Pass(task, opened(X, y, WEIGHT, labelled="targets"))
-
-
 def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
     return Pass(CountTask(CountedColumns(list(pairs), n_bits), None, Folding(3)), opened(X, Y, weight))
 
 
 PAIRS = PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), columns=np.array([0, 2, 4]), taken=5)
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
-ALONG = TargetRead(LeastSquares(), RowOptions(), np.zeros(1, np.int64), np.ones((6, 2)), np.full(6, 4096.0), 4096.0)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
         **{moment: lambda moment=moment: scan(moment) for moment in MOMENTS},
@@ -296,19 +288,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
-    TargetScan: every(
-        lambda: regressing(TargetScan(), COUNTS, COUNTS[:, :2] + Y_NUMBERS[:, None]),
-        real=lambda: regressing(TargetScan(exact=True), REAL, REAL[:, 0]),
-        folds=lambda: regressing(TargetScan(FOLDS), sp.csr_array(COUNTS), Y_NUMBERS),
-    ),
-    ResidualScan: every(
-        lambda: regressing(ResidualScan(np.ones((5, 2)), np.array([0.5, -1.0])), REAL, REAL[:, :2]),
-    ),
-    WideScan: every(
-        lambda: regressing(WideScan(), COUNTS, COUNTS[:, :2] - 2.0),
-        csr=lambda: regressing(WideScan(), sp.csr_array(REAL), REAL[:, 1]),
-    ),
-    TargetRead: every(lambda: regressing(ALONG, REAL, REAL[:, :2])),
+    **{kind: {n: lambda one=one: Pass(*one()) for n, one in named.items()} for kind, named in REGRESSIONS.items()},
     _UserTask: every(lambda: Pass(_UserTask(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 

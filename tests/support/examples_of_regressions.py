@@ -1,0 +1,43 @@
+"""Examples of the tasks of regressions, each with rows, for examples_of_contracts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.passes.contract import PassTask
+from streamnb.regression.errors import ResidualScan
+from streamnb.regression.target_sums import TargetScan
+from streamnb.regression.wide import TargetRead, WideScan
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.rows.splits import as_folding
+from streamnb.training.objectives import LeastSquares
+from tests.support.examples_of_problems import every
+
+rng = np.random.default_rng(0)
+REAL, WEIGHT = rng.normal(size=(40, 5)), rng.choice([0.25, 0.5, 1.0, 2.0], 40)
+COUNTS = rng.poisson(1.0, (40, 5)).astype(float)
+FOLDS = as_folding(2, repeats=2, seed=1)
+ALONG = TargetRead(LeastSquares(), RowOptions(), np.zeros(1, np.int64), np.ones((6, 2)), np.full(6, 4096.0), 4096.0)
+
+
+def rows(X: Any, y: Any) -> Source:
+    return opened(X, y, WEIGHT, labelled="targets")
+
+
+REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
+    TargetScan: every(
+        lambda: (TargetScan(), rows(COUNTS, COUNTS[:, :2] + 1.0)),
+        real=lambda: (TargetScan(exact=True), rows(REAL, REAL[:, 0])),
+        folds=lambda: (TargetScan(FOLDS), rows(sp.csr_array(COUNTS), COUNTS[:, 1])),
+    ),
+    ResidualScan: every(lambda: (ResidualScan(np.ones((5, 2)), np.array([0.5, -1.0])), rows(REAL, REAL[:, :2]))),
+    WideScan: every(
+        lambda: (WideScan(), rows(COUNTS, COUNTS[:, :2] - 2.0)),
+        csr=lambda: (WideScan(), rows(sp.csr_array(REAL), REAL[:, 1])),
+    ),
+    TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
+}
