@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from streamnb.core import row_checks
 from streamnb.rows.boundary import Survey, csr_chunk
-from streamnb.rows.chunk import Chunk, Entries
+from streamnb.rows.chunk import Chunk, DenseChunk, Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
@@ -230,6 +230,9 @@ def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits
     """Count the negative values of a block in each split, (n_splits,); a single number without splits."""
     if splits is None:
         return survey.negatives
-    before = np.concatenate([[0], np.cumsum(chunk.stored < 0)])
-    per_row = np.diff(before[chunk.row_ends - chunk.row_ends[0]])
+    if isinstance(chunk, DenseChunk):
+        per_row = np.count_nonzero(chunk.values < 0, axis=1)
+    else:
+        before = np.concatenate([[0], np.cumsum(chunk.stored < 0)])
+        per_row = np.diff(before[chunk.row_ends - chunk.row_ends[0]])
     return np.bincount(splits.reshape(-1), np.tile(per_row, len(splits)), n_splits).astype(np.int64)

@@ -32,7 +32,7 @@ class Slice(NamedTuple):
 
 def rounded(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Return X' diag(w) X in float64: exact for small whole numbers, else rounded in the same way on every machine."""
-    x = values.astype(np.float64)
+    x = values.astype(np.float64, copy=False)
     return x.T @ x if weight is None else (x * weight[:, None]).T @ x
 
 
