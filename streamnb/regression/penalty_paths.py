@@ -71,7 +71,7 @@ def _descended(system: System, target: int, alphas: np.ndarray, l1_ratio: float)
     rows, targets = _rows_with(system, right)
     own = alphas * system.weight / len(rows)
     known = {"precompute": products, "Xy": right, "alphas": own, "l1_ratio": l1_ratio}
-    steps = {"tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "return_n_iter": True}
+    steps = {"tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "return_n_iter": True, "check_input": False}
     with one_thread():
         _, path, _, n_iter = enet_path(rows, targets, **known, **steps)
         strengths = np.outer([l1_ratio, 1.0 - l1_ratio], alphas * system.weight)

@@ -199,7 +199,7 @@ class ProductSums:
             for part in self._products(
                 x, heavy, top, None if near[g] or middles is None else np.nan_to_num(middles[g])
             ):
-                self._wait(codes[begins[g], None], np.ascontiguousarray(part).reshape(-1)[None, self._at])
+                self._wait(codes[begins[g], None], np.ascontiguousarray(part).reshape(-1).take(self._at)[None])
 
     def _products(
         self, x: np.ndarray, weight: np.ndarray | None, top: float | None, middle: np.ndarray | None
