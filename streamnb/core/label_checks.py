@@ -13,6 +13,8 @@ from streamnb.core.csr import sound_csr
 # ---- labels ----------------------------------------------------------------------------------------------------------
 
 MANY_LABELS = 10_000
+MANY_NUMBERS, FEW_ROWS = 100, 10  # so many whole numbers, with so few rows each on average, look like targets
+FOR_NUMBERS = "to predict numbers, take snb.ElasticNetCV or snb.Ridge"
 _KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 
 
@@ -125,19 +127,28 @@ def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
     if bad.size:
         raise ValueError(
             f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {first_row + bad[0]}; labels should "
-            "be ints, strings or bools: a classifier cannot be trained on a continuous target"
+            f"be ints, strings or bools: a classifier cannot be trained on a continuous target; {FOR_NUMBERS}"
         )
 
 
 def check_repeated(y: Any) -> None:
-    """Refuse labels in memory if most rows have one of their own, as identifiers and measured numbers have."""
-    if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_LABELS:
+    """Refuse labels in memory if most rows have one of their own, as identifiers and measured numbers have.
+
+    Warn of whole numbers that look like measured ones.
+    """
+    if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_NUMBERS:
         return
-    n_labels = len(np.unique(check_labels(y)))
-    if 2 * n_labels > len(y):
+    labels = check_labels(y)
+    n_labels = len(np.unique(labels))
+    if len(y) >= MANY_LABELS and 2 * n_labels > len(y):
         raise ValueError(
             f"y has {n_labels:,} distinct labels in {len(y):,} rows, and folds need several rows of each; give classes "
-            "in place of identifiers or numbers to predict"
+            f"in place of identifiers; {FOR_NUMBERS}"
+        )
+    if label_kind(labels) == "numbers" and n_labels >= MANY_NUMBERS and n_labels * FEW_ROWS > len(y):
+        messages.warn(
+            f"y has {n_labels:,} distinct whole numbers in {len(y):,} rows, each of which is a class here; "
+            f"{FOR_NUMBERS}"
         )
 
 

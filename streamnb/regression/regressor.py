@@ -22,6 +22,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
+from streamnb.regression.handing_on import export, to_sklearn
 from streamnb.regression.inference import explain
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums
@@ -342,6 +343,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if meta is not None:
             self.meta_ = checked_meta(meta)
         persistence.save(path, self)
+
+    export = export
+    to_sklearn = to_sklearn
 
     def _to_state(self) -> dict[str, Any]:
         fitted: dict[str, Any] = {"report_": asdict(self.report_)}

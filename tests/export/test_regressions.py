@@ -1,0 +1,66 @@
+"""Weights of regressions in other programs' forms: what they hold, and which columns they refuse."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import streamnb as snb
+from streamnb.export.regressions import RegressionWeights, json_of, linear_regression_of, onnx_of
+from tests.support.refusals import cases, refused
+
+rng = np.random.default_rng(3)
+FRAME = pd.DataFrame({"long": rng.normal(size=80), "wide": rng.normal(size=80).round(2), "y": rng.normal(size=80)})
+OF_TWO = RegressionWeights(np.array([[1.0, 2.0], [3.0, -4.0], [0.1, 0.0]]), np.array([0.5, -1.0]), None)
+
+
+def test_the_file_has_a_list_of_weights_for_each_target():
+    found = json.loads(json_of(OF_TWO))
+    assert found == {
+        "format": "streamnb regression",
+        "version": 1,
+        "feature_names": None,
+        "weights": [[1.0, 3.0, 0.1], [2.0, -4.0, 0.0]],
+        "intercepts": [0.5, -1.0],
+    }
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_every_form_predicts_the_same(n_targets):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = RegressionWeights(OF_TWO.weights[:, :n_targets], OF_TWO.intercepts[:n_targets], None)
+    rows = rng.normal(size=(20, 3)).astype(np.float32)
+    (found,) = onnxruntime.InferenceSession(onnx_of(model)).run(["predictions"], {"rows": rows})
+    expected = linear_regression_of(model).predict(rows.astype(float))
+    assert found.dtype == np.float64 and found.shape == expected.shape == ((20,) if n_targets == 1 else (20, 2))
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
+
+
+def test_a_table_of_numbers_has_the_weights_of_its_columns(tmp_path):
+    FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    model = snb.Ridge().fit(str(tmp_path / "rows.csv"), "y")
+    found = RegressionWeights(np.array([[1.0], [2.0]]), np.ones(1), None).of_columns(model.encoding_)
+    assert dict(zip(found.names, found.weights[:, 0].tolist(), strict=True)) == {"long": 1.0, "wide": 2.0}
+    np.testing.assert_allclose(model.to_sklearn().predict(FRAME[["long", "wide"]]), model.predict(FRAME), rtol=1e-12)
+
+
+REFUSED = {
+    "strings": (FRAME.assign(kind=list("ab") * 40), "column 'kind' is not of numbers", "save"),
+    "missing": (
+        FRAME.assign(long=FRAME["long"].where(FRAME["long"] > 0.0)),
+        "column 'long' had missing values",
+        "save",
+    ),
+    "dates": (FRAME.assign(day=pd.date_range("2020-01-01", periods=80)), "column 'day", "complete numbers"),
+}
+
+
+@cases(REFUSED)
+def test_columns_that_are_no_complete_numbers_are_refused_by_name(case, tmp_path):
+    frame, *words = case
+    model = snb.Ridge().fit(frame, "y")
+    for hand_on in (model.to_sklearn, lambda: model.export(tmp_path / "m.json")):
+        with refused(ValueError, *words):
+            hand_on()
+    assert not list(tmp_path.iterdir())
