@@ -115,6 +115,7 @@ _HOMES = {
     "warm": "searching.warming",
     "load": "core.persistence",
     "AdditiveDisplay": "plotting",
+    "RegressionPathDisplay": "plotting",
     "RegularizationPathDisplay": "plotting",
     "ScoreDisplay": "plotting",
     "RocDisplay": "plotting",

@@ -50,6 +50,7 @@ from streamnb.models.portable import PortableModel as PortableModel
 from streamnb.passes.contract import PassTask as PassTask
 from streamnb.plotting import AdditiveDisplay as AdditiveDisplay
 from streamnb.plotting import ConfusionMatrixDisplay as ConfusionMatrixDisplay
+from streamnb.plotting import RegressionPathDisplay as RegressionPathDisplay
 from streamnb.plotting import RegularizationPathDisplay as RegularizationPathDisplay
 from streamnb.plotting import ReliabilityDisplay as ReliabilityDisplay
 from streamnb.plotting import RocDisplay as RocDisplay

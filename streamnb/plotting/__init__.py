@@ -5,6 +5,7 @@ They need matplotlib, ``pip install streamnb[plot]``, and no other room does. On
 """
 
 from streamnb.plotting.candidates import SearchDisplay
+from streamnb.plotting.regression_paths import RegressionPathDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.roc import RocDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, ScoreDisplay
@@ -17,6 +18,7 @@ from streamnb.plotting.weights import RegularizationPathDisplay
 __all__ = [
     "AdditiveDisplay",
     "ConfusionMatrixDisplay",
+    "RegressionPathDisplay",
     "RegularizationPathDisplay",
     "ReliabilityDisplay",
     "RocDisplay",
