@@ -54,6 +54,7 @@ def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:
 
 def hint_at_classes(y: Any) -> None:
     """Warn where targets in memory are one number, or few whole ones, as classes are."""
+    y = np.asarray(y) if isinstance(y, list | tuple) or hasattr(y, "to_numpy") else y
     if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_ROWS or y.dtype.kind not in "iuf":
         return
     values = np.unique(y)

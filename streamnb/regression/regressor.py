@@ -210,8 +210,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         rows = self._preparation.opened(X, y, sample_weight, labelled=TARGETS, look=self._check_features)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         folding = self.stats_.folding
-        if folding is not None and folding.by == "groups":
-            raise ValueError("the fit has groups=, whose folds cannot be told for further rows; fit all rows at once")
+        if folding is not None and folding.by != "rows":
+            given = "groups=" if folding.by == "groups" else "the fold of each row"
+            raise ValueError(f"the fit was given {given}, and further rows have no such folds; fit all rows at once")
         stats, report = self._scan(rows, folding, options)
         row_checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         return stats, report
@@ -253,6 +254,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _finish(self) -> None:
         """Compute the weights from the sums."""
         system = self._system()
+        if len(system.vanishing):
+            names = messages.listed(np.array([self._name_of(j) for j in system.vanishing], object))
+            messages.warn(f"values of {names} are so small that their squares are 0 in float64; give other units")
         coefficients = system.coefficients(self._solve(system))
         self._set_weights(coefficients, system.intercepts(coefficients))
 

@@ -14,10 +14,11 @@ from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
 from streamnb.regression.doubled import SMALLEST_PIVOT, Doubled, about_means, exactly, solved
 from streamnb.regression.target_sums import TargetSums
-from streamnb.stats.second_moments import unpacked
+from streamnb.stats.second_moments import diagonal, unpacked
 from streamnb.stats.totals import whole
 
 CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
+VANISHING = 1e-280  # smaller sums of squares have lost digits to underflow
 UNSURE = 1e-6  # relative error of weights that deserves a warning
 ROUGH = 1e-3  # reciprocal condition of a matrix below which systems are solved in doubled precision
 MOST_DOUBLED = 400  # features up to which that takes seconds
@@ -75,10 +76,20 @@ class System:
     @cached_property
     def kept(self) -> np.ndarray:
         """Numbers of the features that vary."""
-        spread, squares = (
-            np.diagonal(part)[: self.n_features] for part in (self._scatter, unpacked(self._tables[2].hi))
-        )
-        return np.flatnonzero(spread > CONSTANT * squares)
+        varies = np.diagonal(self._scatter) > CONSTANT * self._squares
+        return np.flatnonzero(varies[: self.n_features])
+
+    @property
+    def _squares(self) -> np.ndarray:
+        """Sums of squares of features and targets."""
+        packed = self._tables[2].hi
+        return packed[diagonal(self.sums.joined.n_features)]
+
+    @cached_property
+    def vanishing(self) -> np.ndarray:
+        """Numbers of the features whose values are not 0, but their squares."""
+        vanishing = (self._tables[1].hi != 0.0) & (self._squares < VANISHING)
+        return np.flatnonzero(vanishing[: self.n_features])
 
     @cached_property
     def scale(self) -> np.ndarray:

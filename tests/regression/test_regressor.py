@@ -124,8 +124,18 @@ def test_wrong_uses_are_told(model):
         (lambda: model.partial_fit(X, Y, decay=0.0), "decay=0.0 should be above 0"),
         (lambda: snb.Ridge().fit(X, Y, groups=np.arange(200)), "groups= goes with folds, and Ridge has none"),
         (lambda: model.forget(X[:1] + 1e9, Y[:1]), "never added|more"),
-        (lambda: snb.Ridge(standardize="yes"), None),
     ):
-        if message:
-            with pytest.raises(ValueError, match=message):
-                use()
+        with pytest.raises(ValueError, match=message):
+            use()
+
+
+def test_columns_of_any_scale_are_fitted_and_those_that_vanish_are_named():
+    units = np.array([1e-120, 1e90, 1.0, 1e-5, 1e60])
+    np.testing.assert_allclose(
+        snb.Ridge(0.0).fit(X * units, Y).coef_ * units, snb.Ridge(0.0).fit(X, Y).coef_, rtol=1e-9
+    )
+    heavy = np.where(np.arange(200) < 190, 1.0, 1e12)
+    assert np.isfinite(snb.ElasticNetCV(1.0).fit(X, Y, heavy).coef_).all()
+    with pytest.warns(snb.StreamnbWarning, match=r"values of \['x2'\] are so small that their squares are 0"):
+        model = snb.Ridge(0.0).fit(X * [1.0, 1.0, 1e-200, 1.0, 1.0], Y)
+    assert model.coef_[2] == 0.0
