@@ -135,15 +135,17 @@ def weights(family, row, phi, tau=0.0):
         ]
 
 
-def stops(family, row, phi, j, w, tau, digits):
-    """True where w = W_j(tau w) between two numbers that differ from w by 10^-digits of it."""
-    t_star = pulls(row)[j]
+def stops(family, row, phi, j, w, tau, digits, tau_1=0.0, precision=DIGITS):
+    """True where the weight under L1 and L2 lies between two numbers that differ from w by 10^-digits of it."""
+    t_star, side = pulls(row)[j], 1 if w > 0 else -1
+    if abs(t_star) <= Fraction(tau_1):
+        return w == 0.0
 
     def rise(w):
-        t = Fraction(float(tau)) * Fraction(w)
+        t = side * Fraction(tau_1) + Fraction(tau) * Fraction(w)
         return w - (weight(family, row, phi, j, t) if abs(t) < abs(t_star) else 0)
 
-    with localcontext(prec=400):
+    with localcontext(prec=precision):
         w, part = Decimal(float(w)), Decimal(10) ** -digits
         return rise(w * (1 - part)) * rise(w * (1 + part)) < 0
 
