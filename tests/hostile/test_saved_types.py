@@ -99,11 +99,11 @@ def may_be(name, what):
     }.get(part, False)
 
 
-def of_its_object(name):
-    """A part by the class that it is of and the one around: these two look at it, whatever file they stand in."""
+def of_its_object(name, what):
+    """A part by its class, which looks at its type; arrays by the class around, too, which looks at their shape."""
     parts = name.split("/")
-    classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
-    return "/".join(parts[classes[-2] if len(classes) > 1 else 0 :])
+    classes = [0, 0, *(i for i, part in enumerate(parts) if part[:1].isupper())]
+    return "/".join(parts[classes[-2 if what in ARRAYS else -1] :])
 
 
 @cache
@@ -111,7 +111,7 @@ def changes_of_each_kind():
     """The changes of each kind of file that the kinds before it do not have."""
     seen, found = set(), {}
     for kind in KINDS:
-        made = [(of_its_object(name), name, what, members) for name, what, members in changes(members_of(kind))]
+        made = [(of_its_object(name, what), name, what, members) for name, what, members in changes(members_of(kind))]
         found[kind] = [change for part, *change in made if (part, change[1]) not in seen]
         seen |= {(part, what) for part, _, what, _ in made}
     return found

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import streamnb as snb
+from streamnb.solving import general
 from tests.support.spread_classes import exactly, scanned, solved, spread
 
 RNG = np.random.default_rng(8)
@@ -113,7 +114,8 @@ def test_several_separable_penalties_add():
         (lambda w: 10.0 * w, r"does not contract at tau=3: .*\(residual\) stays \d"),
     ],
 )
-def test_gradients_that_will_not_do(gradient, words):
+def test_gradients_that_will_not_do(gradient, words, monkeypatch):
+    monkeypatch.setattr(general, "MOST_STEPS", 50)
     with pytest.raises(ValueError, match=words):
         _ = snb.solve(STATS, "poisson", snb.Custom(gradient, 3.0))[0]
     with pytest.raises(TypeError, match="gradient=3 should be a function"):
