@@ -330,7 +330,6 @@ def test_weights_computed_for_few_rows_at_a_time_give_the_same_bits(scheme, spar
 # ------------------------------------------------------------------------------------------------- scikit-learn
 
 CHECKED = [
-    snb.LinearNBCV("poisson", snb.L1(0.5), folds=2),
     snb.LinearNBCV("gaussian", snb.L1([0.0, 0.5]), folds=2, scoring="accuracy"),
     snb.LinearNBCV("bernoulli", snb.L2(1.0), scheme="ovr", folds=3, repeats=2, scoring="neg_log_loss", rule="one_se"),
 ]

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -54,12 +53,16 @@ def files(folder):
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
-    first, compiled, hits = start(NUMBA_CACHE_DIR=tmp_path)
-    assert first[:4] == SUMS and compiled and not hits
+def test_processes_that_compile_at_once_agree_and_the_next_compiles_nothing(tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        ended = list(pool.map(lambda _: start(NUMBA_CACHE_DIR=tmp_path), range(2)))
+    assert all(out == ended[0][0] and out[:4] == SUMS for out, *_ in ended) and any(
+        compiled for _, compiled, _ in ended
+    )
     written = files(tmp_path)
-    second, compiled, hits = start(NUMBA_CACHE_DIR=tmp_path)
-    assert second == first and not compiled and hits == 2  # what two_sum became is inside renormalise
+    assert {path.suffix for path in written} == {".nbc"}  # nothing half written
+    out, compiled, hits = start(NUMBA_CACHE_DIR=tmp_path)
+    assert out == ended[0][0] and not compiled and hits == 2  # what two_sum became is inside renormalise
     assert files(tmp_path) == written
     assert start(NUMBA_CACHE_DIR=tmp_path, NUMBA_BOUNDSCHECK=1)[1]  # kernels that check are others
 
@@ -75,35 +78,19 @@ def test_kernels_are_kept_in_the_folder_of_the_user(tmp_path):
     assert {path.suffix for path in files(package)} <= {".py", ".pyi", ".typed"}
 
 
-@pytest.mark.parametrize("given", ["", "some/where"])
-def test_a_cache_folder_that_is_empty_or_relative_counts_as_not_given(given, tmp_path):
+def test_a_cache_folder_that_is_empty_or_relative_counts_as_not_given(tmp_path):
     """As the XDG Base Directory Specification wants it."""
-    start(XDG_CACHE_HOME=given, HOME=tmp_path)
-    assert {path.parent for path in files(tmp_path)} == {Path(".cache/streamnb")}
+    code = """
+import importlib, json, os
 
-
-def test_processes_that_compile_at_once_agree_and_leave_a_sound_cache(tmp_path):
-    with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda _: start(NUMBA_CACHE_DIR=tmp_path)[0], range(2)))
-    assert ended[0][:4] == SUMS and all(out == ended[0] for out in ended)
-    assert {path.suffix for path in files(tmp_path)} == {".nbc"}  # nothing half written
-    out, compiled, _ = start(NUMBA_CACHE_DIR=tmp_path)
-    assert out == ended[0] and not compiled
-
-
-def test_without_a_folder_to_write_to_each_process_compiles(tmp_path):
-    nowhere = tmp_path / "file"
-    nowhere.touch()  # no folder, so that nobody can write below it, not even root
-    out, compiled, hits = start(XDG_CACHE_HOME=nowhere, HOME=nowhere)
-    assert out[:4] == SUMS and compiled and not hits
-
-
-def test_a_damaged_file_is_written_anew(tmp_path):
-    first, *_ = start(NUMBA_CACHE_DIR=tmp_path)
-    for path, length in zip(files(tmp_path), cycle((0, 5, 1000, -1))):
-        (tmp_path / path).write_bytes((tmp_path / path).read_bytes()[:length])
-    assert start(NUMBA_CACHE_DIR=tmp_path) == [first, True, 0]
-    assert start(NUMBA_CACHE_DIR=tmp_path) == [first, False, 2]
+found = []
+for given in ("", "some/where"):
+    os.environ["XDG_CACHE_HOME"] = given
+    from streamnb.kernels import compiler
+    found.append(str(importlib.reload(compiler).FOLDER))
+print(json.dumps(found))
+"""
+    assert start(code, HOME=tmp_path) == [str(tmp_path / ".cache" / "streamnb")] * 2
 
 
 def test_a_change_of_any_kernel_reaches_the_kernels_that_call_it(tmp_path):
