@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.encoding.terms import TermColumns
+from tests.support.clusters import cluster_of
 
 dask_array = pytest.importorskip("dask.array")
 
@@ -390,9 +391,8 @@ def test_a_failed_fit_changes_nothing():
 
 @pytest.mark.cluster
 def test_the_same_bits_on_a_cluster(tmp_path):
-    distributed = pytest.importorskip("distributed")
     FRAME.assign(late=Y).to_parquet(tmp_path / "t.parquet", row_group_size=100)
     expected = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        found = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late", client=cluster)
+    with cluster_of(2, tmp_path) as client:
+        found = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late", client=client)
     np.testing.assert_array_equal(found.coef_, expected.coef_)

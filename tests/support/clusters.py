@@ -3,6 +3,7 @@
 import threading
 import time
 from contextlib import contextmanager
+from multiprocessing import forkserver
 
 import dask
 import distributed
@@ -19,14 +20,18 @@ PATIENT = {  # with workers that start, or answer, late
     "distributed.deploy.lost-worker-timeout": PATIENCE,
     "distributed.scheduler.worker-ttl": None,
 }
+PRELOADED = ["distributed", "zarr", "streamnb.passes.dask_workers", "streamnb.estimators.trained_cv"]
 
 
 @contextmanager
 def cluster_of(n_workers, folder, allowed_failures=3, start="forkserver", **options):
     """A client of a cluster of that many processes of one thread each.
 
-    A process that is forked starts sooner, with the environment of the first; one that is spawned has that of now.
+    A process that is forked starts sooner, with the environment of the first, and has imported what it needs; one that
+    is spawned has the environment of now.
     """
+    forkserver.set_forkserver_preload(PRELOADED)
+    forkserver.ensure_running()
     started = {
         "distributed.worker.multiprocessing-method": start,
         "distributed.scheduler.allowed-failures": allowed_failures,
