@@ -8,7 +8,7 @@ import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from zlib import crc32
 
 from streamnb.core import messages
@@ -22,7 +22,8 @@ ALIGNED = 64
 IN_MEMORY = "tmpfs", "ramfs"
 NETWORK = (
     *("nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "9p", "afs", "panfs"),
-    *("pvfs2", "orangefs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse", "wekafs"),
+    *("pvfs2", "orangefs", "wekafs", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph-fuse", "fuse.s3fs", "fuse.gcsfuse"),
+    *("fuse.goofys", "fuse.blobfuse2", "fuse.juicefs", "fuse.rclone"),
 )
 
 
@@ -32,6 +33,7 @@ class _Settings:
     folder: Path | None = None
     limit: int = 100 * 10**9  # as LIMIT says, which takes an import of Dask to read
     used = 0
+    warned_of: ClassVar[set[Path]] = set()  # folders
     lock = threading.Lock()
 
 
@@ -83,8 +85,8 @@ def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
             raise ValueError(
                 f"path={str(path)!r} cannot be written ({error.strerror or error}); give a folder on a local disk"
             ) from error
-        if why := drawback(folder):
-            messages.warn(f"the scratch folder {folder} {why}; a folder on a local disk suits better")
+        _Settings.warned_of.discard(folder)
+        _warn_of(folder)
     _Settings.folder, _Settings.limit = folder, most
 
 
@@ -116,6 +118,13 @@ def drawback(where: Path, mounts: str = "/proc/self/mounts") -> str | None:
     return f"is in memory ({kind})" if kind in IN_MEMORY else None
 
 
+def _warn_of(where: Path) -> None:
+    """Warn once of a folder that does not suit."""
+    if where not in _Settings.warned_of and (why := drawback(where)):
+        _Settings.warned_of.add(where)
+        messages.warn(f"the scratch folder {where} {why}; snb.set_scratch(path) sets another, on a local disk")
+
+
 def _file_system(path: str, mounts: str) -> str | None:
     """The type of the file system that holds a path; None where the system does not say."""
     try:
@@ -135,6 +144,7 @@ class ScratchFile:
 
     def __init__(self, where: Path):
         where.mkdir(parents=True, exist_ok=True)
+        _warn_of(where)
         self.where, self.nbytes = where, 0
         self._free = int((1 - SPARE) * shutil.disk_usage(where).free)
         self._file = tempfile.TemporaryFile(dir=where)  # noqa: SIM115 - closed by close()

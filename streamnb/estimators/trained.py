@@ -140,7 +140,7 @@ class TrainedClassifier(Classifier):
         ------
         ValueError, TypeError
             An argument or a value is wrong: the message names it. There is only one class; rows can be read only once;
-            a stream gave another number of rows in a later read; or the rows are separable and there is no penalty, so
+            a stream gave other rows in a later read; or the rows are separable and there is no penalty, so
             that no optimum exists.
         DataError
             Data cannot be read.

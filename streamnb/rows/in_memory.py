@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,6 +55,7 @@ class StreamSource(Source):
     def __init__(self, chunks: Any, columns: RowColumns):
         super().__init__(columns)
         self._chunks, self.read_once = chunks, not callable(chunks)
+        self._reads: SameRows | None = None  # of this stream and its copies, where there are to be several
 
     def check_resumable(self) -> None:
         raise ValueError(
@@ -64,21 +66,26 @@ class StreamSource(Source):
     def check_read_again(self, who: str) -> None:
         if self.read_once:
             raise ValueError(
-                f"X is an iterator, which can be read once, but {who} reads the rows twice; pass a callable that "
-                "returns a fresh iterator, or fit with keep='auto' or 'disk', which keep its rows (see snb.set_scratch)"
+                f"X is an iterator, which can be read once, but {who} reads the rows more than once; pass a callable "
+                "that returns a fresh iterator, or fit with keep='auto', which keeps its rows (see snb.set_scratch)"
             )
+        self._reads = self._reads or SameRows()
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         assert start == 0 and stop is None, "a stream is read from its first row to its last"
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         if not isinstance(chunks, Iterable):
             raise TypeError(f"X: the callable returned {type(chunks).__name__}; it should return an iterator of chunks")
-        ask = self._columns.reader()
+        ask, trace = self._columns.reader(), None if self._reads is None else Trace()
         for chunk in timed(chunks, self.reading):
             block = self._block(chunk, start, ask)
+            if trace is not None:
+                trace.add(block)
             yield block
             start += block.X.shape[0]
         self._columns.check_exhausted(start)
+        if trace is not None and self._reads is not None:
+            self._reads.ended(trace)
 
     def _block(self, chunk: Any, row: int, ask: RequestColumns) -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)
@@ -94,3 +101,66 @@ class StreamSource(Source):
             if column is not None:
                 row_checks.check_lengths(X.shape[0], column.shape[0], name)
         return Block(X, *columns, row, X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+
+
+class Trace:
+    """Checksums of some rows of a read: the first ones, and one in `EVERY` after that, whatever chunks they come in."""
+
+    FIRST, EVERY = 64, 256
+
+    def __init__(self) -> None:
+        self.n_rows = self.n_features = 0
+        self._sums: dict[tuple[str, str], int] = {}
+
+    def add(self, block: Block) -> None:
+        """Add the rows of the next block."""
+        first, self.n_rows, self.n_features = self.n_rows, self.n_rows + block.n_rows, block.X.shape[1]
+        head = min(max(self.FIRST - first, 0), block.n_rows)
+        self._add(block, slice(head))
+        self._add(block, slice(head + -(first + head) % self.EVERY, None, self.EVERY))
+
+    def _add(self, block: Block, rows: slice) -> None:
+        if len(range(*rows.indices(block.n_rows))):
+            for what, part in (("features", block.X), ("labels", block.y), ("weights", block.weight)):
+                for name, content in () if part is None else _contents(part[rows]):
+                    self._sums[what, name] = crc32(content, self._sums.get((what, name), 0))
+
+    def unlike(self, other: "Trace") -> list[str]:
+        """What differs from that of another read."""
+        keys = dict.fromkeys([*self._sums, *other._sums])
+        return list(dict.fromkeys(key[0] for key in keys if self._sums.get(key, 0) != other._sums.get(key, 0)))
+
+
+class SameRows:
+    """The reads of a stream: all of them are to give the same rows, which is cheap to check of some of these."""
+
+    def __init__(self) -> None:
+        self._number, self._first = 0, Trace()
+
+    def ended(self, trace: Trace) -> None:
+        """Refuse a read whose rows differ from those of the first one."""
+        self._number += 1
+        if self._number == 1:
+            self._first = trace
+        before, now = (f"{one.n_rows} rows of {one.n_features} features" for one in (self._first, trace))
+        what = f"{now} in read {self._number} and {before}"
+        if now == before:
+            unlike = self._first.unlike(trace)
+            what = f"other {' and '.join(unlike)} in read {self._number} than" if unlike else ""
+        if what:
+            raise ValueError(
+                f"X gave {what} in read 1; a callable should return a fresh iterator of the same rows, in the same "
+                "order, each time"
+            )
+
+
+def _contents(rows: Any) -> Iterator[tuple[str, Any]]:
+    """The bytes of rows or of labels, so that those of consecutive rows follow each other, however they are cut."""
+    if sp.issparse(rows):
+        yield "columns", rows.indices.astype(np.int64)
+        yield "numbers of values", np.diff(rows.indptr).astype(np.int64)
+        rows = rows.data
+    if rows.dtype.kind in "biuf":  # a list of whole numbers is int64, of others float64
+        yield "values", np.ascontiguousarray(rows, np.float64 if rows.dtype in (bool, np.int64) else None)
+    else:
+        yield "values", "\0".join([*map(str, rows.tolist()), ""]).encode()

@@ -334,7 +334,9 @@ class KeptSource(WrappedSource):
         )
 
     def check_read_again(self, who: str) -> None:
-        """Nothing to check: rows that can be read once are kept, or refused while they are read."""
+        """Rows that can be read once are kept, or refused while they are read."""
+        if not self._rows.read_once:
+            self._rows.check_read_again(who)
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
         part = super().wanted(True, block_bytes)  # later reads may want them

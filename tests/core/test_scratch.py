@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,15 @@ def test_network_disks_and_memory_are_told_from_local_disks(tmp_path):
 def test_a_folder_in_memory_is_warned_of():
     with pytest.warns(snb.StreamnbWarning, match=r"/dev/shm is in memory \(tmpfs\)"):
         snb.set_scratch("/dev/shm")
+
+
+@pytest.mark.skipif(scratch.drawback(Path("/dev/shm")) is None, reason="no folder in memory")
+def test_a_folder_of_the_environment_is_warned_of_once_it_is_used(monkeypatch):
+    monkeypatch.setenv("STREAMNB_SCRATCH", "/dev/shm")
+    monkeypatch.setattr(scratch._Settings, "warned_of", set())
+    X = lambda: iter([(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)])  # noqa: E731
+    with pytest.warns(snb.StreamnbWarning, match=r"/dev/shm is in memory \(tmpfs\); snb.set_scratch\(path\) sets"):
+        assert snb.SoftmaxRegression().fit(X, keep="disk").report_.reads_kept > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        snb.SoftmaxRegression().fit(X, keep="disk")

@@ -102,7 +102,7 @@ def test_columns_are_learned_once_and_only_where_there_is_something_to_learn():
     np.testing.assert_array_equal(found["quantile_normal"].whole.quantiles[:, [0, -1]], [[0, 3], [-1, 2]])
     once = opened(iter([M]), labelled=False)
     assert learned_maps(["none"], once, RunOptions(), "a test", None) == {"none": StepsOfFolds()}
-    with pytest.raises(ValueError, match="a test with maps= reads the rows twice"):
+    with pytest.raises(ValueError, match="a test with maps= reads the rows more than once"):
         learned_maps(["log1p"], once, RunOptions(), "a test", None)
 
 

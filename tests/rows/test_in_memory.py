@@ -12,7 +12,7 @@ from sklearn.base import clone
 import streamnb as snb
 from streamnb.rows import sizes
 from streamnb.rows.boundary import checked
-from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.labels import open_columns
 from streamnb.stats.matching import widened
 from tests.support.processes import python
@@ -62,6 +62,75 @@ def test_what_is_known_before_a_row_is_read():
     assert dense.in_memory and (dense.n_rows, dense.n_features, dense.n_values) == (23, 4, 92)
     assert (sparse.n_rows, sparse.n_features, sparse.n_values) == (23, 4, np.count_nonzero(FEW))
     assert dense.arrays == () and np.shares_memory(next(dense.blocks()).X, dense._X)
+
+
+# ------------------------------------------------------------------------------------- streams that are read again
+
+MANY = np.random.default_rng(1).integers(0, 3, (700, 3)).astype(float)
+NAMES = np.array(["ash", "birch", "yew"])[np.arange(700) % 3]
+
+
+def stream(*reads):
+    """A callable that gives other chunks in each read."""
+    left = iter(reads)
+    rows = StreamSource(lambda: iter(next(left)), open_columns(None, None, None, False))
+    rows.check_read_again("a test")
+    return rows
+
+
+def read(rows):
+    return sum(block.n_rows for block in rows.blocks())
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.ndarray.tolist])
+@pytest.mark.parametrize("labels", [NAMES, NAMES.astype(object), np.arange(700) % 3, sp.csr_array((MANY > 1) + 0)])
+@given(cuts=st.lists(st.integers(1, 699), max_size=4, unique=True))
+def test_the_same_rows_may_come_in_other_chunks(storage, labels, cuts):
+    ends = [0, *sorted(cuts), 700]
+    parts = [slice(*ends[i : i + 2]) for i in range(len(ends) - 1)]
+    rows = stream(
+        [(storage(MANY), labels)], [(storage(MANY[part]), labels[part], np.ones(700)[part]) for part in parts]
+    )
+    assert read(rows) == 700
+    with pytest.raises(ValueError, match="X gave other weights in read 2 than in read 1; a callable should return"):
+        read(rows)
+    rows = stream([(storage(MANY), labels)], [(storage(MANY[part]), labels[part]) for part in parts])
+    assert read(rows) == read(rows) == 700
+
+
+@given(row=st.integers(0, 63) | st.just(256) | st.just(512), column=st.integers(0, 2))
+def test_rows_that_change_between_reads_are_refused(row, column):
+    for storage in (np.asarray, sp.csr_array):
+        other, names = MANY.copy(), NAMES.copy()
+        other[row, column] += 0.5
+        names[row] = "oak"
+        again = (storage(MANY), NAMES)
+        rows = stream([again], [again], [(storage(other), NAMES)], [(storage(MANY), names)], [(storage(other), names)])
+        assert read(rows) == read(rows) == 700
+        for unlike in ("features", "labels", "features and labels"):
+            with pytest.raises(ValueError, match=rf"X gave other {unlike} in read \d than in read 1; a callable"):
+                read(rows)
+
+
+def test_shuffled_fewer_and_wider_rows_are_refused():
+    shuffled, wider = np.random.default_rng(2).permutation(MANY), np.hstack([MANY, MANY])
+    rows = stream([MANY], [shuffled], [MANY[:699]], [wider], [])
+    assert read(rows) == 700
+    for message in ("other features", "699 rows of 3 features", "700 rows of 6 features", "0 rows of 0 features"):
+        with pytest.raises(ValueError, match=f"X gave {message} in read .*in read 1; a callable should"):
+            read(rows)
+
+
+@pytest.mark.parametrize("keep", ["auto", "no"])
+def test_a_fit_does_not_train_on_rows_that_change(keep):
+    noise = np.random.default_rng(3)
+    model = snb.SoftmaxRegression()
+    fit = lambda: model.fit(lambda: iter([(MANY + noise.random((700, 3)), NAMES)]), keep=keep)  # noqa: E731
+    if keep == "auto":
+        assert fit().report_.reads_kept > 0  # rows were read once
+    else:
+        with pytest.raises(ValueError, match="X gave other features in read 2 than in read 1"):
+            fit()
 
 
 rng = np.random.default_rng(5)

@@ -45,7 +45,7 @@ def test_what_is_learned_for_a_scan_stays_with_its_statistics_and_models(transfo
     assert parts.step == stats.step and (parts - again).n_rows == 40
     with pytest.raises(ValueError, match=r"step=<.*transform=stats.step"):
         parts + snb.scan(x[late], y[late], transform=transform)
-    with pytest.raises(ValueError, match="read once, but scan reads the rows twice"):
+    with pytest.raises(ValueError, match="read once, but scan reads the rows more than once"):
         snb.scan(iter([(x, y)]), transform=transform)
 
 

@@ -282,7 +282,7 @@ def test_one_class_is_not_enough():
 
 
 def test_a_stream_that_can_be_read_once():
-    with pytest.raises(ValueError, match="compare reads the rows twice"):
+    with pytest.raises(ValueError, match="compare reads the rows more than once"):
         compare(iter([(X, y)]), keep="no")
 
 

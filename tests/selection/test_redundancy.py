@@ -109,20 +109,20 @@ def test_what_is_wrong_is_named():
     with pytest.raises(MemoryError, match="memory_limit"):
         snb.FeatureSelector("fcbf", values="bins").fit(X, Y, memory_limit=60_000)
     sizes = iter([N, N - 10])
-    with pytest.raises(ValueError, match="140 rows in the second scan and 150 in the first"):
+    with pytest.raises(ValueError, match="140 rows of 8 features in read 2 and 150"):
         snb.FeatureSelector("fcbf").fit(lambda: iter([(X[:n], Y[:n]) for n in [next(sizes)]]), keep="no")
 
 
 def test_values_that_the_first_scan_has_not_seen_are_refused_before_they_are_counted():
     by = iter([1.0, 1000.0])
-    with pytest.raises(ValueError, match="values in the second scan that lie in no bin of the first"):
+    with pytest.raises(ValueError, match=r"in no bin of the first|other features in read 2"):
         snb.FeatureSelector("fcbf", values="bins", n_bins=8).fit(lambda: iter([(next(by) * X, Y)]), keep="no")
 
 
 @pytest.mark.parametrize("by", ["fcbf", "trees"])
 def test_features_that_the_first_scan_has_not_seen_are_refused(by):
     widths = iter([X.shape[1], X.shape[1] - 1])
-    with pytest.raises(ValueError, match=f"X has {X.shape[1] - 1} features, but the second scan is expecting"):
+    with pytest.raises(ValueError, match=f"{X.shape[1] - 1} features( in read 2|, but the second scan)"):
         snb.FeatureSelector(by).fit(lambda: iter([(X[:, : next(widths)], Y)]), keep="no")
 
 
