@@ -3,12 +3,7 @@
 import numpy as np
 from scipy.linalg.lapack import dorgqr, dsterf, dsytrd
 
-from streamnb.core.memory import aligned
-from streamnb.kernels import tridiagonal as kernels
-from streamnb.kernels.lanes import LANES
-
-BLOCK = 32  # columns per block of LAPACK reflections
-MOST = 128  # rows up to which LANES matrices stay in the cache
+BLOCK = 32  # columns per block of reflections
 
 
 def turned(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -16,18 +11,6 @@ def turned(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Householder reflections cost a tenth of eigenvectors; a third for large matrices.
     """
-    n_classes, n, _ = matrices.shape
-    if n > MOST:
-        return _one_by_one(matrices)
-    axes, diagonals, off_diagonals = np.empty_like(matrices), np.empty((n_classes, n)), np.empty((n_classes, n - 1))
-    a, q, work, h = (aligned(lines, LANES).reshape(-1, n, LANES) for lines in (n * n, n, 4 * n, n))
-    scales = np.ldexp(1.0, -np.frexp(matrices.trace(axis1=1, axis2=2))[1])  # so that squares do not overflow
-    kernels.turn(matrices, scales, (a, q[0], work, h[0]), axes, diagonals, off_diagonals)
-    return axes.transpose(0, 2, 1), diagonals, off_diagonals
-
-
-def _one_by_one(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the same by LAPACK, matrix by matrix."""
     n_classes, n, _ = matrices.shape
     axes, diagonals, off_diagonals = np.zeros_like(matrices), np.empty((n_classes, n)), np.empty((n_classes, n - 1))
     axes[:, 0, 0] = 1.0
@@ -47,6 +30,12 @@ def ratios(diagonals: np.ndarray, off_diagonals: np.ndarray) -> np.ndarray:
 
 def factors(diagonals: np.ndarray, off_diagonals: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return off-diagonals of -L, and 1 / D, (K, n, P): ``(1 - g) T + g (tr T / n) I = L D L'`` at points g (K, P)."""
-    lower, inverse = np.empty((2, *g.shape, diagonals.shape[1]))
-    kernels.factor(diagonals, off_diagonals, g, lower, inverse)
-    return lower.transpose(0, 2, 1), inverse.transpose(0, 2, 1)
+    n, less, more = diagonals.shape[1], 1.0 - g, g * diagonals.mean(axis=1, keepdims=True)
+    lower, inverse = np.zeros((2, n, *g.shape))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        np.divide(1.0, less * diagonals[:, :1] + more, out=inverse[0])
+        for j in range(1, n):
+            beside = less * off_diagonals[:, j - 1, None]
+            np.multiply(beside, inverse[j - 1], out=lower[j])
+            np.divide(1.0, less * diagonals[:, j, None] + more - lower[j] * beside, out=inverse[j])
+    return -lower.transpose(1, 0, 2), inverse.transpose(1, 0, 2)

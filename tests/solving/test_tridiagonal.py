@@ -31,3 +31,14 @@ def test_matrices_that_are_nothing_or_diagonal_already():
     lower, inverse = factors(diagonals[1:], off_diagonals[1:], np.array([[0.0, 1.0]]))
     assert (lower == 0.0).all()
     np.testing.assert_allclose(inverse[0], np.array([[1.0, 0.5, 0.25], [3 / 7] * 3]).T)
+
+
+def test_factors_make_up_the_shrunk_matrix():
+    diagonals, beside, g = 3.0 + rng.random((2, 4)), rng.random((2, 3)), rng.random((2, 3))
+    lower, inverse = factors(diagonals, beside, g)
+    for k, p in np.ndindex(2, 3):
+        whole = np.diag(diagonals[k]) + np.diag(beside[k], 1) + np.diag(beside[k], -1)
+        factor = np.eye(4) - np.diag(lower[k, 1:, p], -1)
+        shrunk = (1.0 - g[k, p]) * whole + g[k, p] * diagonals[k].mean() * np.eye(4)
+        np.testing.assert_allclose(factor / inverse[k, :, p] @ factor.T, shrunk, rtol=1e-12, atol=1e-12)
+    assert (lower[:, 0] == 0.0).all()
