@@ -47,6 +47,8 @@ class SoftmaxRegression(TrainedClassifier):
         the line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
     tol : float
         Stops once the norm of the gradient, in units of the curvature, is at most this share of that at the start.
+        Of 10,000 rows or more also once another read is expected to lower the objective by less than 3,000 `tol`^2 a
+        row, .00003 by default.
     max_passes : int
         Largest number of reads after the scan. Fewer reads regularise as well.
     transform, normalize, idf
@@ -65,7 +67,7 @@ class SoftmaxRegression(TrainedClassifier):
     n_passes_ : int
         Reads of the rows after the scan.
     converged_ : bool
-        Whether the gradient fell below `tol`.
+        Whether training stopped by `tol`.
     history_ : dict of (`n_passes_`,) arrays
         One value per read: objective, gradient_norm (in units of the curvature; half its square is about the decrease
         still possible), seconds. The first read compares steps along the scan's direction; its gradient is that at the

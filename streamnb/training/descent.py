@@ -170,16 +170,20 @@ class Descent:
         Converged when the norm of the gradient is at most this.
     visit : Visit
         The last point with a lower objective than the one before.
+    least : float
+        Converged, too, where the next step is expected to lower the objective by no more than this.
     """
 
     memory: Memory
     penalties: Penalties
     target: float
     visit: Visit
+    least: float = 0.0
+    settled: bool = False  # whether that is so
 
     @property
     def arrived(self) -> bool:
-        return self.memory.length(self.visit.steepest) <= self.target
+        return self.settled or self.memory.length(self.visit.steepest) <= self.target
 
     def run(self, read: Read, may_read: Callable[[], bool]) -> Generator[Any, Any, None]:
         """Descend until converged, until the objective no longer decreases in float64, or until `may_read` is False."""
@@ -197,6 +201,9 @@ class Descent:
     def _next_point(self, visit: Visit, read: Read, may_read: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
         """The next point; None where no step decreases the objective or no read is left."""
         direction = self._descent_direction(visit)
+        self.settled = -0.5 * dot(visit.steepest, direction) <= self.least  # what a Newton step would gain
+        if self.settled:
+            return visit
         for _ in range(BACKTRACKS):
             if not may_read():
                 return None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
+from streamnb.training import fitting
 from streamnb.training.descent import Penalties
 from streamnb.training.fitting import DescentTrainer
 from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
@@ -28,6 +29,21 @@ def test_one_binary_feature_by_hand():
     found = trained(*BY_HAND, Logistic())
     np.testing.assert_allclose(found.weights[:, 0], [2.19722, -1.09861], atol=1e-5)
     assert found.converged and found.report.rows == 12 * len(found.history["seconds"])
+
+
+@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.MarginClassifier])
+def test_many_rows_are_not_read_for_little_gain(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (10_000, 12)) * np.geomspace(1.0, 30.0, 12)
+    X[:, 1:] += X[:, :-1]  # columns that go together take many reads
+    y = (X @ rng.normal(size=(12, 3)) / 30.0 + rng.gumbel(size=(10_000, 3))).argmax(axis=1)
+    fewer, fewest = kind().fit(X, y), kind().fit(X[:-1], y[:-1])
+    monkeypatch.setattr(fitting, "MANY", np.inf)
+    exact, same = kind(tol=1e-6, max_passes=400).fit(X, y), kind().fit(X[:-1], y[:-1])
+    assert fewer.converged_ and fewer.n_passes_ < same.n_passes_ == fewest.n_passes_
+    np.testing.assert_array_equal(fewest.coef_, same.coef_)  # of fewer rows, reads cost nothing
+    objective = fewer.history_["objective"][-1] / 10_000
+    assert objective - exact.history_["objective"][-1] / 10_000 < 1e-4
 
 
 def test_history_has_a_row_for_each_read_and_falls():
