@@ -140,10 +140,13 @@ class TrainedClassifierCV(TrainedClassifier):
         self.best_, self.best_score_ = scores.grid[self._point], float(scores.mean[self._point])
         self.cv_results_ = scores.table()
 
-    def _fit_best(self, search: PenaltySearch, calibration: str | None = None, *, further: bool = False) -> None:
-        """Fit the model of all rows at the chosen point; `calibration` is used if it has none."""
+    def _fit_best(self, search: PenaltySearch, calibration: str | None = None, further: bool = True) -> None:
+        """Fit the model of all rows at the chosen point; `calibration` is used if it has none.
+
+        Where the rule asks for the best point, it may go `further` than the models without each fold.
+        """
         self._scores.warn_missing()
-        fitted, history = search.fit(self.best_, calibration, further=further), {}
+        fitted, history = search.fit(self.best_, calibration, further and self.rule == "best"), {}
         if "held_out_score" in self._history:
             n_reads, known = len(fitted.history["seconds"]), scores_by_read(self._scores, self._point)
             history["held_out_score"] = np.append(known, np.full(n_reads, np.nan))[:n_reads]
@@ -249,12 +252,12 @@ class ChosenOnFolds:
         self._search.take(other._search)
         self._model._rank(self._search)
 
-    def fit(self, calibration: str | None = None, *, further: bool = False) -> None:
+    def fit(self, calibration: str | None = None, *, further: bool = True) -> None:
         """Fit the model of all rows at the best point on the folds so far; `calibration` is used if it has none.
 
         It may go `further` than the models without each fold, whose reads end where their scores no longer rise.
         """
-        self._model._fit_best(self._search, calibration, further=further)
+        self._model._fit_best(self._search, calibration, further)
 
 
 def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:

@@ -174,8 +174,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     judges them on their folds. The rows are therefore read about as often as for one model, and the score is known
     after every read, so that the number of reads is chosen as well. A model stops once it has converged, or after at
     least five reads, and at least half as many as its best score took, without a better score on its fold. Then the
-    best penalty is fitted to all rows, in the best number of reads. All results are the same to the last bit for any
-    chunks, threads and workers.
+    best penalty is fitted to all rows: in as many reads where fewer than all were best, else until it converges, as
+    `SoftmaxRegression` is. All results are the same to the last bit for any chunks, threads and workers.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     Attributes
     ----------
     best_ : dict
-        The chosen point, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``: ``SoftmaxRegression(**model.best_)``
-        gives the same weights.
+        The chosen point, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``, with the number of reads after which the
+        models without a fold were best. The fit to all rows took `n_passes_`.
     best_score_ : float
         Its mean score.
     cv_results_ : dict of (G,) arrays

@@ -373,7 +373,8 @@ def _calibrated(
     data = {fold: learner.data(rest, scanned.shared, options, fold) for fold, rest in others.items()}
     report = Report()
     if not served:
-        if not templates_of({fold: own.task for fold, own in data.items()}):  # all prepare the rows alike
+        alike = not templates_of({fold: own.task for fold, own in data.items()})
+        if alike and not models:  # those that were trained before had no sample
             how = options, scanned.scan_report, "folds-sample-to-train"
             sample, report = learner.sample(data[0], point, stats, scanned.shared, *how)
             data = {fold: replace(own, sample=sample and sample.outside(fold)) for fold, own in data.items()}

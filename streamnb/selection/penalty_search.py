@@ -174,11 +174,12 @@ class PenaltySearch:
         self._own, self.report = False, self.report + other.report
         self._models.extend(other._models)
 
-    def fit(self, point: dict[str, Any], calibration: str | None = None, *, further: bool = False) -> FittedModel:
+    def fit(self, point: dict[str, Any], calibration: str | None, further: bool) -> FittedModel:
         """The model of all rows at a point, which may start from results of the models without each fold.
 
-        `calibration` is used if the learner has none. Where fewer reads are not clearly better, this model may go
-        `further`: until it converges or for the most reads, which a sample of the rows makes better use of.
+        `calibration` is used if the learner has none. Where the models without each fold were best after their last
+        read, this one may go `further`: until it converges or for the most reads, of which a sample of the rows makes
+        better use.
         """
         scanned, learner = self.scanned, replace(self.learner, calibration=self.learner.calibration or calibration)
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
@@ -187,8 +188,9 @@ class PenaltySearch:
         method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
         hyperparameters = {name: value for name, value in point.items() if name != "max_passes"}
         number, n_reads = self.grid.index(hyperparameters), point["max_passes"]
-        own = by_point[number]
-        if further and n_reads >= max(len(model.reached) for model in self.by_point()[number]):
+        own, judged = by_point[number], self.by_point()[number]
+        at_the_end = n_reads >= max(len(model.reached) for model in judged)
+        if further and at_the_end and method.final_max_passes([model.outcome for model in judged]) is None:
             n_reads, learner = learner.max_passes, replace(learner, sampled=True)
         fitted = fit_at_point(replace(learner, method=method), scanned, point, n_reads, own)
         self.report = self.report + fitted.report

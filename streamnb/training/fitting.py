@@ -84,7 +84,7 @@ class LayeredMethod(DescentMethod):
         factors: Callable[[dict[str, Any], int | None], np.ndarray],
     ):
         super().__init__(objective_of)
-        self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values)
+        self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values, limited=True)
         self._parts, self._factors = parts, factors
 
     def n_trained(self, n_used: int) -> int:

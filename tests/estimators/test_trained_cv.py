@@ -153,6 +153,25 @@ def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():
     assert (single.n_models, single.most_reads) == (1, 8)
 
 
+def test_the_best_penalty_is_trained_until_it_converges():
+    """As the plain model is, which takes more reads than the models without a fold, or fewer."""
+    model = snb.SoftmaxRegressionCV([0.1, 10.0], folds=3, max_passes=40).fit(X, Y)
+    alone = snb.SoftmaxRegression(l2=model.best_["l2"], max_passes=40).fit(X, Y)
+    assert model.converged_ and model.n_passes_ == alone.n_passes_ != model.best_["max_passes"]
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    sparing = clone(model).set_params(rule="parsimonious").fit(X, Y)
+    assert sparing.n_passes_ == sparing.best_["max_passes"] < model.best_["max_passes"]
+
+
+@pytest.mark.parametrize("model", [snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(calibration="sigmoid")])
+def test_memory_changes_no_bit_of_models_that_go_further_than_those_of_folds(model):
+    whole = clone(model).fit(X, Y)
+    with pytest.warns(snb.StreamnbWarning, match="groups of"):
+        little = clone(model).fit(X, Y, memory_limit=30_000)
+    assert result(little) == result(whole) and whole.n_passes_ != whole.best_["max_passes"]
+    np.testing.assert_array_equal(little.predict_proba(X), whole.predict_proba(X))
+
+
 class Killed(BaseException):
     """What ends a process."""
 
