@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.least_squares import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
@@ -10,7 +13,7 @@ from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
 from streamnb.rows.preparing import QUANTILE_NORMAL
-from streamnb.rows.raw import TableSource
+from streamnb.rows.raw import TableSource, TextSource
 from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
 from streamnb.searching.encodings import Encoded
@@ -22,7 +25,7 @@ FEW_READS = 10  # enough for texts
 MANY_READS = 100  # of few columns, where a small l2 converges late
 FEW_VALUES = 0.5  # share of stored values below which rows are sparse
 L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
-L2_OF_COUNTS, L2_OF_INDICATORS = [1.0], [10.0, 1.0]
+L2_OF_VALUES, L2_OF_INDICATORS = [1.0], [10.0, 1.0]
 L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1, 0.01]  # for columns divided by standard deviations
 L2_OF_TF_IDF = [0.1, 0.03]  # for rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
@@ -52,8 +55,9 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
         return [{"families": ["auto"]}], [softmax, *additive]
     if is_sparse(rows):
         softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
-        l2 = L2_OF_INDICATORS if is_like_indicators(rows) else L2_OF_COUNTS
-        return OF_COUNTS, [softmax, SoftmaxRegressionCV(l2, max_passes=20)]
+        l2 = L2_OF_INDICATORS if is_like_indicators(rows) else L2_OF_VALUES
+        as_given = [] if are_counts(encoded) else [SoftmaxRegressionCV(l2, max_passes=20)]
+        return OF_COUNTS, [softmax, *as_given]
     models = [standardized]
     if rows.n_features is not None and rows.n_features <= FEW_CURVES:
         models += additive
@@ -102,6 +106,14 @@ def _for_labels(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     solver = "products" if rows.n_features is not None and rows.n_features <= WIDE else "conjugate_gradients"
     models = [LabelSpaceCV(solver=solver), StackedNB(["gaussian", "bernoulli"])]
     return [{"families": DEFAULTS["families"]}], models
+
+
+def are_counts(encoded: Encoded) -> bool:
+    """Whether sparse rows are of texts, or in memory and whole numbers above 1 among them: tf-idf suits them better."""
+    if isinstance(encoded.rows, TextSource):
+        return True
+    values = encoded.given[0].tocsr().data if sp.issparse(encoded.given[0]) else np.zeros(0)
+    return bool(values.min(initial=0.0) >= 0.0 and values.max(initial=0.0) > 1.0 and not np.any(np.mod(values, 1.0)))
 
 
 def is_like_indicators(rows: Source) -> bool:

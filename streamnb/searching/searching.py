@@ -81,8 +81,8 @@ def search(
     models : list of estimators, optional
         Estimators that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``;
         their `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
-        `SoftmaxRegressionCV`, of dense rows standardised, of tables also on bins, of sparse rows also on tf-idf; and
-        `AdditiveClassifier`, for tables and up to 50 dense columns.
+        `SoftmaxRegressionCV`, of dense rows standardised, of tables also on bins, of counts on tf-idf, of other sparse
+        rows also on tf-idf; and `AdditiveClassifier`, for tables and up to 50 dense columns.
     encodings : list, optional
         How raw rows become columns: dicts of options of `snb.table`, or for texts `snb.text`, as ``{"bins": 8}`` or
         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,

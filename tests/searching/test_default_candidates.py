@@ -26,6 +26,11 @@ def test_rows_of_each_kind_have_candidates_that_suit_them():
     assert [model.idf for model in models] == [True, False] and models[1].l2 == [10.0, 1.0]
     ragged = of(sp.csr_array(np.triu(np.ones((9, 40)), 36)))[1]
     assert [model.idf for model in ragged] == [True, False] and ragged[1].l2 == [1.0]
+    for counts in (sp.csr_array(2.0 * np.triu(np.ones((9, 40)), 36)), snb.text(["ash birch"], n_features=2**18)):
+        encoded = Encoded(opened(counts, labelled=False), (counts, None, None))
+        assert [model.idf for model in default_candidates(encoded)[1]] == [True]
+    for values in (2.5, -2.0):
+        assert [model.idf for model in of(sp.csr_array(values * np.eye(6)))[1]] == [True, False]
     assert default_transforms(Encoded(opened(np.ones((4, 3)), labelled=False), (None, None, None))) == [
         "quantile_normal"
     ]
