@@ -160,7 +160,8 @@ class TableEncoding(persistence.Parameters, Encoding):
     def warn_of_telling(self, stats: ClassStats) -> None:
         told = []
         for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
-            if isinstance(code, LevelCodes | BinCodes):
+            alone = isinstance(code, SharedHash) and self._n_shared == 1  # else sums of several columns are one
+            if alone or isinstance(code, LevelCodes | BinCodes):
                 name = part.label if len(part.columns) == 1 else ", ".join(part.columns)
                 told.append((name, slice(first, first + code.n_columns), isinstance(code, BinCodes)))
         warn_of_telling(stats, told)

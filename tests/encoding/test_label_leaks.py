@@ -47,6 +47,17 @@ def test_a_search_names_it_once(given):
     assert [str(one.message)[:31] for one in caught] == ["each of the columns ['told'] al"]
 
 
+def test_a_hashed_column_is_named_too():
+    told = np.where(LATE, "yes", "no") + pd.Series(np.arange(500) % 40).astype(str)
+    rows = snb.table(TABLE.assign(told=told), "late", hashed=["told"], hash_features=2**16)
+    (found,) = said(rows, None)
+    assert "['told']" in found
+    several = snb.table(TABLE.assign(told=told), "late", hashed=["told", "kind"], hash_features=2**16)
+    assert not said(several, None)  # columns of the model are of both then
+    row = [f"r{i // 2 * 2}" for i in range(500)]
+    assert not said(snb.table(TABLE.assign(row=row), "late", hashed=["row"], hash_features=2**16), None)
+
+
 def test_columns_that_do_not_tell_it():
     near = np.where(RNG.random(500) < 0.05, ~LATE, LATE)
     rows = [f"r{i}" for i in range(500)]
