@@ -21,7 +21,6 @@ from benchmarks.how_good.sets import DENSE, SPARSE, TABLE, Rows, scaling
 
 FAMILIES = {TABLE: "auto", DENSE: "gaussian", SPARSE: "multinomial"}
 L2 = 10.0, 1.0, 0.1, 0.01  # 1 / C of logistic regression
-READS = 20
 FEW_ROWS = 5_000  # that are divided into five folds to tune scikit-learn's models; of more a third is held out
 WIDE = 200  # columns, of which there are fewer candidates of a covariance
 OF_WIDE = [(a, g) for a in (0.2, 0.5, 1.0) for g in (1e-3, 1e-2, 0.1)]
@@ -141,7 +140,7 @@ def fast_text(rows):
 
 
 def cv(kind, **words):
-    return linear(lambda: kind(L2, max_passes=READS, **words))
+    return linear(lambda: kind(**words))
 
 
 SEARCH = "search"

@@ -373,8 +373,7 @@ def _calibrated(
     data = {fold: learner.data(rest, scanned.shared, options, fold) for fold, rest in others.items()}
     report = Report()
     if not served:
-        alike = not templates_of({fold: own.task for fold, own in data.items()})
-        if alike and not models:  # those that were trained before had no sample
+        if not (models or templates_of({fold: own.task for fold, own in data.items()})):  # earlier ones had no sample
             how = options, scanned.scan_report, "folds-sample-to-train"
             sample, report = learner.sample(data[0], point, stats, scanned.shared, *how)
             data = {fold: replace(own, sample=sample and sample.outside(fold)) for fold, own in data.items()}
