@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from streamnb.core.persistence import load
 from streamnb.core.replacing import put_back
+from streamnb.encoding.ngrams import KINDS
 from streamnb.encoding.table import table
 from streamnb.encoding.text import text
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
@@ -47,13 +48,19 @@ def steps_of(given: str | None) -> Any:
     return steps if len(steps) > 1 else (steps[0] if steps else None)
 
 
-def words_of(given: str) -> tuple[int, int]:
-    """Parse a range of lengths, such as 1-2."""
+def lengths_of(settings: dict[str, Any]) -> dict[str, tuple[int, int] | None]:
+    """Parse the lengths of n-grams of each kind, such as 1-2, or none."""
+    return {name: _lengths(settings[name], f"--{name}") for name in KINDS}
+
+
+def _lengths(given: str | None, hint: str) -> tuple[int, int] | None:
+    if given in (None, "none"):
+        return None
     low, _, high = given.partition("-")
     try:
         return int(low), int(high or low)
     except ValueError as error:
-        raise click.BadParameter(f"{given!r} should be a range such as 1-2", param_hint="--words") from error
+        raise click.BadParameter(f"{given!r} should be a range such as 1-2, or none", param_hint=hint) from error
 
 
 def names_of(given: str | None) -> list[str]:
@@ -92,9 +99,8 @@ def rows_of(
         return _table(path, settings, chosen, groups), {}
     if chosen:
         raise click.BadParameter(f"--text has one column, of texts, and --{next(iter(chosen))} is of tables")
-    sizes = {"n_features": settings["n_features"]} if settings["n_features"] else {}
-    words = words_of(settings["words"])
-    X = text(path, settings["text"], y=y, weight=settings.get("weight"), words=words, keep_tokens=keep_tokens, **sizes)
+    how = lengths_of(settings) | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
+    X = text(path, settings["text"], y=y, weight=settings.get("weight"), keep_tokens=keep_tokens, **how)
     return X, {name: per_row[name] for name in ("groups",) if name in per_row}
 
 
@@ -168,11 +174,16 @@ def options(*more: Callable) -> Callable:
     return add
 
 
+NGRAMS = options(
+    click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words, or none."),
+    click.option("--chars", help="Lengths of n-grams of characters: 3-5."),
+    click.option("--bytes", help="Lengths of n-grams of bytes: 1-4."),
+)
 ROWS = options(
     click.option("--y", help="Name of the labels stored with the rows, or of a column."),
     click.option("--weight", help="Name of the weights stored with the rows, or of a column."),
     click.option("--text", help="Field of JSON lines or CSV that holds texts; their hashed words are the features."),
-    click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words."),
+    NGRAMS,
     click.option("--n-features", type=int, help="Number of columns for hashed words or categories, a power of two."),
 )
 DATA = options(ROWS, click.option("--layer", help="Layer of AnnData."))

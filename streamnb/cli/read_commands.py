@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from streamnb.cli.corpus_commands import predict_parts
-from streamnb.cli.given import DATA, PARTS, ROWS, TABLE, is_folder, model_of, new_file, rows_of
+from streamnb.cli.given import DATA, NGRAMS, PARTS, ROWS, TABLE, is_folder, model_of, new_file, rows_of
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
 from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole
 from streamnb.encoding.converting import convert as convert_rows
@@ -63,7 +63,7 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
 @click.option("--format", type=click.Choice([*FORMATS]), default="parquet", help="Of the parts in a folder.")
 @click.option("--keep", help="Fields of the rows to write beside predictions in a folder, split at commas.")
 @click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
-@click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words.")
+@NGRAMS
 @click.option("--n-features", type=int, help="Columns of hashed words.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read.")
 def predict(model: str, data: str, out: str | None, **settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""Counts n-grams of words and characters, hashed or in a vocabulary learned in one pass.
+"""Counts n-grams of words, characters and bytes, hashed or in a vocabulary learned in one pass.
 
 The loops over bytes are in `kernels/ngrams`.
 """
@@ -24,6 +24,7 @@ from streamnb.rows.texts import Texts, of_strings
 
 TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as in scikit-learn's vectorizers
 SPACES = re.compile(r"\s\s+")
+KINDS = "words", "chars", "bytes"  # of n-grams, in the order of kernels/ngrams
 PLANES = 0x40000  # higher code points are neither letters nor spaces, and have no case
 
 
@@ -49,11 +50,12 @@ def rules(lowercase: bool, ascii_only: bool) -> np.ndarray:
 @persistence.register
 @dataclass(frozen=True)
 class NGrams(persistence.Parameters):
-    """N-grams of words and characters, (shortest, longest) each or None, and their columns.
+    """N-grams of words, characters and bytes, (shortest, longest) each or None, and their columns.
 
-    Words have at least two characters. The column of an n-gram is the low bits of its hash, MurmurHash3 of its UTF-8
-    bytes as in scikit-learn's HashingVectorizer, or its number in the vocabulary. With both kinds of n-grams, the hash
-    of characters has another seed, so that a word and the same characters share a column only by chance.
+    Words have at least two characters; bytes are those of the text as it is stored, UTF-8 or not. The column of an
+    n-gram is the low bits of its hash, MurmurHash3 of its UTF-8 bytes as in scikit-learn's HashingVectorizer, or its
+    number in the vocabulary. Of several kinds of n-grams, the hashes of each have a seed of their own, so that a word
+    and the same characters share a column only by chance.
     """
 
     words: tuple[int, int] | None = (1, 1)
@@ -63,12 +65,15 @@ class NGrams(persistence.Parameters):
     alternate_sign: bool = False
     vocabulary: tuple[str, ...] | None = None
     errors: str = "strict"
+    bytes: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        if self.words is None and self.chars is None:
-            raise ValueError("words=None and chars=None: give the n-grams of one of them, such as words=(1, 2)")
-        for name in ("words", "chars"):
+        for name in KINDS:
             object.__setattr__(self, name, _sizes(name, getattr(self, name)))
+        if not any(self._kinds):
+            raise ValueError("words, chars and bytes are None: give the n-grams of one of them, such as words=(1, 2)")
+        if self.bytes and self.vocabulary is not None:
+            raise ValueError(f"bytes={self.bytes!r} are hashed; a vocabulary is of words and chars")
         if self.vocabulary is None:
             check_n_features(self.n_features)
         arguments.one_of("errors", self.errors, ["strict", "replace", "ignore"])
@@ -86,17 +91,21 @@ class NGrams(persistence.Parameters):
         return self.n_features if self.vocabulary is None else len(self.vocabulary)
 
     @property
-    def longest(self) -> int:
-        """The largest number of n-grams that begin at a character."""
-        return sum(high - low + 1 for low, high in filter(None, (self.words, self.chars)))
+    def _kinds(self) -> list[tuple[int, int] | None]:
+        return [getattr(self, name) for name in KINDS]
 
-    def __call__(self, texts: Texts, first_row: int = 0) -> sp.csr_array:
+    @property
+    def n_sizes(self) -> list[int]:
+        """How many lengths of n-grams there are of each kind."""
+        return [0 if sizes is None else sizes[1] - sizes[0] + 1 for sizes in self._kinds]
+
+    def __call__(self, stored: Texts, first_row: int = 0) -> sp.csr_array:
         """Counts of n-grams, (n_rows, n_columns) float32 with sorted columns."""
-        texts, table = self.readable(texts, first_row)
-        buffers = _Buffers(self, texts)
+        texts, table = self.readable(stored, first_row)
+        buffers = _Buffers(self, texts, stored)
         ngrams.count_ngrams(
-            texts.buffer, texts.starts, texts.stops, table, self._ranges, self._seeds, self._known,
-            self.n_columns, int(self.alternate_sign), buffers.line, buffers.units, buffers.hashes,
+            texts.buffer, texts.starts, texts.stops, stored.starts, stored.stops, table, self._ranges, self._seeds,
+            self._known, self.n_columns, int(self.alternate_sign), buffers.line, buffers.units, buffers.hashes,
             *buffers.keys, buffers.places, buffers.indptr, buffers.indices, buffers.data,
         )  # fmt: skip
         n = int(buffers.indptr[-1])
@@ -105,7 +114,8 @@ class NGrams(persistence.Parameters):
 
     def readable(self, texts: Texts, first_row: int) -> tuple[Texts, np.ndarray]:
         """Texts that the table of rules handles, and the table; other texts are decoded and lowered by Python."""
-        ascii_only = bool(len(texts.buffer) == 0 or texts.buffer.max() < 0x80)
+        only_bytes = self.words is None and self.chars is None
+        ascii_only = only_bytes or bool(len(texts.buffer) == 0 or texts.buffer.max() < 0x80)
         table = rules(self.lowercase, ascii_only)
         if ascii_only:
             return texts, table
@@ -129,23 +139,27 @@ class NGrams(persistence.Parameters):
             ) from error
         return text.lower() if self.lowercase else text
 
-    def tokens(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield the n-grams of a text with the seeds of their hashes, in Python; for names of columns."""
-        text = text.lower() if self.lowercase else text
-        for units, sizes, join, seed in (
-            (TOKEN.findall(text), self.words, " ".join, int(self._seeds[0])),
-            (SPACES.sub(" ", text), self.chars, "".join, int(self._seeds[1])),
-        ):
+    def tokens(self, raw: Any) -> Iterator[tuple[int, Any]]:
+        """Yield the n-grams of a text, as bytes of UTF-8, with the seeds of their hashes; for names of columns."""
+        text = raw.decode(errors="replace")
+        if self.lowercase:
+            text, raw = text.lower(), raw.lower()
+        words, chars = TOKEN.findall(text), SPACES.sub(" ", text)
+        units = [list(map(str.encode, words)), list(map(str.encode, chars)), [raw[k : k + 1] for k in range(len(raw))]]
+        for some, sizes, seed, gap in zip(units, self._kinds, self._seeds.tolist(), (b" ", b"", b""), strict=True):
             for n in range(sizes[0], sizes[1] + 1) if sizes else ():
-                yield from ((seed, join(units[i : i + n])) for i in range(len(units) - n + 1))
+                yield from ((seed, gap.join(some[i : i + n])) for i in range(len(some) - n + 1))
 
     @property
     def _ranges(self) -> np.ndarray:
-        return np.array([self.words or (1, 0), self.chars or (1, 0)], np.int64)
+        return np.array([sizes or (1, 0) for sizes in self._kinds], np.int64)
 
     @property
     def _seeds(self) -> np.ndarray:
-        return np.array([0, int(bool(self.words) and self.vocabulary is None)], np.int64)
+        if self.vocabulary is not None:
+            return np.zeros(len(KINDS), np.int64)
+        given = np.array([sizes is not None for sizes in self._kinds])
+        return np.where(np.cumsum(given) > 1, np.arange(len(KINDS)), 0)  # the first kind has 0
 
     @cached_property
     def _known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -184,8 +198,8 @@ def check_n_features(n_features: Any, name: str = "n_features") -> int:
     return n
 
 
-def hashes_of(tokens: Sequence[str], seed: int = 0) -> np.ndarray:
-    """32-bit MurmurHash3 of strings, (n,) int64."""
+def hashes_of(tokens: Sequence[Any], seed: int = 0) -> np.ndarray:
+    """32-bit MurmurHash3 of strings or bytes, (n,) int64."""
     texts = of_strings([*tokens, "\0" * ngrams.SPARE])
     hashes = np.empty(len(tokens), np.int64)
     ngrams.hash_each(texts.buffer, texts.starts[:-1], texts.stops[:-1], seed, hashes)
@@ -201,20 +215,20 @@ def columns_of(hashes: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndar
 class _Buffers:
     """Scratch and output arrays of the kernel."""
 
-    def __init__(self, of: NGrams, texts: Texts):
-        lengths = texts.stops - texts.starts
+    def __init__(self, of: NGrams, texts: Texts, stored: Texts):
+        lengths = np.maximum(texts.stops - texts.starts, stored.stops - stored.starts)
         longest = int(lengths.max(initial=0))
         self.line = np.empty(2 * longest + 8 + ngrams.SPARE, np.uint8)
         self.units = np.empty((2, longest + 1), np.int64)
-        self.hashes = np.empty((longest + 1) * of.longest, np.int64)
+        self.hashes = np.empty((longest + 1) * sum(of.n_sizes), np.int64)
         self.keys = tuple(np.empty((2, len(self.hashes)), np.uint32))
         self.places = np.empty(1 << ngrams.DIGIT, np.int64)
-        words = 0 if of.words is None else (int(lengths.sum()) // 3 + len(lengths)) * (of.words[1] - of.words[0] + 1)
-        chars = 0 if of.chars is None else int(lengths.sum()) * (of.chars[1] - of.chars[0] + 1)
-        width = np.int32 if words + chars < 1 << 31 else np.int64  # the same for both, or SciPy would convert one
+        n_bytes = int(lengths.sum())
+        most = n_bytes // 3 + len(lengths), n_bytes, n_bytes  # of words, characters and bytes
+        n = sum(n_units * sizes for n_units, sizes in zip(most, of.n_sizes, strict=True))
+        width = np.int32 if n < 1 << 31 else np.int64  # the same for both, or SciPy would convert one
         self.indptr = np.zeros(len(lengths) + 1, width)
-        self.indices = np.empty(words + chars, width)
-        self.data = np.empty(words + chars, np.float32)
+        self.indices, self.data = np.empty(n, width), np.empty(n, np.float32)
 
 
 ENTRY_BYTES = 120  # of a short token and its count in a dict
@@ -303,13 +317,13 @@ def names_of_hashed(texts: TextSource, ngrams: NGrams, n_tokens: int, prefix: st
     are kept. A column without a known token is named by its number.
     """
     n_rows = texts.n_rows or 0
-    counts: Counter[tuple[int, str]] = Counter()
+    counts: Counter[tuple[int, bytes]] = Counter()
     for start in np.unique(np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), PLACES).astype(int)).tolist():
         for block in texts.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
             for row in range(block.n_rows):
-                counts.update(ngrams.tokens(block.X.decoded(row, "replace")))
+                counts.update(ngrams.tokens(block.X.raw(row)))
     kept = [pair for pair, _ in counts.most_common(n_tokens)]
-    by_column: dict[int, list[str]] = {}
+    by_column: dict[int, list[bytes]] = {}
     for seed in sorted({seed for seed, _ in kept}):
         tokens = [token for own, token in kept if own == seed]
         columns, _ = columns_of(hashes_of(tokens, seed), ngrams.n_features)
@@ -317,7 +331,7 @@ def names_of_hashed(texts: TextSource, ngrams: NGrams, n_tokens: int, prefix: st
             by_column.setdefault(column, []).append(token)
     names = np.array([f"x{column}" for column in range(ngrams.n_features)], object)
     for column, tokens in by_column.items():
-        names[column] = named(prefix, *tokens[:SHOWN])
+        names[column] = named(prefix, *(token.decode(errors="backslashreplace") for token in tokens[:SHOWN]))
     return names
 
 

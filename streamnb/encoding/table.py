@@ -67,8 +67,9 @@ def table(
     categorical : "auto", or list of str
         Columns to treat as categories whatever their type, besides strings, booleans and pandas categoricals. Values
         are compared as strings: numbers without trailing zeros, "07" and " a" as they are written.
-    text : list of str
-        Columns of texts, whose words are counted in `hash_features` columns each, as `snb.text` counts them.
+    text : list of str, or dict
+        Columns of texts, whose words are counted in `hash_features` columns each, as `snb.text` counts them. A dict has
+        options of `snb.text` by column, such as ``{"title": {"words": (1, 2), "chars": (3, 5)}}``.
     bins : int, None, or dict
         Numbers become indicators of about this many bins with equally many rows (one bin for each value if there are no
         more values than bins), with edges half-way between values. None keeps numbers, with the median for

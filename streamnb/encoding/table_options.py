@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.ngrams import NGrams, check_n_features
+from streamnb.encoding.ngrams import KINDS, NGrams, check_n_features
 from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
@@ -55,11 +55,20 @@ class ColumnOptions:
         self.min_count = arguments.positive_integer("min_count", min_count)
         self.missing = arguments.one_of("missing", missing, MISSING) == "level"
         self.n_hashed = check_n_features(n_hashed, "hash_features")
+        self._grams = {name: self._ngrams(name, text) for name in self.text}
 
     @property
     def strings(self) -> tuple[str, ...]:
         """Columns that are read as strings from files without types."""
         return self.categorical + self.text
+
+    def _ngrams(self, name: str, text: Any) -> NGrams:
+        """The n-grams of a column of texts, with options where `text` maps its name to any."""
+        options = text[name] if isinstance(text, Mapping) else {}
+        known = *KINDS, "lowercase"
+        if not isinstance(options, Mapping) or not {*options} <= {*known}:
+            raise ValueError(f"text={text!r}: {name!r} should map to options of n-grams, which are {', '.join(known)}")
+        return NGrams(n_features=self.n_hashed, **options)
 
     def kinds(self, tables: Tables, features: list[str]) -> dict[str, str | None]:
         """The kind of each column, None if all values are treated as categories; unsupported types are refused."""
@@ -105,9 +114,10 @@ class ColumnOptions:
         if not used:
             raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
         y, weight = (given if isinstance(given, str) else None for given in (y, weight))
-        grams = [(name, NGrams(n_features=self.n_hashed)) for name in self.text]
         kinds = {name: kind for name, kind in kinds.items() if name in used}
-        return TableEncoding(coded, grams, kinds, y, weight, {name: zones[name] for name in zones if name in used})
+        return TableEncoding(
+            coded, [*self._grams.items()], kinds, y, weight, {name: zones[name] for name in zones if name in used}
+        )
 
     def _hashed(self, counts: TableCounts) -> set[ColumnPart]:
         """The parts to hash: those named, and those of most values until the others have `hash_features` together."""

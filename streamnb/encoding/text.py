@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from inspect import signature
 from pathlib import Path
@@ -17,7 +17,7 @@ from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.ngrams import NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
+from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
 from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -38,6 +38,7 @@ def text(
     weight: Any = None,
     words: tuple[int, int] | None = (1, 1),
     chars: tuple[int, int] | None = None,
+    bytes: tuple[int, int] | None = None,
     n_features: int = 1 << 18,
     vocabulary: Any = None,
     keep_tokens: int | None = None,
@@ -65,9 +66,10 @@ def text(
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a field or column, or an array. The labels of folders are their names. Without
         them `fit`, `scan` and `score` take labels and weights beside X.
-    words, chars : (shortest, longest), optional
-        Lengths of n-grams of words and of characters. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
-        across words, and a run of spaces counts as one.
+    words, chars, bytes : (shortest, longest), optional
+        Lengths of n-grams of words, of characters and of bytes. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
+        across words, and a run of spaces counts as one. Bytes are counted as they are stored, in any encoding, but for
+        the case of ASCII letters.
     n_features : int
         Number of columns, a power of two: a column is given by the low bits of the hash of an n-gram.
     vocabulary : int or list of str, optional
@@ -106,8 +108,8 @@ def text(
     Notes
     -----
     Columns and signs are those of scikit-learn's HashingVectorizer with ``norm=None``: with h the signed 32-bit
-    MurmurHash3 of the n-gram's UTF-8, column abs(h) mod n_features and sign of h (Weinberger et al. 2009). Where both
-    words and chars are counted, those of characters are hashed with seed 1.
+    MurmurHash3 of the n-gram's UTF-8, column abs(h) mod n_features and sign of h (Weinberger et al. 2009). Beside
+    n-grams of another kind, those of characters are hashed with seed 1 and those of bytes with seed 2.
 
     Two different n-grams share a column with probability 1 / n_features; at least one of v others shares that of
     a given one with probability 1 - (1 - 1 / n_features)^v.
@@ -126,7 +128,7 @@ def text(
     n_threads = check_n_threads(n_threads)
     if vocabulary is None:
         check_n_features(n_features)
-    grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors)
+    grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors, bytes)
     rows = open_texts(X, text, y, weight, n_threads)
     names: np.ndarray | None = None
     if _is_count(vocabulary):
@@ -134,7 +136,7 @@ def text(
         counts, _ = run(given.task, rows, RunOptions(None, n_threads))
         return given.encoded(counts)
     if vocabulary is not None:
-        grams = NGrams(words, chars, n_features, lowercase, False, _tokens(vocabulary), errors)
+        grams = replace(grams, alternate_sign=False, vocabulary=_tokens(vocabulary))
     elif keep_tokens is not None:
         n_tokens = arguments.positive_integer("keep_tokens", keep_tokens)
         names = names_of_hashed(rows, grams, n_tokens, text or "text")
@@ -147,6 +149,7 @@ class TextsToLearn:
     def __init__(self, rows: TextSource, grams: NGrams, n_tokens: Any, fields: Any, memory_limit: Any = None):
         self.rows, self._grams, self._fields = rows, grams, fields
         self._n_tokens = arguments.positive_integer("vocabulary", n_tokens)
+        replace(grams, vocabulary=("a",))  # refuses what no vocabulary has
         self.task = TokenScan(grams, check_memory_limit(memory_limit))
 
     @classmethod
@@ -156,7 +159,7 @@ class TextsToLearn:
         bound.apply_defaults()
         every = bound.arguments
         rows = open_texts(X, every["text"], y, weight, check_n_threads(every["n_threads"]))
-        grams = NGrams(**{name: every[name] for name in ("words", "chars", "n_features", "lowercase", "errors")})
+        grams = NGrams(**{name: every[name] for name in (*KINDS, "n_features", "lowercase", "errors")})
         return cls(rows, grams, every["vocabulary"], (every["text"], y, weight), every["memory_limit"])
 
     def encoded(self, counts: TokenCounts, quiet: bool = False) -> TextSource:
@@ -164,8 +167,7 @@ class TextsToLearn:
         known = counts.most_frequent(self._n_tokens)
         if not known:
             raise ValueError("vocabulary: the texts have no word of two characters or more")
-        g = self._grams
-        grams = NGrams(g.words, g.chars, g.n_features, g.lowercase, False, known, g.errors)
+        grams = replace(self._grams, alternate_sign=False, vocabulary=known)
         return _encoding(grams, *self._fields).applied(self.rows)
 
 

@@ -22,8 +22,8 @@ class HashedText(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    words, chars : (shortest, longest), optional
-        Lengths of n-grams of words, ``(?u)\b\w\w+\b``, and of characters; at least one of them.
+    words, chars, bytes : (shortest, longest), optional
+        Lengths of n-grams of words, ``(?u)\b\w\w+\b``, of characters and of bytes, as in `text`; at least one of them.
     n_features : int
         Columns, a power of two.
     lowercase : bool
@@ -61,6 +61,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         words: Any = (1, 1),
         chars: Any = None,
         *,
+        bytes: Any = None,
         n_features: int = 1 << 18,
         lowercase: bool = True,
         alternate_sign: bool = False,
@@ -70,6 +71,7 @@ class HashedText(TransformerMixin, BaseEstimator):
     ):
         self.words = words
         self.chars = chars
+        self.bytes = bytes
         self.n_features = n_features
         self.lowercase = lowercase
         self.alternate_sign = alternate_sign
@@ -119,8 +121,8 @@ class HashedText(TransformerMixin, BaseEstimator):
         return sp.vstack(parts, format="csr", dtype=np.float64)
 
     def _grams(self) -> NGrams:
-        sizes = self.words, self.chars
-        return NGrams(*sizes, self.n_features, self.lowercase, self.alternate_sign, None, self.errors)
+        options = self.n_features, self.lowercase, self.alternate_sign, None, self.errors
+        return NGrams(self.words, self.chars, *options, self.bytes)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns: tokens found by `fit`, else column numbers."""

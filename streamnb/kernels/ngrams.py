@@ -1,7 +1,7 @@
-"""Words, characters and n-grams of UTF-8 texts, counted by row: CSR with sorted columns.
+"""N-grams of words, characters and bytes of UTF-8 texts, counted by row: CSR with sorted columns.
 
-A text is normalised to a line of units: words of at least two characters, each followed by a space, or all characters
-with runs of spaces merged. An n-gram is then a contiguous part of the line and is hashed in place.
+A text is normalised to a line of units: words of at least two characters, each followed by a space, all characters
+with runs of spaces merged, or all bytes. An n-gram is then a contiguous part of the line and is hashed in place.
 
 `rules` has the lower case of each code point (its CODE bits), and whether it is a letter of words or a space.
 """
@@ -9,22 +9,12 @@ with runs of spaces merged. An n-gram is then a contiguous part of the line and 
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel, part
-from streamnb.kernels.digits import (
-    COPIED,
-    LOW32,
-    STRIDE,
-    copy_letters,
-    four_bytes,
-    lowest_bit,
-    place,
-    rotated,
-    word_bits,
-)
+from streamnb.kernels.digits import COPIED, LOW32, STRIDE, copy_letters, four_bytes, lowest_bit, place, word_bits
+from streamnb.kernels.murmur import hash_bytes, hash_ngrams, hash_of, same
 
 CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
 BLANK = 32
-WORDS, CHARACTERS = 0, 1
-SHORT = 2  # groups of four bytes that are always mixed, and used where present: most words have no more
+WORDS, CHARACTERS, BYTES = 0, 1, 2
 SPARE = 32  # bytes after a line that may be written or read, and are ignored
 DIGIT = 11  # bits of a column in one pass of the radix sort, at most
 
@@ -55,17 +45,26 @@ def find_hard(buffer, starts, stops, rules, out):
 
 @kernel
 def count_ngrams(
-    buffer, starts, stops, rules, ranges, seeds, known, n_columns, signed, line, units, hashes, keys, sorted_keys,
-    places, indptr, indices, data,
+    buffer, starts, stops, stored_starts, stored_stops, rules, ranges, seeds, known, n_columns, signed, line, units,
+    hashes, keys, sorted_keys, places, indptr, indices, data,
 ):  # fmt: skip
-    # counts of the n-grams of `ranges` (words, characters) as CSR: indptr[0] = 0, columns ascend in each row
+    # counts of the n-grams of `ranges` (words, characters, bytes) as CSR: indptr[0] = 0, columns ascend in each row;
+    # bytes are those of the texts as they are stored
     for i in range(len(starts)):
         n_keys = np.int64(0)  # a literal 0 would have its callees compiled again
-        for kind in range(2):
+        for kind in range(3):
             shortest, longest = ranges[kind, 0], ranges[kind, 1]
             if longest > 0:
-                n_units = units_of(kind, buffer, starts[i], stops[i], rules, line, units)
-                n = hash_ngrams(line, units, n_units, shortest, longest, seeds[kind], hashes)
+                if kind == BYTES:
+                    n_units = bytes_of(buffer, stored_starts[i], stored_stops[i], (rules[65] & CODE) - 65, line)
+                    bytewise = True
+                else:
+                    n_units = units_of(kind, buffer, starts[i], stops[i], rules, line, units)
+                    bytewise = kind == CHARACTERS and n_units > 0 and units[1, n_units - 1] == n_units  # ASCII
+                if bytewise:
+                    n = hash_bytes(line, n_units, shortest, longest, seeds[kind], hashes)
+                else:
+                    n = hash_ngrams(line, units, n_units, shortest, longest, seeds[kind], hashes)
                 if len(known[0]) == 0:
                     n_keys = hashed_keys(hashes, n, n_columns, keys, n_keys)
                 else:
@@ -257,73 +256,14 @@ def characters_of(buffer, start, stop, rules, line, units):
     return n
 
 
-# ---- hashes ----------------------------------------------------------------------------------------------------------
-
-
-@brick
-def mixed(k):
-    # only the low 32 bits of this and later values count
-    return rotated(k * 0xCC9E2D51, 15) * 0x1B873593
-
-
-@brick
-def with_four(h, line, at):
-    # the state of the hash after four more bytes
-    return rotated(h ^ mixed(four_bytes(line, at)), 13) * 5 + 0xE6546B64
-
-
-@brick
-def finished(h, line, at, end, length):
-    # the hash from the state and up to three last bytes; later bytes are masked, and 0 mixes to 0
-    h ^= mixed(four_bytes(line, at) & ((1 << (int(end - at) << 3)) - 1))
-    h = (h ^ int(length)) & LOW32
-    h = ((h ^ h >> 16) * 0x85EBCA6B) & LOW32
-    h = ((h ^ h >> 13) * 0xC2B2AE35) & LOW32
-    return h ^ h >> 16
-
-
-@brick
-def with_fours(h, line, at, end):
-    # the state after all groups of four bytes, and their end; mixing unused groups avoids a branch misprediction
-    n = (end - at) >> 2
-    for k in range(SHORT):
-        more = with_four(h, line, at + 4 * k)
-        h = more if k < n else h
-    for k in range(SHORT, n):
-        h = with_four(h, line, at + 4 * k)
-    return h, at + 4 * n
-
-
-@brick
-def hash_of(line, begin, end, seed):
-    h, at = with_fours(int(seed), line, begin, end)
-    return finished(h, line, at, end, end - begin)
-
-
-@brick
-def same(line, begin, end, other, first, last):
-    if end - begin != last - first:
-        return False
-    for j in range(end - begin):  # noqa: SIM110 - no generators here
-        if line[begin + j] != other[first + j]:
-            return False
-    return True
-
-
 @part
-def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
-    # the hashes of all n-grams, by first unit, then by length, since these share their first bytes
-    k = 0
-    for first in range(n_units):
-        h, begin = int(seed), units[0, first]
-        at = begin
-        for n in range(1, min(longest, n_units - first) + 1):
-            end = units[1, first + n - 1]
-            h, at = with_fours(h, line, at, end)
-            if n >= shortest:
-                hashes[k] = finished(h, line, at, end, end - begin)
-                k += 1
-    return k
+def bytes_of(buffer, start, stop, lower, line):
+    # copy a text as it is, with `lower` added to A to Z; returns its length
+    n = stop - start
+    for k in range(n):
+        byte = int(buffer[start + k])
+        line[k] = byte + lower * int(65 <= byte <= 90)
+    return n
 
 
 # ---- counts ----------------------------------------------------------------------------------------------------------

@@ -44,8 +44,11 @@ class Texts:
 
     __getitem__ = picked
 
+    def raw(self, row: int) -> bytes:
+        return self.buffer[self.starts[row] : self.stops[row]].tobytes()
+
     def decoded(self, row: int, errors: str = "strict") -> str:
-        return self.buffer[self.starts[row] : self.stops[row]].tobytes().decode("utf-8", errors)
+        return self.raw(row).decode("utf-8", errors)
 
     def is_utf8(self, row: int) -> bool:
         return self.decoded(row, "ignore") == self.decoded(row, "surrogateescape")

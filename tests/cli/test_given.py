@@ -4,7 +4,7 @@ import click
 import pytest
 
 import streamnb as snb
-from streamnb.cli.given import bins_of, names_of, penalty_of, rows_of, steps_of, words_of
+from streamnb.cli.given import bins_of, lengths_of, names_of, penalty_of, rows_of, steps_of
 from tests.support.command_line import ran, store
 
 
@@ -28,7 +28,8 @@ def test_steps_and_ranges():
     assert steps_of(None) is None and steps_of("log1p") == "log1p" and steps_of("l1:10,log1p") == ("l1:10", "log1p")
     assert names_of("a,b") == ["a", "b"] and names_of(None) == []
     assert bins_of("16") == 16 and bins_of("none") is None and bins_of("a=20,b=none") == {"a": 20, "b": None}
-    assert words_of("1-2") == (1, 2) and words_of("3") == (3, 3)
+    lengths = lengths_of({"words": "none", "chars": "1-2", "bytes": "3"})
+    assert lengths == {"words": None, "chars": (1, 2), "bytes": (3, 3)}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,7 @@ def test_steps_and_ranges():
         (["--penalty", "l1=-1"], "--penalty"),
         (["--famly", "poisson"], "--family"),
         (["--text", "body", "--words", "a"], "--words: 'a' should be a range"),
+        (["--text", "body", "--bytes", "1-x"], "--bytes: '1-x' should be a range"),
         (["--hash", "a"], "counts.zarr' is no table, which --hash is of"),
         (["--bins", "x"], "is no table, which --bins is of"),
         (["--text", "body", "--bins", "9"], "--bins is of tables"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import streamnb as snb
@@ -49,6 +50,38 @@ def test_characters_beside_words_are_hashed_with_another_seed():
     assert not np.array_equal(chars.toarray(), NGrams(None, (3, 3), N)(texts).toarray())
 
 
+@settings(max_examples=18, deadline=None)
+@given(st.lists(st.binary(max_size=30) | AWKWARD.map(str.encode), min_size=1, max_size=4), st.booleans())
+def test_hypothesis_finds_no_bytes_that_are_hashed_otherwise(rows, lowercase):
+    def tokens(text, sizes):
+        text = text.lower() if lowercase else text
+        return [text[k : k + n] for n in sizes for k in range(len(text) - n + 1)]
+
+    made = NGrams(None, n_features=N, lowercase=lowercase, bytes=(1, 9))(of_parts(rows))
+    twin = FeatureHasher(N, input_type="string", alternate_sign=False).transform(
+        tokens(row, range(1, 10)) for row in rows
+    )
+    np.testing.assert_array_equal(made.toarray(), twin.toarray())
+    every = NGrams((1, 2), (1, 3), N, lowercase, errors="ignore", bytes=(2, 4))(of_parts(rows))
+    each = [NGrams((1, 2), (1, 3), N, lowercase, errors="ignore")(of_parts(rows)).sum()]
+    assert every.sum() == sum(each) + sum(len(tokens(row, range(2, 5))) for row in rows)
+
+
+def test_bytes_of_ascii_are_its_characters_and_are_named_as_they_are():
+    rows, options = ["the cat sat", "a dog barked"], {"words": None, "n_features": N, "keep_tokens": 1000}
+    chars, found = snb.text(rows, chars=(2, 3), **options), snb.text(rows, bytes=(2, 3), **options)
+    assert chars.feature_names.tolist() == found.feature_names.tolist()
+    assert (next(chars.blocks()).X[0] == next(found.blocks()).X[0]).all()
+    odd = snb.text([b"caf\xe9", b"tea"], y=[0, 1], bytes=(4, 4), **options)
+    assert 'text: "caf\\xe9"' in odd.feature_names.tolist()
+    model = snb.LinearNB("multinomial").fit(odd)
+    assert model.predict([b"CAF\xe9", "tea, tea"]).tolist() == [0, 1]
+    with refused(ValueError, r"bytes=\(1, 2\)", "vocabulary"):
+        snb.text(rows, bytes=(1, 2), vocabulary=["the"])
+    with refused(ValueError, r"bytes=\(1, 2\)", "vocabulary"):
+        snb.text(rows, bytes=(1, 2), vocabulary=10)
+
+
 def test_bytes_that_are_no_utf_8_name_their_row():
     texts = of_parts([b"fine", b"caf\xe9 bad"])
     with refused(DataError, "row 8 ", "not UTF-8", "0xe9", "errors='replace'"):
@@ -61,7 +94,8 @@ def test_bytes_that_are_no_utf_8_name_their_row():
     ("options", "words"),
     [
         ({"n_features": 1000}, "n_features=1000.*power of two.*512 or 1,024"),
-        ({"words": None}, "words=None and chars=None"),
+        ({"words": None}, "words, chars and bytes are None"),
+        ({"bytes": (0, 2)}, r"bytes=\(0, 2\).*shortest, longest"),
         ({"words": (2, 1)}, r"words=\(2, 1\).*shorter length first"),
         ({"chars": "ab"}, "chars='ab'.*shortest, longest"),
         ({"errors": "drop"}, "errors='drop'"),

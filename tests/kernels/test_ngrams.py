@@ -23,7 +23,7 @@ def test_counts_are_those_of_the_tokens_that_python_finds(grams):
     found = grams(of_strings(LINES)).toarray()
     for line, row in zip(LINES, found):
         expected = np.zeros(grams.n_features)
-        for seed, token in grams.tokens(line):
+        for seed, token in grams.tokens(line.encode()):
             expected[abs(murmurhash3_32(token, seed)) % grams.n_features] += 1
         assert row.tolist() == expected.tolist()
 
@@ -45,7 +45,7 @@ def test_words_are_the_same_wherever_a_text_lies(grams):
     # those with others behind them are read many letters at a time
     found = grams(of_strings([*LINES, *LONG, "-" * 40]))
     for row, line in enumerate([*LINES, *LONG]):
-        columns = [abs(murmurhash3_32(token, seed)) % grams.n_features for seed, token in grams.tokens(line)]
+        columns = [abs(murmurhash3_32(token, seed)) % grams.n_features for seed, token in grams.tokens(line.encode())]
         expected, counts = np.unique(np.array(columns, int), return_counts=True)
         mine = slice(*found.indptr[row : row + 2])
         assert found.indices[mine].tolist() == expected.tolist() and found.data[mine].tolist() == counts.tolist()
