@@ -51,7 +51,7 @@ def _by_label(given: str | None, convert: Any, hint: str) -> Any:
 @click.option("--text", help="Field of texts, where it is not that of the fit.")
 @PARTS
 @click.option("--client", help="Address of a Dask scheduler whose workers read and write.")
-@click.option("--force", is_flag=True, help="Replace the parts of another run that are there.")
+@click.option("--force", is_flag=True, help="Write all parts anew, also over those of another run.")
 def select(models: tuple[str, ...], data: str, out: str, client: str | None, **settings: Any) -> None:
     """Write the rows of a corpus that models choose, as they are, with their score beside them.
 

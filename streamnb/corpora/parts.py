@@ -151,7 +151,7 @@ def notes_of(work: PartWork, parts: Sequence[CorpusPart]) -> dict[int, Written]:
 def begin(folder: Folder, about: Mapping[str, Any], files: Files, force: bool) -> None:
     """Make the folder that of a run, unless it is that already; refuse one that holds something else.
 
-    With `force`, the parts of another run are removed; never where one of the `files` that are read is in the folder.
+    With `force`, the parts of a run are removed; never where one of the `files` that are read is in the folder.
     """
     inside = [path for path, _ in files if path.startswith(f"{folder.path.rstrip('/')}/")]
     if inside:
@@ -169,6 +169,6 @@ def begin(folder: Folder, about: Mapping[str, Any], files: Files, force: bool) -
             f"folder={folder.path!r} is of another run: {differs[0]} was {there.get(differs[0])!r} and is "
             f"{about.get(differs[0])!r}; give a new folder, or force=True to replace what it holds"
         )
-    if differs:
+    if differs or (force and RUN in names):
         folder.remove([name for name in folder.names() if name.startswith((f"{ABOUT}/", "part-"))])
         folder.write_new(RUN, as_json(about))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.core.messages import listed, warn
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import Files, files_of, kind_of_files, parts_of
 from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, write_parts
@@ -20,8 +24,10 @@ from streamnb.corpora.written import Written
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, IPC, JSON, PARQUET
+from streamnb.rows.line_formats import stored_format
 from streamnb.rows.raw import RawSource
 from streamnb.rows.records import of_columns
+from streamnb.rows.text_files import LinesOfFile
 
 FORMATS = {"parquet": ".parquet", "jsonl": ".jsonl", "jsonl.zst": ".jsonl.zst", "jsonl.gz": ".jsonl.gz"}
 
@@ -62,8 +68,8 @@ def write_predictions(
     proba, scores : bool
         Whether to write probabilities (columns ``p_LABEL``) and scores of `decision_function`, beside ``label``.
     keep : list of str
-        Fields of the rows to write before the predictions. A field of JSON lines has one type: whole numbers beside
-        fractions are written as fractions, and null stands where a row lacks it.
+        Fields of the rows to write before the predictions, null where a row lacks one. In Parquet a field has one type:
+        whole numbers beside fractions become fractions.
     text : str, optional
         The field that holds the text, where it is not that of the fit.
     whole_files : bool
@@ -72,7 +78,8 @@ def write_predictions(
     errors : {"strict", "skip"}
         What to do about lines that cannot be read: stop, naming the file and line, or leave them out and count them.
     force : bool
-        Replace the parts of another run, and write to a folder that is not empty.
+        Write all parts anew, also over those of another run, and to a folder that is not empty. Where that was broken
+        off, the same call without it goes on.
     progress, n_threads, client
         As in `scan`. The workers of a Dask cluster read and write their own parts.
 
@@ -116,8 +123,11 @@ def write_predictions(
         if wanted and not hasattr(model, method):
             raise ValueError(f"model: a {type(model).__name__} as it was fitted has no {method}")
     check_text(models, kind)
-    reading, place = CorpusReading(kind, models.encoding, keep), Folder.at(folder)
-    work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores)
+    place, as_stored = Folder.at(folder), kind == JSON and format != "parquet" and keep
+    if kind == JSON:
+        warn_of_unknown(keep, files[0][0])
+    reading = CorpusReading(kind, models.encoding, () if as_stored else keep, whole=bool(as_stored))
+    work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores, as_stored or ())
     about = description("predictions", models, files, (kind, errors))
     begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, files, force)
     written = write_parts(work, parts_of(files, kind), options)
@@ -130,6 +140,20 @@ def names_to_keep(keep: Any) -> tuple[str, ...]:
     if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
         raise TypeError(f"keep={keep!r} should be a list of names of fields, such as keep=['url']")
     return tuple(dict.fromkeys(keep))
+
+
+def warn_of_unknown(keep: Iterable[str], path: str) -> None:
+    """Warn of fields that no row at the beginning of a file of JSON lines has."""
+    piece = next(LinesOfFile(path, stored_format).pieces(), None)
+    known: dict[str, None] = {}
+    for line in () if piece is None else piece().beside:
+        with suppress(ValueError):  # named when the line is read
+            known |= dict.fromkeys(json.loads(line))
+    for name in keep:
+        if known and name not in known:
+            near = get_close_matches(name, known, 1)
+            cure = f"did you mean {near[0]!r}?" if near else f"they have {listed(np.array([*known], object))}"
+            warn(f"keep={name!r}: no row at the beginning of {path} has such a field; {cure}")
 
 
 def corpus(model: Any, X: Any, text: str | None) -> tuple[Files, ScoringModels]:
@@ -177,6 +201,7 @@ class Predicting(PartWork):
     models: ScoringModels
     proba: bool
     scores: bool
+    fields: tuple[str, ...] = ()  # of whole lines, that are kept
 
     title = "predictions"
 
@@ -187,7 +212,9 @@ class Predicting(PartWork):
         for wanted, prefix, method in ((self.proba, "p", "predict_proba"), (self.scores, "score", "decision_function")):
             if wanted:
                 columns |= named_columns(prefix, getattr(model, method)(X), model.classes_)
-        before = of_columns({}) if rows.beside is None else rows.beside
+        before: Any = of_columns({}) if rows.beside is None else rows.beside
+        if self.fields:
+            before = before.only(self.fields)
         content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
         return Made(content, n_rows, n_rows)
 

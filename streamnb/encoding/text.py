@@ -21,7 +21,8 @@ from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, chec
 from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.files import IPC, PARQUET, holds_numbers
+from streamnb.rows.documents import WarcFiles
+from streamnb.rows.files import IPC, PARQUET, TEXT_PACKED, WARC, by_name, holds_numbers
 from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import TextSource
 from streamnb.rows.table_opening import format_of, open_tables
@@ -58,9 +59,9 @@ def text(
     X : path, list of paths, or texts
         Files, a pattern such as `news/*.jsonl`, or a folder. The extension gives the format: ".jsonl", ".ndjson"
         and ".json" are JSON lines, ".csv" and ".tsv" tables with a header row, ".parquet", ".arrow" and ".feather"
-        tables, all others plain text with a row in each line; a further ".gz" or ".zst" is decompressed. In a folder of
-        folders each is a class and each file a row. Or texts in memory: a list, an array, a column of pandas, Polars or
-        Arrow, or a table of these.
+        tables, ".warc" and ".wet" web archives with a row in each record, all others plain text with a row in each
+        line; a further ".gz" or ".zst" is decompressed. In a folder of folders each is a class and each file a row. Or
+        texts in memory: a list, an array, a column of pandas, Polars or Arrow, or a table of these.
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
@@ -101,7 +102,8 @@ def text(
     DataError
         A file cannot be read: the message names it, and the row.
     ImportError
-        Tables, JSON lines, CSV and .zst need pyarrow, ``pip install streamnb[tables]``.
+        Tables, JSON lines, CSV and .zst need pyarrow, ``pip install streamnb[tables]``; web archives fastwarc,
+        ``pip install streamnb[warc]``.
     MemoryError
         A vocabulary would take more than `memory_limit`.
 
@@ -250,9 +252,14 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
         folders = TextFolders(paths)
         return folders if y is None else folders.without_labels(), y, weight
     named_y, named_weight = (name if isinstance(name, str) else None for name in (y, weight))
-    if all(format_of(path) in (PARQUET, IPC) for path in paths):
+    if all(by_name(path, TEXT_PACKED) == WARC for path in paths):
+        files: Any = WarcFiles(paths)
+        for name, given in (("y", named_y), ("weight", named_weight)):
+            if given is not None:
+                files.column(given, name)
+    elif all(format_of(path) in (PARQUET, IPC) for path in paths):
         tables = open_tables([Path(path) for path in paths], (), n_threads)
-        files: Any = TextColumn(tables, text, named_y, named_weight)
+        files = TextColumn(tables, text, named_y, named_weight)
     else:
         files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)
     return files, y if named_y is None else None, weight if named_weight is None else None

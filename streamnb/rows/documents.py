@@ -3,14 +3,15 @@
 from codecs import lookup
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter, sub
 from typing import Any
 
 import numpy as np
 
 from streamnb.core.messages import DataError
-from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, raw_file
+from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, raw_file, with_sizes
 from streamnb.rows.records import FieldsBeside, RowsAlone, StoredColumns, of_columns
-from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, of_parts
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, of_parts
 
 OF_RECORDS, OF_FILES = ("url", "date", "id"), ("path",)  # fields beside the text
 TEXT = "text"
@@ -124,6 +125,36 @@ def documents_of_warc(path: str) -> Iterator[Document]:
                     yield text, (url, "" if date is None else date.isoformat(), record.record_id)
     except DAMAGED as error:
         raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+
+
+class WarcFiles:
+    """The texts of the records of WARC and WET files; each is read from its beginning."""
+
+    def __init__(self, paths: list[str]):
+        self.files, self.nbytes = with_sizes(paths), 0
+        self._ends = [0]
+        for path in paths:
+            pieces = list(map(attrgetter("n_rows", "nbytes"), self._pieces(path)))
+            self._ends.append(self._ends[-1] + sum(n for n, _ in pieces))
+            self.nbytes += sum(n for _, n in pieces)
+        self.n_rows = self._ends[-1]
+        self.step = max(map(sub, self._ends[1:], self._ends))
+        if not self.n_rows:
+            raise DataError(f"{paths[0]} holds no record with text")
+
+    def _pieces(self, path: str) -> Iterator[DocumentPiece]:
+        return pieces_of(documents_of_warc(path), DocumentPiece((), OF_RECORDS, (), True, 0))
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        for (path, _), before, end in zip(self.files, self._ends, self._ends[1:], strict=False):
+            for piece in self._pieces(path) if before < stop and end > start else ():
+                first = before + piece.first_row
+                here = piece.documents[max(start - first, 0) : max(stop - first, 0)]
+                if here:
+                    yield max(first, start), replace(piece, documents=here)
+
+    def column(self, column: str, name: str) -> Any:
+        raise ValueError(f"{name}={column!r} names a field, but the records of {self.files[0][0]} have no labels")
 
 
 class _Members:

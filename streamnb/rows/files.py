@@ -45,7 +45,7 @@ CURES = {
     PARQUET: _TABLE,
     IPC: _TABLE,
     CSV: f"{_TEXTS} .csv",
-    WARC: "score it with snb.write_predictions or snb.select",
+    WARC: "open its texts with snb.text(path)",
     JSON: f"{_TEXTS} .jsonl, a record a line",
 }
 

@@ -5,7 +5,8 @@ import gzip
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import add
 from typing import Any, BinaryIO, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.rows.files import CSV, JSON, pyarrow_for
 
+ESCAPED = re.compile(rb"\\u00[2-7]")  # an ASCII letter, which may hide a name
 GZIP_LEVEL = 6  # that of the program gzip
 GROUP_ROWS, GROUP_BYTES = 1 << 16, 32 << 20  # of a row group of a Parquet file, at most
 FieldsBeside = Mapping[str, np.ndarray]
@@ -48,6 +50,16 @@ class StoredLines:
         place = int(self.starts[middle])
         last = replace(self, piece=self.piece[place:], starts=self.starts - place, stops=self.stops - place)
         return replace(self, piece=self.piece[:place]).picked(slice(middle)), last.picked(slice(middle, None))
+
+    def only(self, names: Sequence[str]) -> "StoredLines":
+        """Lines of JSON with these fields alone, null where a row lacks one."""
+        try:
+            records = map(json.loads, self)
+            lines = [_dumped({name: record.get(name) for name in names}) for record in records]
+        except ValueError as error:
+            raise DataError(f"a line is not JSON in UTF-8 ({error})") from error
+        stops = np.cumsum([len(line) for line in lines])
+        return replace(self, piece=b"".join(lines), starts=np.append(0, stops[:-1]), stops=stops)
 
     def written(self, beside: FieldsBeside) -> bytes:
         """The rows, with fields after those that they have; no other byte is changed."""
@@ -85,7 +97,7 @@ class StoredLines:
 def _extended(line: bytes, more: bytes, names: list[bytes]) -> bytes:
     """A line of JSON with more fields at its end."""
     body = line.rstrip()[:-1]
-    if any(name in body for name in names):  # as a field, or in a text
+    if any(name in body or b"\\" in name for name in names) or ESCAPED.search(body):  # as a field, or in a text
         taken = json.loads(line).keys() & {json.loads(name) for name in names}
         if taken:
             raise _taken(min(taken))
@@ -95,6 +107,10 @@ def _extended(line: bytes, more: bytes, names: list[bytes]) -> bytes:
 
 def _taken(name: str) -> DataError:
     return DataError(f"the rows have {name!r} already; name the scores otherwise, such as score='p'")
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _as_json(column: np.ndarray) -> Iterator[bytes]:

@@ -178,6 +178,22 @@ def test_a_folder_of_another_run_is_replaced_only_by_force(fitted, tmp_path):
         snb.write_predictions(fitted, data, out, text="text", format="jsonl")
     snb.write_predictions(fitted, data, out, text="text", format="jsonl", force=True)
     assert sorted(name for name in os.listdir(out) if name[0] != "_") == ["part-00000.jsonl"]
+    first = (out / "part-00000.jsonl").read_bytes()
+    (out / "part-00000.jsonl").write_bytes(b"edited")
+    assert snb.write_predictions(fitted, data, out, text="text", format="jsonl").there == 1
+    assert snb.write_predictions(fitted, data, out, text="text", format="jsonl", force=True).there == 0
+    assert (out / "part-00000.jsonl").read_bytes() == first
     corpus(tmp_path / "in", lines(100))
     with pytest.raises(ValueError, match="is of another run: the files"):
         snb.write_predictions(fitted, data, out, text="text", format="jsonl")
+
+
+def test_fields_that_are_kept_as_lines_stay_as_they_are_and_unknown_ones_are_named(fitted, tmp_path):
+    (tmp_path / "x.jsonl").write_bytes(b'{"id":1,"text":"fine1"}\n{"id":2.5,"text":"spam1"}\n{"text":"x"}\n')
+    options = {"text": "text", "format": "jsonl.gz"}
+    with pytest.warns(snb.StreamnbWarning, match=r"keep='idd': no row .*x.jsonl has such a field; did you mean 'id'\?"):
+        snb.write_predictions(fitted, tmp_path / "x.jsonl", tmp_path / "out", keep=["id", "idd"], **options)
+    found = list(map(json.loads, written_lines(tmp_path / "out")))
+    assert [repr(row["id"]) for row in found] == ["1", "2.5", "None"] and [*found[0]] == ["id", "idd", "label"]
+    with pytest.warns(snb.StreamnbWarning, match=r"keep='url'.* they have \['id', 'text'\]"):
+        snb.write_predictions(fitted, tmp_path / "x.jsonl", tmp_path / "table", keep=["url"], text="text")

@@ -5,12 +5,14 @@ import gzip
 import numpy as np
 import pytest
 
+import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.rows.documents import (
     OF_FILES,
     OF_RECORDS,
     TEXT,
     DocumentPiece,
+    WarcFiles,
     documents_of_files,
     documents_of_warc,
     pieces_of,
@@ -71,3 +73,23 @@ def test_records_with_text_are_rows(packed, tmp_path):
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match="cut off"):
         list(documents_of_warc(str(path)))
+
+
+def test_records_are_rows_of_texts_read_from_any_of_them_on(tmp_path):
+    pytest.importorskip("fastwarc")
+    texts = [f"fine{k} text{k}" for k in range(7)]
+    for k, some in enumerate((texts[:4], texts[4:])):
+        (tmp_path / f"{k}.warc.wet.gz").write_bytes(b"".join(map(gzip.compress, wet(some))))
+    files = WarcFiles([str(path) for path in sorted(tmp_path.glob("*.gz"))])
+    assert (files.n_rows, files.step, files.nbytes) == (7, 4, sum(map(len, texts)))
+    for start, stop in ((0, 7), (2, 5), (4, 7), (6, 7), (3, 3)):
+        found = [rows() for _, rows in files.jobs(start, stop)]
+        assert [rows.decoded(k) for rows in found for k in range(rows.shape[0])] == texts[start:stop]
+    pattern = str(tmp_path / "*.wet.gz")
+    model = snb.LinearNB("multinomial").fit(snb.text(pattern, n_features=64), [0, 0, 0, 0, 1, 1, 1])
+    assert model.predict(pattern).tolist() == model.predict(texts).tolist()
+    with pytest.raises(ValueError, match="y='url' names a field, but the records of"):
+        snb.text(pattern, y="url")
+    (tmp_path / "none.wet").write_bytes(b"")
+    with pytest.raises(DataError, match=r"none.wet holds no record with text"):
+        snb.text(tmp_path / "none.wet")

@@ -42,6 +42,32 @@ def test_a_line_of_json_keeps_its_bytes_and_gains_fields(records, ends, last, sp
     assert rows.written({}) == b"".join(line + b"\n" for line in rows)
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [(b'{"score":1}', "score"), (rb'{"sc\u006fre":1}', "score"), ('{"é":1}'.encode(), "é"), (rb'{"\u00e9":1}', "é")],
+)
+def test_names_are_found_however_they_are_written(line, name):
+    with pytest.raises(DataError, match=f"have '{name}' already"):
+        stored(line).written({name: np.zeros(1)})
+
+
+def test_texts_that_hold_a_name_are_no_fields():
+    line = rb'{"t":"\u003c \"score\""}'
+    assert stored(line).written({"score": np.ones(1)}) == line[:-1] + b',"score":1.0}\n'
+
+
+def test_fields_that_are_kept_stay_as_they_are():
+    rows = stored(b'{"id":1,"d":"2026-01-01"}\n{"id":2.5,"x":[1,{"y":null}]}\n{"id":12345678901234567890}')
+    found = rows.only(["x", "id", "d"]).written({"p": np.zeros(3)}).decode().splitlines()
+    assert found == [
+        '{"x":null,"id":1,"d":"2026-01-01","p":0.0}',
+        '{"x":[1,{"y":null}],"id":2.5,"d":null,"p":0.0}',
+        '{"x":null,"id":12345678901234567890,"d":null,"p":0.0}',
+    ]
+    with pytest.raises(DataError, match="not JSON in UTF-8"):
+        stored(b'{"a":"\xff"}').only(["a"])
+
+
 @given(st.lists(st.sampled_from([b"{}", b'{"a":1}', b"", b" ", b"\x01", b"\t\r"]), max_size=8), st.booleans())
 def test_blank_lines_are_no_rows(lines, last):
     piece = b"\n".join(lines) + (b"\n" if last else b"")
