@@ -1,12 +1,15 @@
-"""How long a scan, or several reads, would take on 10 to 10,000 workers: `python -m benchmarks.simulated_cluster`.
+"""How long scans, reads and corpora would take on 10 to 10,000 workers: `python -m benchmarks.simulated_cluster`.
 
 Workers of one core read, decode and sum segments of rows; one scheduler hands tasks out; statistics are merged eight
-at a time on the workers, and those of 512 segments go to the client, which adds them up. What a core does is measured
-(benchmarks/scaling.py), the machines are assumed: every constant can be given on the command line.
+at a time on the workers, and those of 512 segments go to the client, which adds them up. With `corpus` as the first
+word each worker reads files, and writes the parts of their scores, or of the best of their rows. What a core does is
+measured (benchmarks/scaling.py, benchmarks/filter_speed.py), the machines are assumed: every constant can be given on
+the command line.
 """
 
 import argparse
 import heapq
+import sys
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -110,6 +113,71 @@ def simulate_reads(costs: Costs, n_workers: int) -> Outcome:
     return out
 
 
+@dataclass(frozen=True)
+class CorpusCosts:
+    """A corpus of files, each of them a part, of which the best rows are selected; sizes in bytes, times in seconds."""
+
+    files: int = 90_000
+    stored: float = 333e6  # of a file
+    unpacked: float = 1.11e9  # of a file
+    rows: float = 33_333.0  # of a file
+    kept: float = 0.1  # share of rows
+    speed: float = 50e6  # unpacked bytes a second of one core: read and score
+    second_speed: float = 100e6  # the same of the second read, which scores nothing and packs what is kept
+    bandwidth: float = 150e6  # a second, of the network of each worker
+    client_bandwidth: float = 1.2e9  # a second, of the network of the client
+    store_bandwidth: float = 100e9  # a second, of the object store, for all workers
+    request: float = 0.05  # until an object store answers
+    per_task: float = 1e-3  # of the one scheduler
+    counts: float = 8e3  # of a part, that go to the client in the first of four rounds of counting
+    spread: float = 0.15  # standard deviation of the logarithm of a task's time
+    slow: float = 0.01  # share of tasks that take three times as long
+
+
+def simulate_parts(costs: CorpusCosts, n_workers: int, share: bool, seed: int = 0) -> Outcome:
+    """Scores of a corpus, or with `share` also the rounds of counting, and the read that writes what is kept."""
+    out, rng = Outcome(costs.files), np.random.default_rng(seed)
+    bandwidth = min(costs.bandwidth, costs.store_bandwidth / n_workers)
+
+    def phase(n_bytes: float, seconds: float, n_requests: int) -> None:
+        """Tasks of which each moves bytes between a worker and the store, and computes for some seconds."""
+        slowness = np.exp(rng.normal(0.0, costs.spread, costs.files))
+        slowness[rng.random(costs.files) < costs.slow] *= 3.0
+        moving = n_bytes / bandwidth + n_requests * costs.request
+        free = [0.0] * min(n_workers, costs.files)
+        for k, factor in enumerate(slowness.tolist()):
+            begun = max(heapq.heappop(free), (k + 1) * costs.per_task)
+            heapq.heappush(free, begun + factor * (moving + seconds))
+        out.seconds += max(free)
+        out.reading += moving * slowness.sum()
+        out.summing += seconds * slowness.sum()
+        out.scheduler += costs.files * costs.per_task
+
+    scores = 8.0 * costs.rows
+    phase(costs.stored + scores, costs.unpacked / costs.speed, 3)
+    if share:
+        for n_bytes in (costs.counts, 0.0, 0.0, 0.0):
+            phase(scores, costs.rows * 2e-7, 1)  # sorts the digits of all rows
+            received = costs.files * n_bytes / costs.client_bandwidth
+            out.client, out.seconds = out.client + received, out.seconds + received
+        phase(scores + (1.0 + costs.kept) * costs.stored, costs.unpacked / costs.second_speed, 4)
+    return out
+
+
+def corpus_table(costs: CorpusCosts, n_workers: tuple[int, ...] = (100, 1_000, 10_000)) -> str:
+    """Hours, efficiency and bytes a second from the store, of scores and of the best rows."""
+    lines = ["| workers | scores | efficiency | the best rows | efficiency | from the store |"]
+    lines.append("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    for n in n_workers:
+        columns = [f"{n:,}"]
+        for share in (False, True):
+            out = simulate_parts(costs, n, share)
+            columns += [_duration(out.seconds), f"{(out.reading + out.summing) / (n * out.seconds):.2f}"]
+        rate = costs.files * costs.stored / simulate_parts(costs, n, False).seconds
+        lines.append(f"| {' | '.join(columns)} | {rate / 1e9:,.1f} GB a second |")
+    return "\n".join(lines)
+
+
 def table(costs: Costs, n_workers: tuple[int, ...] = (10, 100, 1_000, 10_000)) -> str:
     """The outcomes as a table in Markdown: shares of all core-seconds, and how busy scheduler and client are."""
     lines = [
@@ -134,11 +202,13 @@ def _duration(seconds: float) -> str:
 
 
 def main() -> None:
+    of_corpus = sys.argv[1:2] == ["corpus"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    for constant in fields(Costs):
+    for constant in fields(CorpusCosts if of_corpus else Costs):
         kind = type(constant.default)
         parser.add_argument(f"--{constant.name.replace('_', '-')}", type=kind, default=constant.default)
-    print(table(replace(Costs(), **vars(parser.parse_args()))))
+    given = vars(parser.parse_args(sys.argv[1 + of_corpus :]))
+    print(corpus_table(CorpusCosts(**given)) if of_corpus else table(Costs(**given)))
 
 
 if __name__ == "__main__":
