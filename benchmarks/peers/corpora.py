@@ -1,17 +1,22 @@
-"""Corpora: JSON lines scored beside fastText, and the best tenth of packed lines beside packing them anew."""
+"""Corpora: lines scored beside fastText, the best tenth beside packing all anew, and two workers beside one."""
 
 import json
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
 
 import streamnb as snb
 from benchmarks.peers.table import SLOWER, Row, Size, ratio, ratios
 from benchmarks.peers.texts import COPIES, N_FEATURES, WORDS, drawn
+from streamnb.corpora import inputs
 
+FILES, FILE_BYTES = 16, 16 << 20  # of a corpus for workers
 CLASSES = (2, 2.5, 6), (24, 2, 4)  # classes, floor and goal
 
 
@@ -33,6 +38,7 @@ def corpus_rows(size: Size, folder: Path) -> Iterator[Row]:
         figure = None if theirs is None else ratios(theirs, [ours], size.repeats, time.process_time)[0]
         yield Row(what, "fastText predict, of words", floor, goal, figure)
     yield selecting_row(path, folder, model, size)
+    yield workers_row(path, folder, model, size)
 
 
 def fast_text(folder: Path, texts: list[str], labels: list[int]) -> Callable[[], object] | None:
@@ -64,3 +70,28 @@ def selecting_row(path: Path, folder: Path, model: snb.LinearNB, size: Size) -> 
         subprocess.run(f"zstdcat {packed} | zstd -q -f -o {folder}/again.zst", shell=True, check=True)
 
     return Row(what, "zstdcat to zstd", 3, 1.5, ratio(ours, theirs, size.repeats, time.perf_counter), SLOWER)
+
+
+def workers_row(path: Path, folder: Path, model: snb.LinearNB, size: Size) -> Row:
+    """The best tenth by workers of one thread, which have the same files."""
+    what = "the best tenth of JSON lines by two workers of a cluster"
+    if not find_spec("distributed"):
+        return Row(what, "one worker", 1.7, 1.9, None)
+    from distributed import LocalCluster
+
+    data, text = folder / "files", path.read_bytes()[:FILE_BYTES].rpartition(b"\n")[0]
+    data.mkdir()
+    for k in range(FILES):
+        (data / f"{k:02d}.jsonl").write_bytes(text)
+    with ExitStack() as stack, patch.object(inputs, "PART_BYTES", FILE_BYTES):
+        options = {"threads_per_worker": 1, "dashboard_address": None}
+        clusters = [stack.enter_context(LocalCluster(n_workers=n, **options)) for n in (1, 2)]
+
+        def run(cluster: LocalCluster) -> None:
+            shutil.rmtree(folder / "by_workers", ignore_errors=True)
+            with cluster.get_client() as client:
+                options = {"share": 0.1, "text": "text", "client": client, "progress": False}
+                snb.select(model, data, folder / "by_workers", 0, **options)
+
+        one, two = (partial(run, cluster) for cluster in clusters)
+        return Row(what, "one worker", 1.7, 1.9, ratio(one, two, size.repeats, time.perf_counter))

@@ -134,7 +134,7 @@ def select(
     if drop_repeats and not hasattr(models.encoding, "ngrams"):
         raise ValueError("drop_repeats=True is of texts, but the model was fitted on a table")
     about = description("selected rows", models, files, (kind, errors)) | {"label": str(label), "score": score}
-    about |= {"where": where, "way": [way.name, way.size], "drop_repeats": drop_repeats}
+    about |= {"where": where, "what is kept": [way.name, way.size], "drop_repeats": drop_repeats}
     begin(place, about | {"seed": seed if way.name == "resample" else None}, files, force)
     reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
     ending = ENDINGS[kind] + compressed_ending(files[0][0]) if kind in ENDINGS else ".parquet"

@@ -1,5 +1,6 @@
 """Every benchmark runs, tiny."""
 
+import argparse
 import inspect
 import itertools
 import json
@@ -144,7 +145,7 @@ def test_filters_are_chosen_on_some_rows_and_judged_on_others(tmp_path, monkeypa
         texts = {f"file {k}": f"{word} {k}" for k in range(60 if word != "x" else 5)}
         (folder / "a.mo").write_bytes(_catalogue(texts))
         (folder / "b.mo").write_bytes(b"damaged")
-    (rows,) = filters.languages(tmp_path)
+    (rows,) = filters.languages(argparse.Namespace(locales=tmp_path))
     assert len(rows.train) + len(rows.held_out) == 120 and {label for _, label in rows.train} == {"de", "fr"}
     held_out = {text.split()[1] for text, _ in rows.held_out}
     assert held_out and not held_out & {text.split()[1] for text, _ in rows.train}
