@@ -92,9 +92,8 @@ class PartWork:
                     continue
                 if writer is None:
                     writer = self.writer(stack.enter_context(self.folder.writing(self.file_of(part))))
+                    stack.callback(writer.close)
                 writer.write(made.content, made.header)
-            if writer is not None:
-                writer.close()
         total = replace(total, seconds=time.perf_counter() - started)
         with self.folder.writing(self.note_of(part)) as file:
             file.write(as_json({**asdict(total), "file": None if writer is None else self.file_of(part)}))

@@ -68,8 +68,8 @@ def write_predictions(
     proba, scores : bool
         Whether to write probabilities (columns ``p_LABEL``) and scores of `decision_function`, beside ``label``.
     keep : list of str
-        Fields of the rows to write before the predictions, null where a row lacks one. In Parquet a field has one type:
-        whole numbers beside fractions become fractions.
+        Fields of the rows to write before the predictions, null where a row lacks one. In Parquet a field has one type,
+        that of the first rows, among which whole numbers beside fractions become fractions; JSON lines keep each value.
     text : str, optional
         The field that holds the text, where it is not that of the fit.
     whole_files : bool
@@ -122,10 +122,10 @@ def write_predictions(
     for wanted, method in ((proba, "predict_proba"), (scores, "decision_function")):
         if wanted and not hasattr(model, method):
             raise ValueError(f"model: a {type(model).__name__} as it was fitted has no {method}")
-    check_text(models, kind)
+    check_text(models, kind, files)
     place, as_stored = Folder.at(folder), kind == JSON and format != "parquet" and keep
     if kind == JSON:
-        warn_of_unknown(keep, files[0][0])
+        warn_of_unknown("keep", keep, files[0][0])
     reading = CorpusReading(kind, models.encoding, () if as_stored else keep, whole=bool(as_stored))
     work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores, as_stored or ())
     about = description("predictions", models, files, (kind, errors))
@@ -142,18 +142,18 @@ def names_to_keep(keep: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keep))
 
 
-def warn_of_unknown(keep: Iterable[str], path: str) -> None:
+def warn_of_unknown(argument: str, names: Iterable[str], path: str) -> None:
     """Warn of fields that no row at the beginning of a file of JSON lines has."""
     piece = next(LinesOfFile(path, stored_format).pieces(), None)
     known: dict[str, None] = {}
     for line in () if piece is None else piece().beside:
         with suppress(ValueError):  # named when the line is read
             known |= dict.fromkeys(json.loads(line))
-    for name in keep:
+    for name in names:
         if known and name not in known:
             near = get_close_matches(name, known, 1)
             cure = f"did you mean {near[0]!r}?" if near else f"they have {listed(np.array([*known], object))}"
-            warn(f"keep={name!r}: no row at the beginning of {path} has such a field; {cure}")
+            warn(f"{argument}={name!r}: no row at the beginning of {path} has such a field; {cure}")
 
 
 def corpus(model: Any, X: Any, text: str | None) -> tuple[Files, ScoringModels]:
@@ -167,10 +167,15 @@ def corpus(model: Any, X: Any, text: str | None) -> tuple[Files, ScoringModels]:
     return list(X.files), ScoringModels.of(model, None, X.encoding)
 
 
-def check_text(models: ScoringModels, kind: str) -> None:
-    """Refuse a model of texts where nothing names the field that holds them."""
-    if kind in (JSON, CSV, PARQUET, IPC) and hasattr(models.encoding, "ngrams") and models.encoding.text is None:
+def check_text(models: ScoringModels, kind: str, files: Files) -> None:
+    """Refuse a model of texts where nothing names the field that holds them, and warn of one that seems misspelt."""
+    if not hasattr(models.encoding, "ngrams") or kind not in (JSON, CSV, PARQUET, IPC):
+        return
+    text = models.encoding.text
+    if text is None:
         raise ValueError(f"text=None, but the files are {kind}; name the field that holds the text: text='text'")
+    if kind == JSON:
+        warn_of_unknown("text", [text], files[0][0])
 
 
 def description(what: str, models: ScoringModels, files: Files, how: tuple[str, str]) -> dict[str, Any]:

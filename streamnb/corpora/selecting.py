@@ -129,7 +129,7 @@ def select(
     condition = None if where is None else Condition(where)
     files, models = corpus(model, X, text)
     kind = kind_of_files(files, whole_files)
-    check_text(models, kind)
+    check_text(models, kind, files)
     labels = _labels(models, label, way, condition, score)
     if drop_repeats and not hasattr(models.encoding, "ngrams"):
         raise ValueError("drop_repeats=True is of texts, but the model was fitted on a table")

@@ -195,5 +195,8 @@ def test_fields_that_are_kept_as_lines_stay_as_they_are_and_unknown_ones_are_nam
         snb.write_predictions(fitted, tmp_path / "x.jsonl", tmp_path / "out", keep=["id", "idd"], **options)
     found = list(map(json.loads, written_lines(tmp_path / "out")))
     assert [repr(row["id"]) for row in found] == ["1", "2.5", "None"] and [*found[0]] == ["id", "idd", "label"]
+    with pytest.warns(snb.StreamnbWarning, match=r"text='txt'.* did you mean 'text'\?"):
+        found = snb.select(fitted, tmp_path / "x.jsonl", tmp_path / "kept", "good", share=1, text="txt", errors="skip")
+    assert (found.rows, found.skipped) == (3, 3)
     with pytest.warns(snb.StreamnbWarning, match=r"keep='url'.* they have \['id', 'text'\]"):
         snb.write_predictions(fitted, tmp_path / "x.jsonl", tmp_path / "table", keep=["url"], text="text")
