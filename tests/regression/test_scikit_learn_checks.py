@@ -19,7 +19,6 @@ MODELS = {
     snb.Lasso(): {},
     snb.ElasticNet(): {},
     snb.ElasticNetCV(folds=3, n_alphas=5): NOT_SAME["folds"],
-    snb.ForwardRegression(1): {},
     snb.ForwardRegression(folds=3): NOT_SAME["folds"],
 }
 
