@@ -29,12 +29,8 @@ def onnx_bytes(model: PortableModel) -> bytes:
         import onnx
     except ImportError as error:
         raise ImportError("export to .onnx needs onnx: pip install streamnb[onnx]") from error
-    n_bytes = 8 * model.weights.shape[0] * model.weights.shape[1]
-    if n_bytes > LARGEST:
-        raise ValueError(
-            f"the weights take {memory.size(n_bytes)}, and an .onnx file holds 2 GiB; export to .json, which leaves "
-            "out weights of 0, or save(path, stats=False)"
-        )
+    cure = "export to .json, which leaves out weights of 0, or save(path, stats=False)"
+    check_size(8 * model.weights.shape[0] * model.weights.shape[1], cure)
     _check_categories(model)
     graph = _Graph(onnx)
     x, width = graph.add("Cast", ["rows"], to=onnx.TensorProto.DOUBLE), model.n_features_in_
@@ -49,6 +45,12 @@ def onnx_bytes(model: PortableModel) -> bytes:
         second = _probabilities(graph, scores, model), "probabilities"
     outputs = [(labels, "labels"), second]
     return graph.model(model, outputs).SerializeToString()
+
+
+def check_size(n_bytes: int, cure: str) -> None:
+    """Refuse weights that do not fit into a file."""
+    if n_bytes > LARGEST:
+        raise ValueError(f"the weights take {memory.size(n_bytes)}, and an .onnx file holds 2 GiB; {cure}")
 
 
 def _check_categories(model: PortableModel) -> None:

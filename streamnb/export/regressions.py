@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from streamnb.encoding.table_codes import PlainNumber
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.export.as_onnx import IR_VERSION, OPSET
+from streamnb.export.as_onnx import IR_VERSION, OPSET, check_size
 
 VERSION = 1
 CURE = "save(path) and snb.load keep what makes the columns"
@@ -74,11 +74,14 @@ def onnx_of(model: RegressionWeights) -> bytes:
     ------
     ImportError
         onnx is not installed.
+    ValueError
+        The weights do not fit into a file of this format.
     """
     try:
         from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError as error:
         raise ImportError("export to .onnx needs onnx: pip install streamnb[onnx]") from error
+    check_size(model.weights.nbytes, "export to .json, or save(path)")
     one = len(model.intercepts) == 1  # predictions have the shape of those of the model
     weights = model.weights[:, 0] if one else model.weights
     shape: list[str | int | None] = ["n_rows"] if one else ["n_rows", len(model.intercepts)]

@@ -37,6 +37,13 @@ def test_every_form_predicts_the_same(n_targets):
     np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
 
 
+def test_weights_that_do_not_fit_are_refused(monkeypatch):
+    pytest.importorskip("onnx")
+    monkeypatch.setattr("streamnb.export.as_onnx.LARGEST", 47)
+    with refused(ValueError, "the weights take 0.0 kB, and an .onnx file holds 2 GiB; export to .json, or save"):
+        onnx_of(OF_TWO)
+
+
 def test_a_table_of_numbers_has_the_weights_of_its_columns(tmp_path):
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     model = snb.Ridge().fit(str(tmp_path / "rows.csv"), "y")
