@@ -150,6 +150,8 @@ class Table:
 
     def times(self, factor: float) -> "Table":
         """Return self * factor, exactly."""
+        if factor == 1.0:  # as for presence, which so needs no kernel
+            return self
         parts = [Table(part).scaled(factor) for part in parts_of(self)]
         every = np.arange(len(self.hi))
         return reduce(lambda a, b: a.combined(b, every, every, 1.0), parts)
