@@ -243,7 +243,7 @@ def test_real_sums_come_back_after_adding_and_subtracting():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_real_sums_of_many_blocks_do_not_depend_on_threads(dtype):
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((400_000, 40)).astype(dtype)
+    x = rng.standard_normal((200_000, 40)).astype(dtype)
     y, w = rng.integers(0, 5, len(x)), rng.random(len(x))
     one, *others = [snb.scan(x, y, sample_weight=w, n_threads=n) for n in (1, 2, 3)]
     chunked = snb.scan(da.from_array(x, chunks=(37_123, -1)), y, sample_weight=w)

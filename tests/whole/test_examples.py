@@ -13,7 +13,7 @@ import streamnb as snb
 from tests.support.processes import python
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-N_ROWS, N_TAUS = 6000, 4
+N_ROWS, N_TAUS = 3000, 3
 LINE_OF_TABLE = re.compile(
     r"^ *(?P<tau>plain|softmax|[\d.e+-]+) +(?P<features>[\d,]+) +(?P<accuracy>[\d.]+) +(?P<auc>[\d.]+)$"
 )
