@@ -45,8 +45,6 @@ CASES = {
         make()
         lazy = [dask.delayed(fit)(i) for i in range(6)]
         assert list(dask.compute(*lazy, scheduler="threads")) == [fit()] * 6
-        with dask.config.set({"multiprocessing.context": "spawn"}):
-            assert list(dask.compute(*lazy, scheduler="processes", num_workers=2)) == [fit()] * 6
     """,
     "fork": """
         import multiprocessing
