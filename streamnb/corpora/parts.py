@@ -17,9 +17,9 @@ from streamnb.corpora.written import Written
 from streamnb.passes import stopping
 from streamnb.passes.options import RunOptions
 from streamnb.passes.separately import separately
+from streamnb.rows.files import packing_said
 from streamnb.rows.records import BatchWriter, LineWriter
 
-PACKED = {".zst": "zstd", ".gz": "gzip"}
 AT_ONCE = 16  # requests for small files
 SKIP, STRICT = "skip", "strict"  # what becomes of rows that cannot be read
 
@@ -72,7 +72,7 @@ class PartWork:
         """Writes contents to a file: record batches, or lines packed as its ending says."""
         if self.ending == ".parquet":
             return BatchWriter(file)
-        return LineWriter(file, next((how for end, how in PACKED.items() if self.ending.endswith(end)), None))
+        return LineWriter(file, packing_said(self.ending))
 
     def file_of(self, part: CorpusPart) -> str:
         """The name of the file of a part."""

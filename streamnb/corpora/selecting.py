@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from streamnb.corpora.repeats import hashes_of
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
 from streamnb.corpora.written import Written
 from streamnb.passes.options import RunOptions
-from streamnb.rows.files import CSV, FILES, JSON, LINES, TEXT_PACKED, WARC
+from streamnb.rows.files import CSV, FILES, JSON, LINES, WARC, packing_said
 from streamnb.rows.records import FieldsBeside
 
 SCORES = f"{ABOUT}/scores"
@@ -137,15 +138,15 @@ def select(
     about |= {"where": where, "what is kept": [way.name, way.size], "drop_repeats": drop_repeats}
     begin(place, about | {"seed": seed if way.name == "resample" else None}, files, force)
     reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
-    ending = ENDINGS[kind] + compressed_ending(files[0][0]) if kind in ENDINGS else ".parquet"
+    first = files[0][0]
+    ending = ENDINGS[kind] + (Path(first).suffix if packing_said(first) else "") if kind in ENDINGS else ".parquet"
     least = None if threshold is None else float(threshold)
     if way.name in ("threshold", "where") and not drop_repeats:
         found = write_parts(KeepRows(place, reading, errors, ending, models, labels, condition, least), parts, options)
     else:
         stores = StoreScores(place, replace(reading, whole=False), errors, ".npy", models, labels, drop_repeats)
-        ranking = RankedRows(place, f"{SCORES}/part-{{:05d}}.npy", labels, condition, least)
-        if drop_repeats:
-            ranking = replace(ranking, repeats=f"{SCORES}/repeated-{{:05d}}.npy")
+        repeats = f"{SCORES}/repeated-{{:05d}}.npy" if drop_repeats else None
+        ranking = RankedRows(place, f"{SCORES}/part-{{:05d}}.npy", labels, condition, least, repeats=repeats)
         keeps = KeepChosen(place, reading.alone(), errors, ending, ranking)
         found = _in_two_reads(stores, keeps, (way, seed), parts, options)
     place.remove_unfinished()
@@ -334,8 +335,3 @@ def kept(stored: Any, keep: np.ndarray, beside: FieldsBeside, ending: str) -> Ma
     some = stored.picked(keep)
     content = some.with_columns(beside) if ending == ".parquet" else some.written(beside)
     return Made(content, len(stored), len(some), header=stored.headed(beside))
-
-
-def compressed_ending(path: str) -> str:
-    """The ending of a file's name that says how it is packed; none where it is not."""
-    return next((end for end in TEXT_PACKED if path.endswith(end)), "")

@@ -88,6 +88,11 @@ def size_of(path: str) -> int:
     return int(files.size(name))
 
 
+def packing_said(path: str) -> str | None:
+    """How a text file is packed by its name; None if it is not."""
+    return next((how for end, how in TEXT_PACKED.items() if path.endswith(end)), None)
+
+
 def by_magic(head: bytes, kinds: dict[bytes, str]) -> str | None:
     """What a file is by its first bytes."""
     return next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)

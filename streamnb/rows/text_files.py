@@ -29,6 +29,7 @@ from streamnb.rows.files import (
     compression_of,
     head_of,
     opened_file,
+    packing_said,
     size_of,
     with_sizes,
 )
@@ -236,7 +237,7 @@ class _Window:
 def _check_packed(path: str) -> bool:
     """Whether a file is compressed; refuse one that is not what its name says, or no text."""
     head, found = head_of(path)[:8], compression_of(path)
-    said = next((name for end, name in TEXT_PACKED.items() if path.endswith(end)), None)
+    said = packing_said(path)
     if said is not None and found != said:
         raise DataError(f"{path} is not a {said} file, as its name says; it begins with the bytes {head!r}")
     other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (found if found in ("bzip2", "xz") else None)
