@@ -10,6 +10,7 @@ fewest of `--repeats` runs; a tool that takes long has a part of the rows.
 """
 
 import argparse
+import gzip
 import json
 import re
 import shutil
@@ -83,10 +84,30 @@ def keep_best(files: Files, score: Callable[[list[str]], Any]) -> None:
 Steps = tuple[Callable[[], Any], Callable[[], Any], Callable[[], Any]]  # training, scoring, selecting
 
 
-def streamnb(make: Callable[[], Any]) -> Callable[[Files], Steps]:
+def web_archive(files: Files) -> Path:
+    """The same texts as a WET file, a member of gzip each."""
+    path = files.folder / "rows.warc.wet.gz"
+    with path.open("wb") as file:
+        for k, row in enumerate(files.rows):
+            text = row["text"].encode()
+            head = (
+                f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:{k}>\r\nContent-Length: {len(text)}\r\n\r\n"
+            )
+            file.write(gzip.compress(head.encode() + text + b"\r\n\r\n"))
+    return path
+
+
+def streamnb(make: Callable[[], Any], wet: bool = False) -> Callable[[Files], Steps]:
     def steps(files: Files) -> Steps:
+        text: Any = "text"
+        y: Any = "kind"
+        lines, packed = files.lines, files.packed
+        if wet:
+            lines = packed = web_archive(files)
+            text, y = None, np.array([row["kind"] for row in files.rows])
+
         def fit() -> Any:
-            rows = snb.text(files.lines, "text", "kind", words=WORDS, n_features=COLUMNS, n_threads=1)
+            rows = snb.text(lines, text, y, words=WORDS, n_features=COLUMNS, n_threads=1)
             return make().fit(rows, n_threads=1)
 
         def fresh(name: str) -> Path:
@@ -96,8 +117,8 @@ def streamnb(make: Callable[[], Any]) -> Callable[[Files], Steps]:
         model = fit()
         return (
             fit,
-            lambda: snb.write_predictions(model, files.lines, fresh("scores"), proba=True, n_threads=1),
-            lambda: snb.select(model, files.packed, fresh("kept"), "net", share=TENTH, n_threads=1),
+            lambda: snb.write_predictions(model, lines, fresh("scores"), proba=True, n_threads=1),
+            lambda: snb.select(model, packed, fresh("kept"), "net", share=TENTH, n_threads=1),
         )
 
     return steps
@@ -186,6 +207,7 @@ def dsir(files: Files) -> Steps:
 
 TOOLS: dict[str, tuple[str | None, float, Callable[[Files], Steps]]] = {  # the package, the part of rows, the steps
     "streamnb, LinearNB": (None, 1.0, streamnb(lambda: snb.LinearNB("multinomial"))),
+    "streamnb, LinearNB, of a WET file": ("fastwarc", 0.3, streamnb(lambda: snb.LinearNB("multinomial"), wet=True)),
     "streamnb, SoftmaxRegression": (None, 0.3, streamnb(snb.SoftmaxRegression)),
     "fastText, 5 epochs": ("fasttext", 0.3, fast_text),
     "HashingVectorizer and SGDClassifier, 5 epochs": ("sklearn", 0.3, sgd),

@@ -122,8 +122,8 @@ class CorpusCosts:
     unpacked: float = 1.11e9  # of a file
     rows: float = 33_333.0  # of a file
     kept: float = 0.1  # share of rows
-    speed: float = 50e6  # unpacked bytes a second of one core: read and score
-    second_speed: float = 100e6  # the same of the second read, which scores nothing and packs what is kept
+    speed: float = 45e6  # unpacked bytes a second of one core: read and score
+    second_speed: float = 65e6  # the same of the second read, which scores nothing and packs what is kept
     bandwidth: float = 150e6  # a second, of the network of each worker
     client_bandwidth: float = 1.2e9  # a second, of the network of the client
     store_bandwidth: float = 100e9  # a second, of the object store, for all workers

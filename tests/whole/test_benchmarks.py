@@ -118,7 +118,7 @@ def test_a_simulated_corpus_takes_what_its_parts_take():
     alone = simulated_cluster.simulate_parts(costs, 1, True)
     assert alone.seconds == pytest.approx(alone.reading + alone.summing + alone.client)
     scores = simulated_cluster.simulate_parts(costs, 1, False)
-    assert scores.summing == pytest.approx(100 * 1.11e9 / 50e6)
+    assert scores.summing == pytest.approx(100 * 1.11e9 / 45e6)
     assert scores.reading == pytest.approx(100 * ((333e6 + 8 * 33_333) / 150e6 + 3 * 0.05))
     assert simulated_cluster.simulate_parts(costs, 10, True).seconds == pytest.approx(alone.seconds / 10, rel=0.01)
     assert simulated_cluster.simulate_parts(replace(costs, per_task=60.0), 100, False).seconds >= 6000
