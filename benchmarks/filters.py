@@ -112,6 +112,7 @@ OURS: dict[str, list[tuple[str, dict[str, Any], Any]]] = {
             {"words": None, "chars": (1, 4)},
             {"words": (1, 2), "chars": (1, 5)},
             {"words": None, "bytes": (1, 6)},
+            {"words": (1, 2), "bytes": (1, 6)},
         )
         for s in (0.1, 0.03)
     ],
