@@ -151,7 +151,7 @@ OURS = {
     "LinearNBCV": Tool("streamnb", EVERY, naive_bayes_cv, "L1 chosen on folds, calibrated; counts as tf-idf"),
     "covariances": Tool("streamnb", (DENSE,), covariances, "`LinearNBCV`, Gaussian, shrunk covariances and maps"),
     "SoftmaxRegression": Tool("streamnb", EVERY, linear(snb.SoftmaxRegression), "nothing tuned"),
-    "SoftmaxRegressionCV": Tool("streamnb", EVERY, cv(snb.SoftmaxRegressionCV), "l2 and reads chosen on folds"),
+    "SoftmaxRegressionCV": Tool("streamnb", EVERY, cv(snb.SoftmaxRegressionCV), "defaults: l2 chosen on folds"),
     "LeastSquaresClassifierCV": Tool("streamnb", EVERY, cv(snb.LeastSquaresClassifierCV), "the same, then calibrated"),
     "MarginClassifierCV": Tool("streamnb", EVERY, cv(snb.MarginClassifierCV, scheme="joint"), "the same"),
 }
