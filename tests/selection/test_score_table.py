@@ -106,7 +106,7 @@ def settings_of_a_model(draw):
 
 
 @given(drawn=settings_of_a_model(), data=st.data())
-@settings(max_examples=24)
+@settings(max_examples=16)
 def test_scores_are_those_of_models_fitted_and_judged_by_hand(drawn, data):
     """Each split: LinearNB fitted to the other rows, and scikit-learn's metric of its answers."""
     family, kind, scoring, n_classes, options = drawn

@@ -91,7 +91,7 @@ def test_rows_that_were_there_always_go(gamma, sigma, heaviest):
 def test_windows_over_values_of_any_size_are_those_of_fresh_scans(sigma, width, weighted):
     """Squares of float64 have 106 digits, and those of lognormal(4) lie 2^90 apart: nothing of them is rounded."""
     rng = np.random.default_rng(int(sigma) + width)
-    x = rng.lognormal(sigma=sigma, size=(100 + width, 4)) * (rng.random((100 + width, 4)) < 0.7)
+    x = rng.lognormal(sigma=sigma, size=(50 + width, 4)) * (rng.random((50 + width, 4)) < 0.7)
     y, w = rng.integers(0, 2, len(x)), rng.uniform(0.5, 2.0, len(x)) if weighted else np.ones(len(x))
 
     def scanned(first, stop, rows=x):
@@ -99,10 +99,10 @@ def test_windows_over_values_of_any_size_are_those_of_fresh_scans(sigma, width, 
         return snb.scan(rows[some], y[some], sample_weight=w[some], classes=[0, 1], moments=["sum", "sum_sq", "above"])
 
     window, sparse = scanned(0, width), scanned(0, width, sp.csr_array(x))
-    for i in range(100):
+    for i in range(50):
         window = window + scanned(i + width, i + width + 1) - scanned(i, i + 1)
         sparse = sparse - scanned(i, i + 1, sp.csr_array(x)) + scanned(i + width, i + width + 1, sp.csr_array(x))
-    fresh = scanned(100, 100 + width)
+    fresh = scanned(50, 50 + width)
     for found in (window, sparse):
         for name in ("weight", "sum", "sum_sq", "above"):
             assert np.array_equal(getattr(found, name), getattr(fresh, name))
