@@ -1,8 +1,10 @@
 """Checks targets: the numbers that a regression predicts."""
 
+import numbers
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.core import messages
 from streamnb.core.arguments import as_array
@@ -20,7 +22,11 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
         )
     if np.ma.is_masked(y):
         raise ValueError("y has masked entries; drop those rows")
+    if sp.issparse(y):
+        raise TypeError("y is sparse; give an array of the numbers to predict, (n_rows,) or (n_rows, n_targets)")
     values = as_array("y", y)
+    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
+        raise ValueError(f"y has shape {values.shape}; it should be (n_rows,), or (n_rows, n_targets) for several")
     if values.dtype.kind == "O":
         values = _of_objects(values, first_row)
     if values.dtype.kind == "c":
@@ -30,10 +36,9 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
             f"Unknown label type: y has dtype {values.dtype}; a regression predicts numbers: for classes take "
             "snb.search, or a classifier such as snb.LinearNB"
         )
-    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
-        raise ValueError(f"y has shape {values.shape}; it should be (n_rows,), or (n_rows, n_targets) for several")
     values = values.astype(np.float64, copy=False)
-    wrong = np.flatnonzero(~(np.abs(values.reshape(len(values), -1)) <= LARGEST).all(axis=1))
+    table = values if values.ndim == 2 else values[:, None]
+    wrong = np.flatnonzero(~(np.abs(table) <= LARGEST).all(axis=1))
     if wrong.size:
         row = int(wrong[0])
         raise ValueError(
@@ -43,13 +48,15 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
 
 
 def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:
-    for row, value in enumerate(values.reshape(len(values), -1)):
-        if any(one is None or one is not one or str(one) in ("nan", "<NA>") for one in value):
-            raise ValueError(f"Input y contains NaN at row {first_row + row}; drop rows without a target")
-    try:
-        return np.array(values.tolist(), np.float64)
-    except (TypeError, ValueError):
+    flat = values.reshape(-1)
+    for at, one in enumerate(flat):
+        if one is None or str(one) in ("nan", "<NA>", "NaT"):
+            row = first_row + at // max(flat.size // len(values), 1)
+            raise ValueError(f"Input y contains NaN at row {row}; drop rows without a target")
+    kinds = {type(one) for one in flat}
+    if not all(issubclass(kind, numbers.Real) and not issubclass(kind, bool) for kind in kinds):
         return values.astype(str)
+    return values.astype(np.float64)
 
 
 def hint_at_classes(y: Any) -> None:

@@ -83,7 +83,7 @@ class ElasticNetCV(LinearRegressor):
         super()._check_params()
         paths.check_l1_ratios(self.l1_ratio)
         arguments.positive_integer("n_alphas", self.n_alphas)
-        arguments.one_of("rule", self.rule, ["best", "one_se"])
+        check_choice(self.folds, self.rule, self.seed)
         if self.alphas is not None:
             _descending(self.alphas)
 
@@ -91,7 +91,7 @@ class ElasticNetCV(LinearRegressor):
         return self.folds
 
     def _solve(self, system: System) -> np.ndarray:
-        self._check_folds()
+        self.stats_.check_folds(type(self).__name__)
         ratios, grids, errors = paths.check_l1_ratios(self.l1_ratio), [], []
         for ratio in ratios:
             grids.append(
@@ -107,18 +107,28 @@ class ElasticNetCV(LinearRegressor):
         self.cv_results_ = _results(ratios, grids, errors)
         with paths.quiet():
             path = paths.elastic_net(system, grids[best], self.l1_ratio_)
+        path.warn(grids[best])
         coefficients = system.coefficients(path.weights)
         self.coefs_path_ = coefficients[:, 0] if system.sums.n_targets == 1 else coefficients.transpose(1, 0, 2)
         self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
         return path.weights[:, :, at[best]]
 
 
+def check_choice(folds: Any, rule: Any, seed: Any) -> None:
+    """Raise for folds, a rule or a seed that are wrong for any rows."""
+    arguments.one_of("rule", rule, ["best", "one_se"])
+    arguments.whole_number("seed", seed)
+    if folds is None:
+        raise ValueError("folds=None leaves nothing to choose by; give their number, or the fold of each row")
+
+
 def _descending(alphas: Any) -> np.ndarray:
     """Given strengths, largest first."""
-    found = np.atleast_1d(arguments.as_array("alphas", alphas)).astype(np.float64)
-    if found.ndim != 1 or not found.size or not (np.isfinite(found) & (found > 0.0)).all():
+    found = np.atleast_1d(arguments.as_array("alphas", alphas))
+    right = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iuf"
+    if not right or not (np.isfinite(found) & (found > 0.0)).all():
         raise ValueError(f"alphas={alphas!r} should be numbers above 0")
-    return np.sort(np.unique(found))[::-1].copy()
+    return np.sort(np.unique(found.astype(np.float64)))[::-1].copy()
 
 
 def relative(errors: np.ndarray, system: System) -> np.ndarray:
@@ -196,7 +206,7 @@ class ForwardRegression(LinearRegressor):
     def _check_params(self) -> None:
         super()._check_params()
         arguments.positive_integer("max_features", self.max_features)
-        arguments.one_of("rule", self.rule, ["best", "one_se"])
+        check_choice(self.folds, self.rule, self.seed)
         if self.n_nonzero_coefs is not None:
             arguments.positive_integer("n_nonzero_coefs", self.n_nonzero_coefs)
 
@@ -210,9 +220,9 @@ class ForwardRegression(LinearRegressor):
                 raise ValueError(f"n_nonzero_coefs={self.n_nonzero_coefs} should be at most the {n_features} features")
             most = self.n_nonzero_coefs
         else:
-            self._check_folds()
+            self.stats_.check_folds(type(self).__name__)
             most = min(self.max_features, n_features)
-            errors = held_out_forward(self.stats_, most, self.fit_intercept, False, self._n_threads)
+            errors = held_out_forward(self.stats_, most, self.fit_intercept, self._n_threads)
             self.mse_path_ = relative(errors, system)
             # fewer features are simpler, as larger alphas are
             most = paths.chosen(self.mse_path_, self.rule)

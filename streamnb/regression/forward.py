@@ -55,14 +55,14 @@ def forward_path(system: System, most: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(order, int), np.stack(weights, axis=-1)
 
 
-def held_out_forward(sums: TargetSums, most: int, intercept: bool, standardize: bool, n_threads: int) -> np.ndarray:
+def held_out_forward(sums: TargetSums, most: int, intercept: bool, n_threads: int) -> np.ndarray:
     """Mean squared errors on each fold of the models without it, (n_targets, n_steps + 1, n_folds).
 
     A fold in which no further feature enters keeps its last model.
     """
 
     def errors(fold: int) -> np.ndarray:
-        system = System(sums.without_fold(fold), intercept, standardize)
+        system = System(sums.without_fold(fold), intercept)
         coefficients = system.coefficients(forward_path(system, most)[1])
         held_out = System(sums.folds[fold], intercept)
         found = held_out.squared_errors(coefficients, system.intercepts(coefficients)) / held_out.weight

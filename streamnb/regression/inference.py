@@ -15,24 +15,25 @@ from streamnb.core.types import Rows
 from streamnb.passes.answering import answer
 from streamnb.regression.systems import System
 
+MOST_ROUNDING = 1e-6  # of degrees of freedom
 GRID = np.linspace(-30.0, 30.0, 121)  # logs of strengths, relative to the mean eigenvalue, that are tried first
 
 
 def evidence(system: System, strength: float) -> float:
     """Log probability of the targets, weights integrated out and the noise of each target at its most probable."""
+    n = system.weight - (1.0 if system.intercept else 0.0)
+    if n <= 0.0:
+        raise ValueError(f"{system.weight:g} rows are too few for an evidence")
     if strength <= 0.0:
         return -np.inf
-    values, axes = system.decomposed
+    inverse, log_determinant = system.inverse(strength)
     with one_thread():
-        turned = axes.T @ system.with_targets
-    return _evidence(system, values, turned, strength)
-
-
-def _evidence(system: System, values: np.ndarray, turned: np.ndarray, strength: float) -> float:
-    n = system.weight - (1.0 if system.intercept else 0.0)
-    left = system.of_targets - (turned**2 / (values + strength)[:, None]).sum(axis=0)
+        weights = inverse @ system.with_targets
+    coefficients = system.coefficients(weights)
+    # as a sum of squares, which cancels less than q - c'b
+    left = system.squared_errors(coefficients, system.intercepts(coefficients)) + strength * (weights**2).sum(axis=0)
     noise = np.maximum(left, np.finfo(float).tiny) / n
-    shrunk = np.log1p(values / strength).sum()
+    shrunk = log_determinant - len(weights) * np.log(strength)
     return float(-0.5 * (n * np.log(2.0 * np.pi * noise) + n + shrunk).sum())
 
 
@@ -40,13 +41,10 @@ def most_evident(system: System) -> float:
     """The strength with the largest evidence."""
     if not len(system.kept):
         return 1.0
-    values, axes = system.decomposed
-    with one_thread():
-        turned = axes.T @ system.with_targets
-    middle = np.log(values.mean())
+    middle = np.log(np.diagonal(system.products).mean())
 
     def against(log: float) -> float:
-        return -_evidence(system, values, turned, float(np.exp(middle + log)))
+        return -evidence(system, float(np.exp(middle + log)))
 
     costs = [against(log) for log in GRID]
     best = int(np.argmin(costs))
@@ -60,14 +58,13 @@ def most_evident(system: System) -> float:
 def summary_of(system: System, strength: float, names: list[str], confidence: float) -> Any:
     """Weights with standard errors, t statistics, p-values and intervals, as a data frame."""
     pd, weight, n_targets = pandas_for("summary"), system.weight, system.sums.n_targets
-    values, axes = system.decomposed
-    shrunk = np.divide(1.0, values + strength, out=np.zeros_like(values), where=values + strength > 0.0)
+    inverse, _ = system.inverse(strength)
     with one_thread():
-        covariance = (axes * (values * shrunk**2)) @ axes.T
-        weights = axes @ (shrunk[:, None] * (axes.T @ system.with_targets))
-    freedom = weight - float((values * shrunk).sum()) - (1.0 if system.intercept else 0.0)
-    if freedom <= 0.0:
-        raise ValueError(f"{weight:g} rows are too few for the standard errors of {len(values)} weights")
+        shrunk = inverse @ system.products
+        covariance, weights = shrunk @ inverse, inverse @ system.with_targets
+    freedom = weight - float(np.trace(shrunk)) - (1.0 if system.intercept else 0.0)
+    if freedom < MOST_ROUNDING:
+        raise ValueError(f"{weight:g} rows are too few for the standard errors of {len(weights)} weights")
     coefficients = system.coefficients(weights)
     intercepts = system.intercepts(coefficients)
     noise = system.squared_errors(coefficients, intercepts) / freedom

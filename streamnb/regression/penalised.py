@@ -103,8 +103,8 @@ class Ridge(LinearRegressor):
         for name, value in needs_products.items():
             if getattr(self, name) == value:
                 raise ValueError(
-                    f"{name}={value!r} needs sums of products, and {rows.n_features:,} columns are fitted by conjugate "
-                    "gradients: give another value, or solver='products'"
+                    f"{name}={value!r} needs sums of products, and these columns are fitted by conjugate gradients: "
+                    "give another value, or solver='products'"
                 )
         return True
 
@@ -257,5 +257,6 @@ def _at_alpha(self: Any, system: System, l1_ratio: float) -> tuple[np.ndarray, A
         grid = paths.alpha_grid(system, l1_ratio, STEPS)
         with paths.quiet():  # from few features to many
             path = paths.elastic_net(system, np.append(grid[grid > self.alpha], self.alpha), l1_ratio)
+        path.warn(np.array([self.alpha]))
         weights, n_iter = path.weights[:, :, -1], path.n_iter.sum(axis=1)
     return weights, int(n_iter[0]) if len(n_iter) == 1 else n_iter

@@ -30,10 +30,24 @@ RATIO, RIDGE_RATIO = 1e-3, 1e-7  # the smallest alpha of a grid, relative to the
 
 
 class Path(NamedTuple):
-    """Weights of kept, scaled columns (n_kept, n_targets, n_alphas), and iterations (n_targets, n_alphas)."""
+    """Weights of kept, scaled columns (n_kept, n_targets, n_alphas), and iterations (n_targets, n_alphas).
+
+    `missed` (n_alphas,) is how far the conditions of the optimum are missed.
+    """
 
     weights: np.ndarray
     n_iter: np.ndarray
+    missed: np.ndarray
+
+    def warn(self, alphas: np.ndarray) -> None:
+        """Warn where coordinate descent has not converged at one of these alphas, the last ones of the path."""
+        missed = self.missed[-len(alphas) :]
+        if missed.max() > OPTIMAL:
+            messages.warn(
+                f"alpha={alphas[int(missed.argmax())]:g} has not converged: its weights miss the conditions of the "
+                f"optimum by {missed.max():.1e}; columns of X nearly depend on each other, and a larger alpha has "
+                "better weights"
+            )
 
 
 def alpha_grid(system: System, l1_ratio: float, n_alphas: int) -> np.ndarray:
@@ -54,18 +68,29 @@ def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:
     """
     n, n_targets = len(system.kept), system.sums.n_targets
     if l1_ratio == 0.0 or not n:
-        values, axes = system.decomposed if n else (np.zeros(0), np.zeros((0, 0)))
-        with one_thread():
-            turned = axes.T @ system.with_targets
-            strengths = values[:, None] + alphas * system.weight
-            shrunk = np.divide(1.0, strengths, where=strengths > 0.0, out=np.zeros_like(strengths))
-            found = [axes @ (turned[:, [k]] * shrunk) for k in range(n_targets)]
-        return Path(np.stack(found, axis=1), np.zeros((n_targets, len(alphas)), int))
-    found = [_descended(system, k, alphas, l1_ratio) for k in range(n_targets)]
-    return Path(*(np.stack(part, axis=axis) for part, axis in zip(zip(*found, strict=True), (1, 0), strict=True)))
+        found = [_ridge(system, alpha * system.weight) for alpha in alphas]
+        return Path(np.stack(found, axis=-1), np.zeros((n_targets, len(alphas)), int), np.zeros(len(alphas)))
+    paths = [_descended(system, k, alphas, l1_ratio) for k in range(n_targets)]
+    weights, n_iter, missed = zip(*paths, strict=True)
+    return Path(np.stack(weights, axis=1), np.stack(n_iter), np.max(missed, axis=0))
 
 
-def _descended(system: System, target: int, alphas: np.ndarray, l1_ratio: float) -> tuple[np.ndarray, np.ndarray]:
+def _ridge(system: System, strength: float) -> np.ndarray:
+    """Weights of a ridge regression, (n_kept, n_targets), by a diagonal of ones, so that units do not matter."""
+    matrix = system.products + strength * np.eye(len(system.kept))
+    unit = 1.0 / np.sqrt(np.diagonal(matrix))
+    matrix, right = matrix * np.outer(unit, unit), system.with_targets * unit[:, None]
+    if not len(unit):
+        return right
+    with one_thread():
+        _, weights, failed = lapack.dposv(matrix, right)
+        weights = np.linalg.lstsq(matrix, right)[0] if failed else weights
+    return weights * unit[:, None]
+
+
+def _descended(
+    system: System, target: int, alphas: np.ndarray, l1_ratio: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The path of one target."""
     products, right = system.products, np.ascontiguousarray(system.with_targets[:, target])
     rows, targets = _rows_with(system, right)
@@ -78,13 +103,7 @@ def _descended(system: System, target: int, alphas: np.ndarray, l1_ratio: float)
         each = zip(path.T, *strengths, strict=True)
         weights = np.stack([_polished(products, right, rough, l1, l2) for rough, l1, l2 in each], axis=1)
         missed = missed_conditions(products, right, weights, *strengths)
-    if missed.max() > OPTIMAL:
-        worst = int(missed.argmax())
-        messages.warn(
-            f"alpha={alphas[worst]:g} has not converged: its weights miss the conditions of the optimum by "
-            f"{missed[worst]:.1e}; columns of X nearly depend on each other, and a larger alpha has better weights"
-        )
-    return weights, np.array(n_iter)
+    return weights, np.array(n_iter), missed
 
 
 def _rows_with(system: System, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

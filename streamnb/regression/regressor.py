@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -10,32 +10,30 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core import arguments, messages, row_checks
 from streamnb.core.target_checks import hint_at_classes
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.estimators import preparation
-from streamnb.estimators.exporting import checked_meta
-from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.estimators.preparation import Preparation
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
+from streamnb.regression import handing_on, saving
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
-from streamnb.regression.handing_on import export, to_sklearn
 from streamnb.regression.inference import explain
 from streamnb.regression.systems import System
-from streamnb.regression.target_sums import TargetScan, TargetSums
+from streamnb.regression.target_sums import TargetScan, TargetSums, check_none_beside
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
+from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.scanning.class_scan import with_folds
+from streamnb.training.learner import checkpoint_folder
 
 FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
 SLOW = 8192  # columns whose products take minutes
-_WIDE = "coef_", "intercept_", "alpha_", "n_passes_", "converged_"  # of models without sums
-_FITTED = "stats_", "report_", "decay_", *_WIDE, *preparation.OF_ROWS
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
@@ -57,28 +55,22 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _check_params(self) -> None:
         """Raise for parameters that are wrong for any data."""
         arguments.one_of("fit_intercept", self.fit_intercept, [True, False])
-        arguments.one_of("standardize", self._standardizes, [True, False])
+        arguments.one_of("standardize", vars(self).get("standardize", False), [True, False])
         arguments.one_of("exact", self.exact, ["auto", True, False])
 
     def _solve(self, system: System) -> np.ndarray:
         """The weights of the kept columns, (n_kept, n_targets); may set further attributes."""
         raise NotImplementedError
 
-    @property
-    def _standardizes(self) -> Any:
-        return vars(self).get("standardize", False)
-
     def _folds(self) -> Any:
         """Folds whose sums the fit keeps; None if it needs none."""
-        return None
 
     def _is_wide(self, rows: Source) -> bool:
         """Whether rows are fitted by several reads, as their products of columns are too many."""
         return False
 
     def _fit_wide(self, rows: Source, options: RunOptions) -> None:
-        """Fit rows by several reads."""
-        raise NotImplementedError
+        """Fit such rows."""
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -127,15 +119,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         with preparation.all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
             self._n_threads = options.threads
+            self._drop_fit()
             if isinstance(X, TargetSums):
+                check_none_beside(X, y=y, sample_weight=sample_weight, groups=groups)
                 self._check_params()
                 self._preparation = Preparation()
-                self.__dict__.pop("feature_names_in_", None)
                 self._keep(X, Report())
             else:
                 rows = self._opened_to_fit(X, y, sample_weight, layer)
                 if self._is_wide(rows):
-                    self._fit_wide(rows, options)
+                    check_none_beside(rows, groups=groups)
+                    self._used = self.get_params(deep=False)
+                    self._fit_wide(rows, replace(options, checkpoint=checkpoint_folder(checkpoint)))
                     return self
                 self._keep(*self._scanned(rows, groups, options))
             self._finish()
@@ -180,23 +175,54 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def forget(self, X: Any, y: Any = None, sample_weight: PerRow = None) -> Self:
-        """Take fitted rows away, exactly as if they had never been seen; arguments as in `fit`.
+        """Take fitted rows away, as if they had never been seen; arguments as in `fit`.
+
+        The sums are those of the other rows, exactly where sums are exact (``exact=True``, and small data), otherwise
+        to the rounding of the sums that were there before. Not for models chosen by folds, as rows do not tell theirs.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; once `partial_fit` was given a `decay`, `sample_weight` should be what the rows count now.
 
         Raises
         ------
         ValueError
             The remaining sums are impossible, as those of rows that were never added are. The model stays as it was.
+
+        Warns
+        -----
+        StreamnbWarning
+            The rows taken away outweigh those left so much that rounding shows.
         """
         self._check_sums()
+        if self.stats_.folding is not None:
+            raise ValueError("rows do not tell which fold they were in; fit the other rows anew")
+        if sample_weight is None and self.decay_ != 1.0 and not isinstance(X, TargetSums):
+            raise ValueError(
+                "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
+                "what these rows count now, such as sample_weight=1.0 for those of the last call"
+            )
         with preparation.all_or_nothing(self):
             less, report = self._sums_of(X, y, sample_weight, RunOptions())
-            self._keep(self.stats_ - less, report, self.decay_)
+            before = self.stats_
+            self._keep(before - less, report, self.decay_)
+            self.stats_.warn_of_rounding(before)
             self._finish()
         return self
 
     def refit(self, **params: Any) -> Self:
-        """Change parameters of the constructor without reading data; those not named stay as they are."""
+        """Change parameters of the constructor without reading data; those not named stay as they are.
+
+        Raises
+        ------
+        ValueError
+            A parameter is wrong, or is of how rows are read (`exact`, `folds`, `seed`, `solver`): these need `fit`.
+        """
         self._check_sums()
+        for name in ("exact", "folds", "seed", "solver"):
+            if name in params and not np.array_equal(params[name], self._used.get(name)):
+                raise ValueError(f"{name}={params[name]!r} needs the rows again: use fit")
         with preparation.all_or_nothing(self):
             self.set_params(**params)
             self._check_params()
@@ -231,6 +257,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 raise ValueError(f"groups= goes with folds, and {type(self).__name__} has none: take ElasticNetCV")
             return self._scan(rows, None, options)
         task, rows = with_folds(TargetScan(), rows, folds, groups, 1, getattr(self, "seed", 0))
+        if rows.n_rows is not None:
+            check_n_folds(task.folding, rows.n_rows)
         return self._scan(rows, task.folding, options)
 
     def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> tuple[TargetSums, Report]:
@@ -242,6 +270,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         exact = self.exact is True
         if self.exact == "auto" and rows.n_rows is not None and rows.n_features is not None:
             exact = rows.n_rows * (rows.n_features + 1) ** 2 <= FEW_PRODUCTS
+        elif self.exact == "auto":
+            exact = rows.lazy  # blocks of unknown sizes, which cannot be cut into tiles
         stats, report = run(TargetScan(folding, exact, options.memory_limit), rows, options)
         if rows.n_features is not None:
             row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
@@ -253,6 +283,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _finish(self) -> None:
         """Compute the weights from the sums."""
+        row_checks.check_total_weight(self.stats_.total_weight)
+        self._used = self.get_params(deep=False)
         system = self._system()
         if len(system.vanishing):
             names = messages.listed(np.array([self._name_of(j) for j in system.vanishing], object))
@@ -262,7 +294,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _system(self) -> System:
         self._check_sums()
-        return System(self.stats_, self.fit_intercept, self._standardizes)
+        return System(self.stats_, self._used["fit_intercept"], self._used.get("standardize", False))
 
     @property
     def condition_number_(self) -> float:
@@ -285,10 +317,11 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 "solver='products'"
             )
 
-    def _check_folds(self) -> None:
-        if self.stats_.folding is None:
-            who = type(self).__name__
-            raise ValueError(f"the sums have no folds, which {who} needs to choose: fit the rows themselves")
+    def _drop_fit(self) -> None:
+        """Forget what an earlier fit learned."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            if name != "meta_":
+                del self.__dict__[name]
 
     def _name_of(self, column: int) -> str:
         names = preparation.names_of(self)
@@ -341,45 +374,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
-    def save(self, path: Any, *, meta: Any = None) -> None:
-        """Write to one file, no pickle; read it with `snb.load`. `meta`, a dict, is kept as `meta_`."""
-        check_is_fitted(self)
-        if meta is not None:
-            self.meta_ = checked_meta(meta)
-        persistence.save(path, self)
-
-    export = export
-    to_sklearn = to_sklearn
-
-    def _to_state(self) -> dict[str, Any]:
-        fitted: dict[str, Any] = {"report_": asdict(self.report_)}
-        if hasattr(self, "stats_"):
-            fitted |= {"stats_": self.stats_, "decay_": self.decay_}
-        else:
-            fitted |= {name: getattr(self, name) for name in _WIDE}
-        return {"params": self.get_params(deep=False), "fitted": fitted | self._state_of_rows()}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
-        self._check_params()
-        self._n_threads = 1
-        report = Report._from_state(fitted["report_"])
-        if "stats_" not in fitted:
-            weights = np.atleast_2d(fitted["coef_"])
-            for name in _WIDE:
-                setattr(self, name, fitted[name])
-            persistence.array("coef_", weights, ["f8"], (np.size(self.intercept_), None))
-            self.n_features_in_, self.report_ = weights.shape[1], report
-            self._restore_rows(fitted, StepRequest(cls.__name__), None, self.n_features_in_)
-            return self
-        stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted["decay_"], minimum=0.0)
-        if not isinstance(stats, TargetSums) or decay > 1.0:
-            raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
-        self._restore_rows(fitted, StepRequest(cls.__name__), None, stats.n_features)
-        self._keep(stats, report, decay)
-        self._finish()
-        return self
+    save, _to_state, _from_state = saving.save, saving.to_state, classmethod(saving.from_state)
+    export = handing_on.export
+    to_sklearn = handing_on.to_sklearn
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

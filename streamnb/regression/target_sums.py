@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import memory, persistence, row_checks
+from streamnb.core import memory, messages, persistence, row_checks
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
@@ -19,6 +19,7 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 
+OUTWEIGHED = 1e-6  # share of a sum of squares that is left
 BYTES_OF_PAIR = 8.0  # of sums: half a table of pairs of two numbers each
 
 
@@ -85,11 +86,6 @@ class TargetSums(persistence.Saved):
         """The sums of the rows of each fold."""
         return tuple(replace(self, joined=fold) for fold in self.joined.folds)
 
-    @property
-    def whole(self) -> Self:
-        """The same sums without those of folds."""
-        return replace(self, joined=replace(self.joined, folds=(), folding=None))
-
     def without_fold(self, fold: int) -> Self:
         """The sums of the rows outside a fold."""
         return replace(self, joined=self.joined.without_fold(fold))
@@ -109,6 +105,25 @@ class TargetSums(persistence.Saved):
         if other.n_targets != self.n_targets:
             raise ValueError(f"these sums have {self.n_targets} targets, the others {other.n_targets}; give as many")
         return replace(self, joined=getattr(self.joined, how)(other.joined), exact=self.exact and other.exact)
+
+    def check_folds(self, who: str) -> None:
+        """Raise unless there are folds, each with some of the weight."""
+        if self.folding is None:
+            raise ValueError(f"the sums have no folds, which {who} needs to choose: fit the rows themselves")
+        for number, fold in enumerate(self.folds):
+            if not 0.0 < fold.total_weight < self.total_weight:
+                has = "all of" if fold.total_weight else "none of"
+                raise ValueError(f"fold {number} has {has} the weight of the rows; take fewer folds, or another seed")
+
+    def warn_of_rounding(self, before: Self) -> None:
+        """Warn where so little is left of rounded sums that their rounding shows."""
+        diagonals = (np.diagonal(sums.joined.gram) for sums in (self, before))
+        left, all_rows = (np.asarray(one) for one in diagonals)
+        if not self.exact and (left < OUTWEIGHED * all_rows).any():
+            messages.warn(
+                "the rows taken away outweigh those left, so that rounding of the sums shows in the weights; fit the "
+                "rows left anew, or take exact=True from the start"
+            )
 
     def __repr__(self) -> str:
         return f"<TargetSums: {self.n_rows:,} rows, {self.n_features:,} features, {self.n_targets:,} targets>"
@@ -159,25 +174,32 @@ class TargetScan(PassTask):
 
     def add(self, partial: Any, block: Block) -> None:
         X, y = checked(block)[0].to_matrix(), block.y if block.y.ndim == 2 else block.y[:, None]
-        partial.check_targets(y.shape[1])
+        self._check_fits(X.shape[1] + y.shape[1])
+        partial.check_widths(X.shape[1], y.shape[1])
         labels = np.zeros(len(y), np.int64)
         self._joined.add(partial.own, replace(block, X=joined(X, y), y=labels))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         if n_features is not None:
-            n_tables = 1 if self.folding is None else self.folding.n_splits
-            most = int(np.sqrt(memory.allowed(self.memory_limit) / (BYTES_OF_PAIR * n_tables))) - 1
-            if n_features > most:
-                raise MemoryError(
-                    f"sums of products of {n_features:,} columns need more memory than memory_limit allows, which is "
-                    f"enough for {max(most, 0):,} columns: leave some out, take fewer folds, or for ridge regression "
-                    "solver='conjugate_gradients'"
-                )
-        return self._joined.wants(n_rows, None if n_features is None else n_features + 1)
+            self._check_fits(n_features + 1)
+        # whether each fold has rows is checked where models of folds are made: further rows may be few
+        return replace(self._joined, folding=None).wants(n_rows, None if n_features is None else n_features + 1)
+
+    def _check_fits(self, n_columns: int) -> None:
+        """Raise where products of so many columns, targets among them, need more memory than allowed."""
+        n_tables = 1 if self.folding is None else self.folding.n_splits
+        most = int(np.sqrt(memory.allowed(self.memory_limit) / (BYTES_OF_PAIR * n_tables)))
+        if n_columns > most:
+            raise MemoryError(
+                f"sums of products of {n_columns:,} columns, y among them, need more memory than memory_limit allows, "
+                f"which is enough for {most:,}: leave some out, take fewer folds, or for ridge regression "
+                "solver='conjugate_gradients'"
+            )
 
     def ended(self, total: Any, report: Report) -> Any:
         row_checks.check_min_size(report.rows, 1)
-        return replace(total, joined=self._joined.ended(total.joined, report))
+        row_checks.check_total_weight(total.total_weight)
+        return total
 
     def about(self) -> dict[str, str]:
         return {**self._joined.about(), "the model": "TargetScan"}
@@ -196,14 +218,21 @@ class _Sums:
     def nbytes(self) -> int:
         return self.own.nbytes
 
-    def check_targets(self, n_targets: int) -> None:
-        """Refuse blocks with another number of targets."""
-        if self._n_targets not in (0, n_targets):
-            raise ValueError(f"y has {n_targets} columns, and {self._n_targets} in the rows before")
-        self._n_targets = n_targets
+    def check_widths(self, n_features: int, n_targets: int) -> None:
+        """Refuse blocks with another number of features or targets than those before."""
+        if self._n_targets:
+            row_checks.check_n_features(n_features, self.own.n_features - self._n_targets)
+        self._n_targets = checked_targets(n_targets, self._n_targets)
 
     def finish(self) -> TargetSums:
         return TargetSums(self.own.finish(), self._n_targets, self._exact)
+
+
+def checked_targets(n_targets: int, before: int) -> int:
+    """The number of targets of a block, which should be that of the blocks before (0 if there were none)."""
+    if before not in (0, n_targets):
+        raise ValueError(f"y has {n_targets} columns, and {before} in the rows before")
+    return n_targets
 
 
 def joined(X: Any, y: np.ndarray) -> Any:
@@ -213,3 +242,11 @@ def joined(X: Any, y: np.ndarray) -> Any:
     out = np.empty((len(X), X.shape[1] + y.shape[1]))
     out[:, : X.shape[1]], out[:, X.shape[1] :] = X, y
     return out
+
+
+def check_none_beside(X: Any, **beside: Any) -> None:
+    """Refuse arguments that would have no effect."""
+    what = "sums in place of rows" if isinstance(X, TargetSums) else "a fit by conjugate gradients"
+    for name, value in beside.items():
+        if value is not None:
+            raise ValueError(f"{name} is given beside {what}, where it has no effect; leave it out")

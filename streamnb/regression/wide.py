@@ -16,6 +16,7 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
+from streamnb.regression.target_sums import checked_targets
 from streamnb.rows.block import Block
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.source import Source
@@ -24,7 +25,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.data import TrainingData, TrainingRows
 from streamnb.training.descent import Penalties
-from streamnb.training.learner import train
+from streamnb.training.learner import options_of, train
 from streamnb.training.objectives import MOMENTS, LeastSquares, RowSums, scale_by_deviation
 from streamnb.training.reading import ReadSums, ReadTask
 
@@ -94,7 +95,7 @@ class WideScan(PassTask):
 
     def add(self, partial: Any, block: Block) -> None:
         (chunk, survey), y = prepared_block(block, RowOptions()), block.y if block.y.ndim == 2 else block.y[:, None]
-        partial.check_targets(y.shape[1])
+        partial.n_targets = checked_targets(y.shape[1], partial.n_targets)
         partial.features.add(chunk, survey, np.zeros(len(y), np.int64), block.weight)
         weight = 1.0 if block.weight is None else block.weight
         for k, target in enumerate(y.T):
@@ -118,12 +119,6 @@ class _WideSums:
     @property
     def nbytes(self) -> int:
         return self.features.nbytes + self.products.nbytes
-
-    def check_targets(self, n_targets: int) -> None:
-        """Refuse blocks with another number of targets."""
-        if self.n_targets not in (0, n_targets):
-            raise ValueError(f"y has {n_targets} columns, and {self.n_targets} in the rows before")
-        self.n_targets = n_targets
 
     def finish(self) -> WideSums:
         return WideSums(self.features.finish(), self.products.finish(), self.n_targets)
@@ -152,7 +147,7 @@ def fit_wide(
 ) -> WideFit:
     """Fit a ridge regression by conjugate gradients; rows are kept where `options` say so."""
     rows = options.kept(rows)
-    sums, report = run(WideScan(options.memory_limit), rows, options)
+    sums, report = run(WideScan(options.memory_limit), rows, options_of(options, "scan"))
     stats, n, n_targets = sums.features, sums.features.n_features, sums.n_targets
     cure = "give a larger memory_limit, or fewer targets or columns"
     what = f"weights of {n:,} features for {n_targets:,} targets"

@@ -19,6 +19,7 @@ from streamnb.estimators import (
     tree_nb,
 )
 from streamnb.problem import mixed, together
+from streamnb.regression import chosen, penalised
 from streamnb.searching import comparison, search_result
 
 REGISTERED = (
@@ -29,6 +30,8 @@ REGISTERED = (
     comparison,
     together,
     mixed,
+    chosen,
+    penalised,
     bins,
     categorical_nb,
     category_counters,

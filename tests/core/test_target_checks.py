@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from streamnb.core.messages import StreamnbWarning
 from streamnb.core.target_checks import check_targets, hint_at_classes
@@ -21,6 +22,10 @@ def test_numbers_become_float64(y):
         (None, "^requires y to be passed"),
         (["a", "b"], "Unknown label type: y has dtype <U1; a regression predicts numbers: for classes take"),
         ([True, False], "y has dtype bool"),
+        (pd.Series(["1", "2"]), "a regression predicts numbers"),
+        (np.array([True, 2.0], object), "a regression predicts numbers"),
+        (sp.csr_array((2, 1)), "y is sparse; give an array"),
+        ({"a": 1}, r"y has shape \(\)"),
         ([1j, 2.0], "Complex data not supported"),
         (np.ma.array([1.0, 2.0], mask=[0, 1]), "y has masked entries"),
         (np.zeros((2, 2, 2)), r"y has shape \(2, 2, 2\)"),

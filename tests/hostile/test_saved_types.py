@@ -79,7 +79,7 @@ def changes(members):
 def may_be(name, what):
     """Whether another object has such a part: labels of another kind, another grid, rows or features that are fewer."""
     part = name.rpartition("/")[2]
-    of_folds = "CV/params/folds", "StackedNB/params/folds", "AdditiveClassifier/params/folds"
+    of_folds = tuple(f"{who}/params/folds" for who in ("CV", "StackedNB", "AdditiveClassifier", "ForwardRegression"))
     return {
         "classes": what in ("another size", "another kind"),
         "classes_": what in ("another size", "another kind"),

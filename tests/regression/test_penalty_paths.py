@@ -51,8 +51,11 @@ def test_dependent_columns_share_their_weight_and_targets_do_not_meet():
 def test_points_that_have_not_converged_are_told(system, monkeypatch):
     monkeypatch.setattr(paths, "MOST_ITERATIONS", 1)
     monkeypatch.setattr(paths, "_polished", lambda products, right, weights, l1, l2: weights)
-    with pytest.warns(StreamnbWarning, match="has not converged"), paths.quiet():
-        paths.elastic_net(system, np.array([1e-3]), 1.0)
+    alphas = np.array([0.1, 1e-3])
+    with paths.quiet():
+        path = paths.elastic_net(system, alphas, 1.0)
+    with pytest.warns(StreamnbWarning, match="alpha=0.001 has not converged"):
+        path.warn(alphas[1:])
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.7])

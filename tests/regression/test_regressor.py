@@ -139,3 +139,52 @@ def test_columns_of_any_scale_are_fitted_and_those_that_vanish_are_named():
     with pytest.warns(snb.StreamnbWarning, match=r"values of \['x2'\] are so small that their squares are 0"):
         model = snb.Ridge(0.0).fit(X * [1.0, 1.0, 1e-200, 1.0, 1.0], Y)
     assert model.coef_[2] == 0.0
+
+
+def test_rows_are_forgotten_only_where_that_is_what_it_says():
+    with pytest.raises(ValueError, match="rows do not tell which fold they were in"):
+        snb.ElasticNetCV(1.0).fit(X, Y).forget(X[:5], Y[:5])
+    faded = snb.Ridge().fit(X, Y).partial_fit(X[:5], Y[:5], decay=0.5)
+    with pytest.raises(ValueError, match="sample_weight is not given, and partial_fit has weighed rows down"):
+        faded.forget(X[:5], Y[:5])
+    heavy = X * np.where(np.arange(200) < 10, 1e6, 1.0)[:, None]
+    with pytest.warns(snb.StreamnbWarning, match="the rows taken away outweigh those left"):
+        snb.Ridge(exact=False).fit(heavy, Y).forget(heavy[:10], Y[:10])
+    exact = snb.Ridge().fit(heavy, Y).forget(heavy[:10], Y[:10])
+    np.testing.assert_allclose(exact.coef_, snb.Ridge().fit(X[10:], Y[10:]).coef_, rtol=1e-12)
+    with pytest.raises(ValueError, match="sums to zero"):
+        snb.Ridge().fit(X, Y).forget(X, Y)
+
+
+def test_one_row_is_added_to_models_of_folds():
+    model = snb.ElasticNetCV(1.0).fit(X, Y).partial_fit(X[:1], Y[:1])
+    assert model.stats_.n_rows == 201
+
+
+def test_empty_blocks_change_nothing(model):
+    chunks = [(X[:0], Y[:0], W[:0]), (X, Y, W), (X[:0], Y[:0], W[:0])]
+    assert snb.Ridge(0.5, exact=True).fit(iter(chunks)).coef_.tolist() == model.coef_.tolist()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        snb.Ridge().fit(iter([X[:100], X[100:]]), Y[:100])
+
+
+def test_what_would_have_no_effect_is_refused(model):
+    for use, message in (
+        (lambda: snb.Ridge().fit(model.stats_, Y), "y is given beside sums in place of rows"),
+        (lambda: snb.Ridge(0.5).fit(X, Y).refit(exact=True), "exact=True needs the rows again: use fit"),
+        (lambda: snb.ElasticNetCV().fit(X, Y).refit(folds=3), "folds=3 needs the rows again"),
+        (lambda: snb.Ridge(solver="conjugate_gradients").fit(X, Y, groups=Y), "groups is given beside a fit by conj"),
+        (lambda: snb.ElasticNetCV(folds=None).fit(X, Y), "folds=None leaves nothing to choose by"),
+        (lambda: snb.ElasticNetCV().fit(X, Y, np.where(snb.fold_numbers(200, 5) == 1, 0.0, 1.0)), "fold 1 has none of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            use()
+
+
+def test_units_of_columns_do_not_matter_to_errors_evidence_and_paths():
+    units = np.array([1e-7, 1.0, 1e7, 1e3, 1e-4])
+    ours, plain = (snb.Ridge(0.0).fit(X * u, Y).summary() for u in (units, 1.0))
+    np.testing.assert_allclose(ours["standard_error"][1:] * units, plain["standard_error"][1:], rtol=1e-9)
+    np.testing.assert_allclose(ours["t"], plain["t"], rtol=1e-8)
+    tiny = snb.ElasticNetCV(0.0, alphas=[1e-20]).fit(X * units, Y)
+    np.testing.assert_allclose(tiny.coef_ * units, plain["weight"][1:], rtol=1e-5)

@@ -39,8 +39,6 @@ def test_folds_leave_the_other_rows():
     for fold in range(3):
         np.testing.assert_allclose(sums.folds[fold].joined.gram, products(folds == fold), rtol=1e-12)
         np.testing.assert_allclose(sums.without_fold(fold).joined.gram, products(folds != fold), rtol=1e-12)
-    assert sums.whole.folding is None
-    assert sums.whole.joined.gram.tolist() == sums.joined.gram.tolist()
 
 
 @given(st.integers(1, 89))
@@ -60,5 +58,5 @@ def test_sums_of_other_targets_do_not_add_up():
 
 
 def test_too_many_columns_are_refused_with_the_number_that_fits():
-    with pytest.raises(MemoryError, match=r"sums of products of 5,000 columns need .* enough for 110 columns"):
+    with pytest.raises(MemoryError, match=r"sums of products of 5,001 columns, y among them, need .* enough for 111"):
         summed(sp.csr_array((90, 5000)), memory_limit=100_000)
