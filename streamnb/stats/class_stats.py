@@ -15,8 +15,8 @@ from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
+from streamnb.stats.averages import Averages
 from streamnb.stats.dense_tables import PooledTable, Table
-from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import check_classes, merged_classes, positions
 from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
@@ -52,7 +52,7 @@ def _histogram_of(stats: ClassStats) -> np.ndarray:
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassStats(Drifts, persistence.Saved):
+class ClassStats(Averages, persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` are the statistics of the rows of both, `a - b` those of the rows of a without the rows of b, and

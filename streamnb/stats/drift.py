@@ -61,13 +61,21 @@ class Drifts:
             )
         pd = pandas_for("drift")
         n_features = arguments.positive_integer("n_features", n_features)
-        names = arguments.as_array("feature_names", feature_names) if feature_names is not None else None
-        if names is not None and names.shape != (self.n_features,):
-            raise ValueError(
-                f"feature_names has shape {names.shape}; it should have one for each of the {self.n_features} features"
-            )
+        names = feature_names_of(feature_names, self.n_features)
         moved = sorted(_moved(self, new, n_features, names), key=lambda one: -abs(one[-1]))[:n_features]
         return pd.DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
+
+
+def feature_names_of(given: Any, n_features: int) -> np.ndarray | None:
+    """Return names of the features, checked; None if none were given."""
+    if given is None:
+        return None
+    names = arguments.as_array("feature_names", given)
+    if names.shape != (n_features,):
+        raise ValueError(
+            f"feature_names has shape {names.shape}; it should have one for each of the {n_features} features"
+        )
+    return names
 
 
 def _moved(old: Any, new: Any, n: int, names: Any) -> Iterator[tuple[Any, ...]]:
