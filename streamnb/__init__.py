@@ -110,6 +110,7 @@ _HOMES = {
     "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
     "write_predictions": "corpora.predictions",
     "select": "corpora.selecting",
+    "write_markers": "estimators.cells",
     "search": "searching.searching",
     "Search": "searching.search_result",
     "warm": "searching.warming",

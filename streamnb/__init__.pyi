@@ -15,6 +15,7 @@ from streamnb.estimators.additive import AdditiveClassifier as AdditiveClassifie
 from streamnb.estimators.bins import Bins as Bins
 from streamnb.estimators.categorical_nb import CategoricalNB as CategoricalNB
 from streamnb.estimators.category_counters import CategoryCounters as CategoryCounters
+from streamnb.estimators.cells import write_markers as write_markers
 from streamnb.estimators.class_sets import HierarchyNB as HierarchyNB
 from streamnb.estimators.class_sets import OutputCodeNB as OutputCodeNB
 from streamnb.estimators.crammer_singer import CrammerSingerSVM as CrammerSingerSVM

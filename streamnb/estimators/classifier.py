@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
-from streamnb.estimators import explained, exporting, preparation
+from streamnb.estimators import cells, explained, exporting, preparation
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged_in_full
@@ -231,8 +231,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     top_features = explained.top_features
     contrast = explained.contrast
     explain = explained.explain
-    markers = explained.markers
-    annotate = explained.annotate
+    markers = cells.markers
+    annotate = cells.annotate
     save = exporting.save
     export = exporting.export
     to_sklearn = exporting.to_sklearn

@@ -133,6 +133,37 @@ class FileColumn(Column):
         return found
 
 
+def write_uns(adata: Any, key: str, value: Any) -> None:
+    """Write into `uns` of an AnnData object, or of an .h5ad file or a Zarr store given by its path."""
+    if made_by(adata, "anndata") and hasattr(adata, "uns"):
+        adata.uns[key] = value
+        return
+    if not is_hdf5(adata) and not isinstance(adata, str | Path):
+        raise TypeError(
+            f"adata is of type {type(adata).__name__}; it should be an AnnData object, or the path of an .h5ad file or "
+            "of a Zarr store"
+        )
+    if is_hdf5(adata):
+        with opened_hdf5(adata, "r+") as file:
+            _write(file, str(adata), key, value)
+        return
+    consolidated = zarr.open_group(adata, mode="r").metadata.consolidated_metadata is not None
+    root = zarr.open_group(adata, mode="r+", use_consolidated=False)
+    _write(root, str(adata), key, value)
+    if consolidated:
+        zarr.consolidate_metadata(root.store)
+
+
+def _write(root: Any, path: str, key: str, value: Any) -> None:
+    from anndata.io import write_elem
+
+    if root.attrs.get("encoding-type") != "anndata":
+        raise ValueError(f"adata={path!r} holds no AnnData: the encoding-type of its root is not 'anndata'")
+    if "uns" not in root:
+        write_elem(root, "uns", {})
+    write_elem(root["uns"], key, value)
+
+
 def _plain(dataset: Any, some: slice = slice(None)) -> np.ndarray:
     """Values of a dataset, or of a group with a mask that hides none of them; strings become an array of strings."""
     dataset = dataset["values"] if hasattr(dataset, "keys") else dataset  # as pandas 3 has names
@@ -151,8 +182,8 @@ def named_frame(names: np.ndarray | None) -> Any:
 # ---- rows in HDF5 ----------------------------------------------------------------------------------------------------
 
 
-def opened_hdf5(path: Any) -> Any:
-    """Open an HDF5 file for reading; a context manager."""
+def opened_hdf5(path: Any, mode: str = "r") -> Any:
+    """Open an HDF5 file, by default for reading; a context manager."""
     try:
         import h5py
     except ImportError as error:
@@ -160,7 +191,7 @@ def opened_hdf5(path: Any) -> Any:
             f"X={str(path)!r} is an HDF5 file, which h5py reads: pip install streamnb[cells], or pip install h5py"
         ) from error
     try:
-        return h5py.File(path, "r")
+        return h5py.File(path, mode)
     except OSError as error:
         raise DataError(f"X={str(path)!r} cannot be opened as HDF5: {error}") from error
 

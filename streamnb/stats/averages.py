@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.frames import pandas_for
+from streamnb.stats.class_tests import tested
 from streamnb.stats.drift import Drifts, feature_names_of
 
 
@@ -88,6 +89,67 @@ class Averages(Drifts):
         2.0
         """
         return self.var(feature_names) ** 0.5
+
+    def markers(
+        self,
+        n_features: int | None = 10,
+        *,
+        test: str = "t-test",
+        batch: bool = False,
+        corr: str = "benjamini-hochberg",
+        tie_correct: bool = False,
+        feature_names: Any = None,
+    ) -> Any:
+        """Test each class against the rest, feature by feature, as scanpy's `rank_genes_groups`; reads no data.
+
+        Parameters
+        ----------
+        n_features : int or None
+            The largest number of features per class; None for all.
+        test : {"t-test", "t-test_overestim_var", "wilcoxon"}
+            Welch's t-test; the same with the variance of the rest divided by the number of rows of the class, as if
+            it had no more; or Wilcoxon's rank sums, for statistics with a histogram: ``scan(histogram="value",
+            n_bins=..)`` of counts ranks them as they are, ``scan(histogram="bins", n_bins=..)`` of other values ranks
+            all of a bin alike, apart from 0.
+        batch : bool
+            Compare rows of one batch alone, for statistics of ``scan(batch=..)`` or of folds, and average the batches.
+        corr : {"benjamini-hochberg", "bonferroni"}
+            How p-values are corrected for many features.
+        tie_correct : bool
+            Correct the variance of rank sums for ties, as SciPy does and scanpy does not by default.
+        feature_names : (n_features,), optional
+            Column numbers by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As from ``sc.get.rank_genes_groups_df``: "group", "names", "scores" (t or z, the highest first),
+            "logfoldchanges", "pvals" (two-sided) and "pvals_adj". Where nothing varies the score is 0 and p is 1. Fold
+            changes are log2 of ``(expm1(mean) + 1e-9) / (expm1(mean of the rest) + 1e-9)``, which is for values that
+            log1p was applied to. Of "wilcoxon", ``attrs["error"]`` is a bound of the error of scores by bins of
+            several values.
+
+        Raises
+        ------
+        ValueError
+            There are too few rows in a class, or the statistics lack "sum", "sum_sq", a histogram or batches.
+
+        Notes
+        -----
+        Differences of means of batches are averaged with weights ``n1 n2 / (n1 + n2)``, those of least squares with a
+        constant for each batch (Cochran 1954); the variance is that of this average, and its degrees of freedom are
+        Welch's and Satterthwaite's (1946). Sums of ranks are added with weights ``1 / (n + 1)`` (van Elteren 1960). A
+        batch with too few rows of a class, or of the others, tells nothing of that class.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> stats = snb.scan([[2, 0], [3, 1], [0, 4], [1, 5]], ["B", "B", "T", "T"])
+        >>> stats.markers(1, feature_names=["CD79A", "CD3D"])[["group", "names", "scores"]].round(3).values.tolist()
+        [['B', 'CD79A', 2.828], ['T', 'CD3D', 5.657]]
+        """
+        names = feature_names_of(feature_names, self.n_features)
+        return tested(self, names, n_features, test, batch, corr, tie_correct)
 
     def _by_class(self, values: np.ndarray, feature_names: Any) -> Any:
         pd = pandas_for("a table of averages")

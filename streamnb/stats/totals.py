@@ -1,12 +1,12 @@
 """Exact sums over all classes, and variation about the mean of all rows."""
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from streamnb.kernels import cell_sums, class_sums, exact
 from streamnb.rows.chunk import frozen
-from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
@@ -47,7 +47,7 @@ def _of_cells(table: SparseTable) -> Table:
     return reduce(lambda total, more: total.combined(more, ONE, ONE, 1.0), map(of_part, parts_of(table)))
 
 
-def spread_about_mean(stats: ClassStats) -> np.ndarray:
+def spread_about_mean(stats: Any) -> np.ndarray:
     """Return the sum over all rows of w (x - mean)^2, (n_features,), without cancellation."""
     (s, s_lo), (q, q_lo), (w, w_lo) = (whole(stats.table(name)).row(0) for name in ("sum", "sum_sq", "weight"))
     out = np.empty(stats.n_features)

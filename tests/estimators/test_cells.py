@@ -1,5 +1,7 @@
 """Markers of classes and columns of AnnData: what coef_ and predictions say, in the words of single cells."""
 
+import warnings
+
 import anndata
 import numpy as np
 import pandas as pd
@@ -64,3 +66,51 @@ def test_annotate_adds_columns(model):
         assert np.array_equal(adata.obs["called_probability"], model.predict_proba(COUNTS).max(axis=1))
     with refused(TypeError, "AnnData object"):
         model.annotate(COUNTS)
+
+
+def test_models_test_their_classes_from_the_sums_of_the_fit():
+    model = snb.LinearNB("gaussian").fit(cells(), "obs/kind", layer="counts")
+    found = model.markers(2, test="t-test", corr="bonferroni")
+    expected = snb.scan(COUNTS, KIND).markers(2, corr="bonferroni", feature_names=GENES)
+    pd.testing.assert_frame_equal(found, expected)
+    assert found.attrs == {"test": "t-test", "corr": "bonferroni", "layer": "counts"}
+    with refused(ValueError, "lack the moment 'sum_sq'"):
+        snb.LinearNB().fit(COUNTS, KIND).markers(test="t-test")
+    with refused(ValueError, "which MarginClassifier does not keep"):
+        snb.MarginClassifier(l2=1.0).fit(COUNTS, KIND).markers(test="t-test")
+
+
+@pytest.mark.parametrize("form", ["memory", "h5ad", "zarr"])
+def test_markers_are_written_in_the_layout_of_scanpy(form, tmp_path):
+    adata, path = cells(), tmp_path / f"cells.{form}"
+    table = snb.scan(adata, "obs/kind").markers(None, feature_names=GENES)
+    with warnings.catch_warnings(action="ignore"):  # of anndata, about its own versions to come
+        if form == "memory":
+            snb.write_markers(table, adata, "obs/kind")
+        else:
+            (adata.write_h5ad if form == "h5ad" else adata.write_zarr)(path)
+            for some in (table.groupby("group", observed=True).head(3), table):  # the second replaces the first
+                snb.write_markers(some, path, "kind")
+            adata = (anndata.read_h5ad if form == "h5ad" else anndata.read_zarr)(path)
+    found = adata.uns["rank_genes_groups"]
+    assert found["params"]["method"] == "t-test" and found["params"]["groupby"] == "kind"
+    assert found["params"]["reference"] == "rest" and not found["params"]["use_raw"]
+    for column, dtype in (("names", "O"), ("scores", "f4"), ("logfoldchanges", "f4"), ("pvals", "f8")):
+        assert found[column].dtype.names == ("B", "NK", "T")
+        for group in ("B", "NK", "T"):
+            assert found[column][group].dtype == dtype
+            own = table[table["group"] == group][column].to_numpy()
+            assert found[column][group].tolist() == own.astype(dtype).tolist()
+    assert adata.X.shape == COUNTS.shape
+
+
+def test_markers_that_cannot_be_written_are_refused(tmp_path):
+    table, adata = snb.scan(COUNTS, KIND).markers(None), cells()
+    with refused(ValueError, "groups of 5 to 6 rows"):
+        snb.write_markers(table[1:], adata, "kind")
+    with refused(TypeError, "markers should be a data frame"):
+        snb.write_markers(snb.LinearNB().fit(COUNTS, KIND).markers(), adata, "kind")
+    with refused(TypeError, "should be the name of a column"):
+        snb.write_markers(table, adata, None)
+    with refused(TypeError, "adata is of type ndarray"):
+        snb.write_markers(table, COUNTS, "kind")

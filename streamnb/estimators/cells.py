@@ -1,0 +1,152 @@
+"""Markers of classes, labels of cells, and how both are written to AnnData."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.core.frames import pandas_for
+from streamnb.estimators.preparation import names_of_columns
+from streamnb.explaining.feature_tables import strongest_features
+from streamnb.rows.in_anndata import write_uns
+from streamnb.rows.matrices import made_by
+
+DTYPES = {"names": "O", "scores": "f4", "logfoldchanges": "f4", "pvals": "f8", "pvals_adj": "f8"}  # as scanpy has them
+
+
+def markers(self: Any, n_features: int = 10, *, test: str | None = None, corr: str = "benjamini-hochberg") -> Any:
+    """The features with the strongest evidence for each class against the others, or the tests of all features.
+
+    Parameters
+    ----------
+    n_features : int
+        The largest number of features per class; None for all features, with `test`.
+    test : {"t-test", "t-test_overestim_var", "wilcoxon"}, optional
+        In place of weights, test the rows of each class against the rest, from the sums of the fit: they need
+        ``fit(moments=("sum", "sum_sq"))`` where the family does not keep squares. Rank sums, and tests within batches,
+        are of `snb.scan`, see `ClassStats.markers`.
+    corr : {"benjamini-hochberg", "bonferroni"}
+        How p-values are corrected for many features.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As from `top_features`, but only weights above 0, largest first. With `test` as from `ClassStats.markers`,
+        which is that of ``sc.get.rank_genes_groups_df``; `write_markers` puts it into AnnData.
+
+    Raises
+    ------
+    ValueError
+        scheme="ovo", whose weights are of pairs of classes; or the fit has not kept what a test needs.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X, y = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 1.0], [2.0, 1.0, 1.0]]), ["B cell", "T cell", "B cell"]
+    >>> snb.LinearNB().fit(X, y).markers(1)[["class", "feature"]].values.tolist()
+    [['B cell', 0], ['T cell', 1]]
+    """
+    names = names_of_columns(self)
+    if test is None:
+        return strongest_features(self._explained(), names, n_features, positive=True)
+    self._fitted_model()
+    stats: Any = getattr(self, "stats_", None)
+    if not hasattr(stats, "markers"):
+        raise ValueError(
+            f"test={test!r} is of sums of the rows of each class, which {type(self).__name__} does not keep; take "
+            "snb.scan(X, y).markers(test=..), or snb.LinearNB"
+        )
+    found = stats.markers(n_features, test=test, corr=corr, feature_names=names)
+    found.attrs["layer"] = self.layer_
+    return found
+
+
+def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes_groups") -> None:
+    """Write a table of tested markers into `uns` of AnnData, as scanpy's `rank_genes_groups` does.
+
+    Parameters
+    ----------
+    markers : pandas.DataFrame
+        As from ``ClassStats.markers`` or ``model.markers(test=..)``, with as many rows for each group.
+    adata : AnnData, or path
+        An object, or the path of an .h5ad file or a Zarr store, in which nothing else is changed. What is written to an
+        object that is backed by a file stays in memory.
+    groupby : str
+        The column of `obs` that the groups come from, for scanpy's plots.
+    key : str
+        The name in `uns`; what is there is replaced.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument is something else, or groups have different numbers of rows; the message says which.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, streamnb as snb
+    >>> X, y = np.array([[2.0, 0.0], [3.0, 1.0], [0.0, 4.0], [1.0, 5.0]]), ["B", "B", "T", "T"]
+    >>> adata = anndata.AnnData(X)
+    >>> snb.write_markers(snb.scan(X, y).markers(2, feature_names=["CD79A", "CD3D"]), adata, "kind")
+    >>> adata.uns["rank_genes_groups"]["names"]["T"].tolist()
+    ['CD3D', 'CD79A']
+    """
+    pd = pandas_for("write_markers")
+    if not isinstance(markers, pd.DataFrame) or not {"group", *DTYPES} <= {*markers.columns}:
+        raise TypeError(
+            "markers should be a data frame as from snb.scan(X, y).markers(..) or model.markers(test=..), with the "
+            f"columns {['group', *DTYPES]}"
+        )
+    if not isinstance(groupby, str):
+        raise TypeError(f"groupby={groupby!r} should be the name of a column of obs, such as 'cell_type'")
+    sizes = markers.groupby("group", observed=True, sort=False).size()
+    if sizes.nunique() != 1:
+        raise ValueError(
+            f"markers has groups of {min(sizes, default=0)} to {max(sizes, default=0)} rows; scanpy has as many for each: "
+            "write the table before rows are left out"
+        )
+    params = {
+        "groupby": groupby.removeprefix("obs/"),
+        "reference": "rest",
+        "method": markers.attrs.get("test", "t-test"),
+    }
+    params |= {"use_raw": False, "layer": markers.attrs.get("layer"), "corr_method": markers.attrs.get("corr", "")}
+    found: dict[str, Any] = {"params": params}
+    for name, dtype in DTYPES.items():
+        columns = {
+            str(group): some[name].to_numpy() for group, some in markers.groupby("group", observed=True, sort=False)
+        }
+        found[name] = pd.DataFrame(columns).to_records(index=False, column_dtypes=dtype)
+    write_uns(adata, key, found)
+
+
+def annotate(self: Any, adata: Any, key: str = "predicted") -> Any:
+    """Add columns to `obs` of an AnnData object: the predicted class of each cell and its probability.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With the fitted features, in `X` or the layer of `fit`; in memory or backed by its file, which is not changed.
+    key : str
+        Name of the column of labels, a categorical of all classes; probabilities, if the model has any, are in
+        ``key + "_probability"``.
+
+    Returns
+    -------
+    AnnData
+        The same object.
+    """
+    if not (made_by(adata, "anndata") and hasattr(adata, "obs")):
+        raise TypeError(
+            f"adata is of type {type(adata).__name__}; it should be an AnnData object, whose obs is written to"
+        )
+    from pandas import Categorical
+
+    labels = self.predict(adata)
+    if np.ndim(labels) != 1:
+        raise ValueError("annotate is for one label a row; put each column of predict(adata) into obs by itself")
+    proba = self.predict_proba(adata).max(axis=1) if hasattr(self, "predict_proba") else None
+    adata.obs[key] = Categorical(labels, categories=self.classes_)
+    if proba is not None:
+        adata.obs[f"{key}_probability"] = proba
+    return adata
