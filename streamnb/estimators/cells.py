@@ -102,8 +102,8 @@ def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes
     sizes = markers.groupby("group", observed=True, sort=False).size()
     if sizes.nunique() != 1:
         raise ValueError(
-            f"markers has groups of {min(sizes, default=0)} to {max(sizes, default=0)} rows; scanpy has as many for each: "
-            "write the table before rows are left out"
+            f"markers has groups of {min(sizes, default=0)} to {max(sizes, default=0)} rows; scanpy has as many for "
+            "each: write the table before rows are left out"
         )
     params = {
         "groupby": groupby.removeprefix("obs/"),

@@ -85,8 +85,8 @@ class Averages(Drifts):
         --------
         >>> import streamnb as snb
         >>> stats = snb.scan([[2, 0], [4, 1], [6, 4]], ["cat", "cat", "cat"])
-        >>> stats.std().loc["cat", 0]
-        2.0
+        >>> stats.std(["x", "y"]).loc["cat"].round(3).to_dict()
+        {'x': 2.0, 'y': 2.082}
         """
         return self.var(feature_names) ** 0.5
 

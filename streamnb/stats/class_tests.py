@@ -35,10 +35,10 @@ class Side:
     def of(cls, sums: Any, squares: Any, weight: Any) -> Side:
         """A side from pairs (hi, lo) of its sums."""
         n, n_lo = float(weight[0][0]), float(weight[1][0])
-        scatter = np.zeros(len(sums[0]))
+        (s, s_lo), (q, q_lo), scatter = sums, squares, np.zeros(len(sums[0]))
         if n > 0.0:
-            exact.scatter_about_mean(*sums, *squares, n, n_lo, scatter)
-        return cls(n, sums[0] / (n or np.nan), scatter)
+            exact.scatter_about_mean(s, s_lo, q, q_lo, n, n_lo, scatter)
+        return cls(n, s / (n or np.nan), scatter)
 
 
 class Stratum:
