@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -24,21 +24,27 @@ class Folding:
     ----------
     n_folds, repeats, seed : int
     by : {"rows", "groups", "given"}
+    names : tuple
+        What the folds are called, where they are batches.
     """
 
     n_folds: int
     repeats: int = 1
     seed: int = 0
     by: str = "rows"
+    names: tuple[Any, ...] = field(default=(), repr=False)  # no part of checkpoints, which older versions read
 
     @classmethod
     def of_state(cls, saved: dict[str, Any]) -> Folding:
         """A folding from its saved state."""
-        folding = cls(**persistence.typed(cls, saved))
+        folding = cls(**persistence.typed(cls, saved | {"names": tuple(saved.get("names", ()))}))
         for name, lowest in (("n_folds", 2), ("repeats", 1)):
             arguments.positive_integer(name, getattr(folding, name), lowest)
         arguments.one_of("by", folding.by, ["rows", "groups", "given"])
         return folding
+
+    def __str__(self) -> str:
+        return f"named {list(self.names)}" if self.names else repr(self)
 
     @property
     def n_splits(self) -> int:
@@ -142,6 +148,17 @@ def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 
     if len(present) < 2 or present[0] != 0 or present[-1] != len(present) - 1:
         raise ValueError(f"folds holds the numbers {present[:10].tolist()}; it should hold 0, 1, .. without gaps")
     return Folding(len(present), 1, seed, "given")
+
+
+def of_batches(batch: Any, folds: Any, groups: Any) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """The number of the batch of each row, and what the batches are called; each is a fold."""
+    for name, given in (("folds", folds), ("groups", groups)):
+        if given is not None:
+            raise ValueError(f"batch= keeps the sums of each batch in place of those of folds; leave {name} out")
+    names, codes = np.unique(label_checks.check_labels(batch, "batch"), return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(f"batch has the value {names.tolist()} alone; leave it out")
+    return codes, tuple(names.tolist())
 
 
 def check_no_splits(folds: Any) -> None:

@@ -22,7 +22,15 @@ from streamnb.rows.boundary import Domain, TakesValues, as_chunk
 from streamnb.rows.matrices import check_not_delayed
 from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding, as_folding, check_learns, check_n_folds, check_no_empty, check_no_splits
+from streamnb.rows.splits import (
+    Folding,
+    as_folding,
+    check_learns,
+    check_n_folds,
+    check_no_empty,
+    check_no_splits,
+    of_batches,
+)
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
@@ -184,6 +192,7 @@ def scan(
     normalize: str | None = None,
     folds: Any = None,
     groups: PerRow = None,
+    batch: PerRow = None,
     repeats: int = 1,
     seed: int = 0,
     histogram: str | None = None,
@@ -235,6 +244,9 @@ def scan(
         fold of a row depends only on its number and the seed, see `fold_numbers`.
     groups : (n_rows,), optional
         Group labels; rows of one group are in one fold.
+    batch : (n_rows,), optional
+        Also keep the statistics of each batch, as folds: the sample or laboratory of each row, for instance, or the
+        name of a column, such as "obs/sample". ``markers(batch=True)`` compares classes within them.
     repeats : int
         How many times the rows are split into folds.
     seed : int
@@ -317,7 +329,13 @@ def scan(
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))
-    task, rows = with_folds(task, prepared(step, source, y, sample_weight), folds, groups, repeats, seed)
+    rows, names = prepared(step, source, y, sample_weight), ()
+    if batch is not None:
+        check_not_delayed(batch=batch)
+        folds, names = of_batches(rows.whole_column(batch, "batch"), folds, groups)
+    task, rows = with_folds(task, rows, folds, groups, repeats, seed)
+    if task.folding is not None:
+        task = replace(task, folding=replace(task.folding, names=names))
     return run_scan(task, rows, run_options)[0]
 
 

@@ -104,6 +104,15 @@ def test_markers_are_written_in_the_layout_of_scanpy(form, tmp_path):
     assert adata.X.shape == COUNTS.shape
 
 
+def test_batches_are_columns_of_obs(tmp_path):
+    adata = cells()
+    adata.obs["sample"] = pd.Categorical(np.array(["s1", "s2"])[np.arange(N) // 30])
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    expected = snb.scan(COUNTS, KIND, batch=adata.obs["sample"]).markers(None, batch=True)
+    for X in (adata, tmp_path / "cells.h5ad"):
+        assert snb.scan(X, "obs/kind", batch="obs/sample").markers(None, batch=True).equals(expected)
+
+
 def test_markers_that_cannot_be_written_are_refused(tmp_path):
     table, adata = snb.scan(COUNTS, KIND).markers(None), cells()
     with refused(ValueError, "groups of 5 to 6 rows"):

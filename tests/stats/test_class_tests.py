@@ -113,6 +113,61 @@ def test_labels_of_an_indicator_are_compared_with_all_other_rows(test):
     assert by_feature(found, 1, "scores") == pytest.approx(by_feature(alone, False, "scores"), rel=1e-9)
 
 
+BATCH = np.array(["s1", "s2", "s3"])[RNG.integers(0, 3, N)]
+SHIFTED = COUNTS + 2.0 * (BATCH == "s2")[:, None]  # a batch that says nothing about classes
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_differences_of_batches_are_averaged_as_least_squares_does(form):
+    stats = snb.scan(form(SHIFTED), Y, batch=BATCH)
+    assert stats.folding.names == ("s1", "s2", "s3")
+    found = stats.markers(None, batch=True)
+    for label in "abc":
+        design = np.column_stack([label == Y, *(name == BATCH for name in np.unique(BATCH))]).astype(float)
+        expected = np.linalg.lstsq(design, SHIFTED)[0][0]
+        own = [(name == BATCH) & (label == Y) for name in np.unique(BATCH)]
+        rest = [(name == BATCH) & (label != Y) for name in np.unique(BATCH)]
+        shares = np.array([a.sum() * b.sum() / (a.sum() + b.sum()) for a, b in zip(own, rest, strict=True)])
+        shares /= shares.sum()
+        parts = [
+            (share**2 * SHIFTED[side].var(axis=0, ddof=1) / side.sum(), side.sum() - 1)
+            for share, *sides in zip(shares, own, rest, strict=True)
+            for side in sides
+        ]
+        variance = sum(part for part, _ in parts)
+        with np.errstate(all="ignore"):
+            t, freedom = expected / np.sqrt(variance), variance**2 / sum(part**2 / n for part, n in parts)
+        varied = variance > 1e-20
+        assert by_feature(found, label, "scores")[varied] == pytest.approx(t[varied], rel=1e-9)
+        p = 2.0 * scipy_stats.t.sf(abs(t), freedom)
+        assert by_feature(found, label, "pvals")[varied] == pytest.approx(p[varied], rel=1e-9)
+
+
+def test_rank_sums_within_batches_are_of_van_elteren():
+    found = snb.scan(SHIFTED, Y, batch=BATCH, **WHOLE).markers(None, test="wilcoxon", batch=True, tie_correct=True)
+    for label in "abc":
+        excess, variance = 0.0, 0.0
+        for name in np.unique(BATCH):
+            here, own = SHIFTED[name == BATCH], Y[name == BATCH] == label
+            n, ranks = len(here), scipy_stats.rankdata(here, axis=0)
+            mean = own.sum() * (n + 1) / 2.0
+            excess = excess + (ranks[own].sum(axis=0) - mean) / (n + 1)
+            variance = variance + own.sum() * (n - own.sum()) * ranks.var(axis=0, ddof=1) / n / (n + 1) ** 2
+        z = np.divide(excess, np.sqrt(variance), out=np.zeros(F), where=variance > 0.0)
+        assert by_feature(found, label, "scores") == pytest.approx(z, rel=1e-9, abs=1e-12)
+
+
+def test_batches_change_nothing_where_all_rows_are_compared_or_in_one_batch(tmp_path):
+    plain, kept = snb.scan(COUNTS, Y), snb.scan(COUNTS, Y, batch=BATCH)
+    assert kept.markers(None).equals(plain.markers(None))
+    twice = snb.scan(np.vstack([COUNTS, COUNTS[:3]]), [*Y, *Y[:3]], batch=["a"] * N + ["b", "c", "d"])
+    assert twice.markers(None, batch=True)["scores"].to_numpy() == pytest.approx(
+        plain.markers(None)["scores"].to_numpy()
+    )
+    kept.save(tmp_path / "stats.snb")
+    assert snb.load(tmp_path / "stats.snb").markers(None, batch=True).equals(kept.markers(None, batch=True))
+
+
 def test_refusals():
     stats = snb.scan(COUNTS, Y)
     for options, message in (
@@ -131,3 +186,11 @@ def test_refusals():
         snb.scan(COUNTS, Y, moments=["sum"]).markers()
     with refused(ValueError, "take histogram='bins' for values below 0"):
         snb.scan(COUNTS - 1.0, Y, **WHOLE)
+    with refused(ValueError, "takes two rows of each class and of the others, in one batch at least"):
+        snb.scan(COUNTS, Y, batch=Y).markers(batch=True)
+    with refused(ValueError, "alone; leave it out"):
+        snb.scan(COUNTS, Y, batch=["s"] * N)
+    with refused(ValueError, "leave folds out"):
+        snb.scan(COUNTS, Y, batch=BATCH, folds=3)
+    with refused(ValueError, "these statistics have the folds named .*, the others named"):
+        snb.scan(COUNTS, Y, batch=BATCH) + snb.scan(COUNTS, Y, batch=np.char.replace(BATCH, "s", "t"))
