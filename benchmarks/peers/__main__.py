@@ -13,6 +13,7 @@ import streamnb as snb
 from benchmarks import peers
 from benchmarks.peers import (
     additive,
+    cells,
     corpora,
     descriptions,
     encoding,
@@ -52,6 +53,7 @@ PACKAGES = [
     "pyspark",
     "lightgbm",
     "interpret-core",
+    "scanpy",
 ]
 PARTS = {  # each yields rows of the table
     "csr": memory.csr_rows,
@@ -75,6 +77,7 @@ PARTS = {  # each yields rows of the table
     "trees": trees.tree_rows,
     "additive": additive.additive_rows,
     "regression": regression.regression_rows,
+    "cells": cells.cell_rows,
     "search": searching.search_rows,
     "selecting": selecting.selecting_rows,
     "descriptions": descriptions.description_rows,
