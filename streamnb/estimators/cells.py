@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.explaining.feature_tables import strongest_features
-from streamnb.rows.in_anndata import write_uns
+from streamnb.rows.in_anndata import ObsColumns, write_uns
 from streamnb.rows.matrices import made_by
 
+UNKNOWN = "unknown"  # the label of cells that are none of the classes for sure
 DTYPES = {"names": "O", "scores": "f4", "logfoldchanges": "f4", "pvals": "f8", "pvals_adj": "f8"}  # as scanpy has them
 
 
@@ -99,28 +101,26 @@ def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes
         )
     if not isinstance(groupby, str):
         raise TypeError(f"groupby={groupby!r} should be the name of a column of obs, such as 'cell_type'")
-    sizes = markers.groupby("group", observed=True, sort=False).size()
-    if sizes.nunique() != 1:
+    groups = {str(group): some for group, some in markers.groupby("group", observed=True, sort=False)}
+    sizes = {len(some) for some in groups.values()}
+    if len(sizes) != 1:
         raise ValueError(
             f"markers has groups of {min(sizes, default=0)} to {max(sizes, default=0)} rows; scanpy has as many for "
             "each: write the table before rows are left out"
         )
-    params = {
-        "groupby": groupby.removeprefix("obs/"),
-        "reference": "rest",
-        "method": markers.attrs.get("test", "t-test"),
-    }
-    params |= {"use_raw": False, "layer": markers.attrs.get("layer"), "corr_method": markers.attrs.get("corr", "")}
+    about = markers.attrs
+    params = {"groupby": groupby.removeprefix("obs/"), "reference": "rest", "method": about.get("test", "t-test")}
+    params |= {"use_raw": False, "layer": about.get("layer"), "corr_method": about.get("corr", "benjamini-hochberg")}
     found: dict[str, Any] = {"params": params}
     for name, dtype in DTYPES.items():
-        columns = {
-            str(group): some[name].to_numpy() for group, some in markers.groupby("group", observed=True, sort=False)
-        }
-        found[name] = pd.DataFrame(columns).to_records(index=False, column_dtypes=dtype)
+        columns = pd.DataFrame({group: some[name].to_numpy() for group, some in groups.items()})
+        found[name] = columns.to_records(index=False, column_dtypes=dtype)
     write_uns(adata, key, found)
 
 
-def annotate(self: Any, adata: Any, key: str = "predicted") -> Any:
+def annotate(
+    self: Any, adata: Any, key: str = "predicted", *, over: str | None = None, unknown_below: float | None = None
+) -> Any:
     """Add columns to `obs` of an AnnData object: the predicted class of each cell and its probability.
 
     Parameters
@@ -130,11 +130,21 @@ def annotate(self: Any, adata: Any, key: str = "predicted") -> Any:
     key : str
         Name of the column of labels, a categorical of all classes; probabilities, if the model has any, are in
         ``key + "_probability"``.
+    over : str, optional
+        A column of `obs` such as "obs/leiden": the label that most cells of each cluster have, the first of those as
+        frequent, goes to ``key + "_majority"``. Cells that are "unknown" vote for it.
+    unknown_below : float, optional
+        Label cells "unknown" whose probability is below. The classes must be strings.
 
     Returns
     -------
     AnnData
         The same object.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument is something else, `obs` lacks the column, or the model has no probabilities.
     """
     if not (made_by(adata, "anndata") and hasattr(adata, "obs")):
         raise TypeError(
@@ -142,11 +152,32 @@ def annotate(self: Any, adata: Any, key: str = "predicted") -> Any:
         )
     from pandas import Categorical
 
-    labels = self.predict(adata)
+    clusters = None if over is None else np.asarray(ObsColumns(adata.obs).column(over, "over"))
+    if unknown_below is not None:
+        arguments.share("unknown_below", unknown_below)
+        if not hasattr(self, "predict_proba") or self.classes_.dtype.kind not in "UO":
+            raise ValueError(
+                f"unknown_below={unknown_below!r} is for models with predict_proba and with classes that are strings"
+            )
+    labels, classes = self.predict(adata), self.classes_
     if np.ndim(labels) != 1:
         raise ValueError("annotate is for one label a row; put each column of predict(adata) into obs by itself")
     proba = self.predict_proba(adata).max(axis=1) if hasattr(self, "predict_proba") else None
-    adata.obs[key] = Categorical(labels, categories=self.classes_)
+    if unknown_below is not None and proba is not None:
+        labels = np.where(proba < unknown_below, UNKNOWN, labels.astype(object))
+        classes = np.unique([*classes.tolist(), UNKNOWN])
+    adata.obs[key] = Categorical(labels, categories=classes)
     if proba is not None:
         adata.obs[f"{key}_probability"] = proba
+    if clusters is not None:
+        adata.obs[f"{key}_majority"] = Categorical(_majority(labels, clusters), categories=classes)
     return adata
+
+
+def _majority(labels: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """The most frequent label of the cluster of each cell."""
+    names, codes = np.unique(labels, return_inverse=True)
+    known, numbers = np.unique(clusters.astype(str), return_inverse=True)
+    votes = np.zeros((len(known), len(names)), np.int64)
+    np.add.at(votes, (numbers, codes), 1)
+    return names[votes.argmax(axis=1)][numbers]

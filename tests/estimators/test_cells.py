@@ -68,6 +68,28 @@ def test_annotate_adds_columns(model):
         model.annotate(COUNTS)
 
 
+def test_clusters_vote_and_unsure_cells_are_unknown():
+    adata = cells()
+    adata.obs["leiden"] = pd.Categorical(["0", "1"])[(KIND == "T").astype(int)]
+    model = snb.LinearNB().fit(adata, "obs/kind", layer="counts")
+    plain = model.annotate(adata, "plain", over="obs/leiden").obs
+    found = model.annotate(adata, over="leiden", unknown_below=0.9).obs
+    unsure = model.predict_proba(adata).max(axis=1) < 0.9
+    assert 0 < unsure.sum() < N
+    assert ((found["predicted"] == "unknown") == unsure).all()
+    assert found["predicted"][~unsure].tolist() == plain["plain"][~unsure].tolist()
+    assert found["predicted"].cat.categories.tolist() == ["B", "NK", "T", "unknown"]
+    for column in ("plain", "predicted"):
+        for _, some in found.groupby("leiden", observed=True):
+            assert (some[f"{column}_majority"] == some[column].mode()[0]).all()
+    with refused(ValueError, "over='obs/louvain' is not in obs"):
+        model.annotate(adata, over="obs/louvain")
+    with refused(ValueError, "unknown_below"):
+        model.annotate(adata, unknown_below=1.5)
+    with refused(ValueError, "models with predict_proba and with classes that are strings"):
+        snb.LinearNB().fit(COUNTS, KIND == "B").annotate(adata, unknown_below=0.5)
+
+
 def test_models_test_their_classes_from_the_sums_of_the_fit():
     model = snb.LinearNB("gaussian").fit(cells(), "obs/kind", layer="counts")
     found = model.markers(2, test="t-test", corr="bonferroni")
