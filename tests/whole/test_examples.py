@@ -326,6 +326,8 @@ def test_markers_of_cells_are_the_genes_they_were_made_with(output):
         (line,) = [line for line in output.splitlines() if line.startswith(f"{kind} cell: ")]
         assert line.count(f"{kind}-gene") == 3
     assert "predicted_probability" in output and float(output.split()[0]) > 0.8
+    (line,) = [line for line in output.splitlines() if line.startswith("t-tests: ")]
+    assert line.count(" cell': ") == 3  # each kind has genes whose corrected p-value is small
 
 
 @example("flights")
