@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy import stats as scipy_stats
 
 import streamnb as snb
+from streamnb.stats.sparse_tables import SparseTable
 from tests.support.refusals import refused
 
 N, F = 240, 12
@@ -94,6 +95,14 @@ def test_rank_sums_of_bins_err_by_no_more_than_they_say():
     assert worst <= found.attrs["error"] < 0.5  # without zeros apart the bound would be far above 1
     alike = snb.scan(LOG, Y, histogram="bins", n_bins=256, moments=["sum", "sum_sq"]).markers(None, test="wilcoxon")
     assert alike.attrs["error"] > 1.0
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("test", ["t-test", "wilcoxon"])
+def test_sparse_tables_give_the_same(test, batch):
+    stats = snb.scan(sp.csr_array(LOG), Y, histogram="bins", batch=np.arange(N) % 2)
+    found = stats.with_tables(SparseTable.of).markers(None, test=test, batch=batch)
+    assert found.equals(stats.markers(None, test=test, batch=batch))
 
 
 def test_weights_count_as_frequency():
