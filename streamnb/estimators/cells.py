@@ -134,7 +134,8 @@ def annotate(
         A column of `obs` such as "obs/leiden": the label that most cells of each cluster have, the first of those as
         frequent, goes to ``key + "_majority"``. Cells that are "unknown" vote for it.
     unknown_below : float, optional
-        Label cells "unknown" whose probability is below. The classes must be strings.
+        Label cells "unknown" whose probability is below. The classes must be strings. Probabilities that are calibrated
+        on folds, such as those of ``LinearNBCV(calibration="sigmoid")``, say how often labels are right.
 
     Returns
     -------
