@@ -10,7 +10,7 @@ from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.explaining.feature_tables import strongest_features
-from streamnb.rows.in_anndata import ObsColumns, write_uns
+from streamnb.rows.in_anndata import RAW, ObsColumns, write_uns
 from streamnb.rows.matrices import made_by
 
 UNKNOWN = "unknown"  # the label of cells that are none of the classes for sure
@@ -108,9 +108,10 @@ def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes
             f"markers has groups of {min(sizes, default=0)} to {max(sizes, default=0)} rows; scanpy has as many for "
             "each: write the table before rows are left out"
         )
-    about = markers.attrs
+    about, layer = markers.attrs, markers.attrs.get("layer")
     params = {"groupby": groupby.removeprefix("obs/"), "reference": "rest", "method": about.get("test", "t-test")}
-    params |= {"use_raw": False, "layer": about.get("layer"), "corr_method": about.get("corr", "benjamini-hochberg")}
+    params |= {"use_raw": layer == RAW, "layer": None if layer == RAW else layer}
+    params["corr_method"] = about.get("corr", "benjamini-hochberg")
     found: dict[str, Any] = {"params": params}
     for name, dtype in DTYPES.items():
         columns = pd.DataFrame({group: some[name].to_numpy() for group, some in groups.items()})

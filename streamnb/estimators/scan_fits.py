@@ -75,7 +75,7 @@ def fit(
     checkpoint : path, optional
         A file for the sums so far, from which an interrupted fit resumes; see `scan`.
     layer : str, optional
-        The layer of AnnData to read in place of X, now and in predictions; kept as `layer_`.
+        The layer of AnnData to read in place of X, now and in predictions; kept as `layer_`. "raw" reads `raw`.
     keep : {"auto", "memory", "disk", "no"}
         Where rows stay that are read more than once, for example to learn bins; as in `SoftmaxRegression.fit`.
 

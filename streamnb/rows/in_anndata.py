@@ -17,6 +17,8 @@ from streamnb.rows.matrices import made_by
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import timed
 
+RAW = "raw"
+
 
 def is_anndata(X: Any) -> bool:
     """Whether X is an AnnData object or Zarr root, or the path of an HDF5 file, which must then be AnnData."""
@@ -29,11 +31,11 @@ def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
     """The matrix, the holder of the columns of `obs`, and an empty frame with the feature names."""
     if isinstance(X, zarr.Group):
         names = list((member_of(X, "layers") or {}).keys()) if layer is not None else []
-        _check_layer(layer, names)
-        rows = member_of(X, "X" if layer is None else f"layers/{layer}")
+        of_raw = _check_layer(layer, names, isinstance(member_of(X, RAW), zarr.Group))
+        rows = member_of(X, _place(layer, of_raw))
         if rows is None:
             raise ValueError(f"X: the AnnData root in {X.store} has no member X; its rows may be in a layer: layer=..")
-        frame: Any = member_of(X, "var")
+        frame: Any = member_of(X, f"{RAW}/var" if of_raw else "var")
         index = None if frame is None else member_of(frame, str(frame.attrs.get("_index", "_index")))
         index = member_of(index, "values") if isinstance(index, zarr.Group) else index  # as pandas 3 has names
         known = whole(index) if isinstance(index, zarr.Array) and index.ndim == 1 else None
@@ -42,20 +44,21 @@ def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
 
 
 def _of_object(adata: Any, layer: str | None) -> tuple[Any, Any, Any]:
-    _check_layer(layer, [*adata.layers])
-    if layer is not None:
+    of_raw, backed = _check_layer(layer, [*adata.layers], adata.raw is not None), getattr(adata, "isbacked", False)
+    if layer is not None and not of_raw:
         rows = adata.layers[layer]
-    elif getattr(adata, "isbacked", False):
+    elif backed:
         if adata.is_view:
             raise TypeError(
                 "X is a view of a backed AnnData object; take X.to_memory(), or copy it to a file of its own"
             )
-        rows = HDF5Matrix(adata.filename, "X")
+        rows = HDF5Matrix(adata.filename, _place(layer, of_raw))
     else:
-        rows = adata.X
+        rows = adata.raw.X if of_raw else adata.X
     if rows is None:
         raise ValueError(f"X has no values in X, but the layers {[*adata.layers]}; name one: layer=..")
-    return rows, ObsColumns(adata.obs), named_frame(np.asarray(adata.var_names, object))
+    names = adata.raw.var_names if of_raw else adata.var_names
+    return rows, ObsColumns(adata.obs), named_frame(np.asarray(names, object))
 
 
 def _of_file(path: Any, layer: str | None) -> tuple[Any, Any, Any]:
@@ -65,18 +68,28 @@ def _of_file(path: Any, layer: str | None) -> tuple[Any, Any, Any]:
                 f"X={str(path)!r} is an HDF5 file, but none of AnnData: it has the members {sorted(file)}; pass one of "
                 "its datasets, read by h5py: h5py.File(path)['..'][:]"
             )
-        _check_layer(layer, [*file.get("layers", ())])
+        of_raw = _check_layer(layer, [*file.get("layers", ())], hasattr(file.get(RAW), "keys"))
         if layer is None and "X" not in file:
             raise ValueError(
                 f"X={str(path)!r} has no X, but the layers {[*file.get('layers', ())]}; name one: layer=.."
             )
-        names = named_frame(_plain(file["var"][file["var"].attrs.get("_index", "_index")]))
-    return HDF5Matrix(path, "X" if layer is None else f"layers/{layer}"), ObsColumns(path), names
+        frame = file[f"{RAW}/var" if of_raw else "var"]
+        names = named_frame(_plain(frame[frame.attrs.get("_index", "_index")]))
+    return HDF5Matrix(path, _place(layer, of_raw)), ObsColumns(path), names
 
 
-def _check_layer(layer: str | None, names: list[str]) -> None:
-    if layer is not None and layer not in names:
-        raise ValueError(f"layer={layer!r} is none of the layers of X, which are: {sorted(names) or 'none'}")
+def _check_layer(layer: str | None, names: list[str], has_raw: bool) -> bool:
+    """Whether the layer is `raw` of AnnData, which has genes of its own; raise where there is no such layer."""
+    if layer is None or layer in names:
+        return False
+    if layer == RAW and has_raw:
+        return True
+    raise ValueError(f"layer={layer!r} is none of the layers of X, which are: {sorted(names) or 'none'}")
+
+
+def _place(layer: str | None, of_raw: bool) -> str:
+    """Where the values are in a file."""
+    return "X" if layer is None else f"{RAW}/X" if of_raw else f"layers/{layer}"
 
 
 class ObsColumns:

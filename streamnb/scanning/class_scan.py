@@ -275,7 +275,7 @@ def scan(
         once. The file stays until you remove it; a file of other data or parameters is refused. Rows must be
         readable from any row on: not for streams and Dask arrays.
     layer : str, optional
-        The layer of AnnData to read instead of its X.
+        The layer of AnnData to read instead of its X; "raw" reads `raw`, where no layer is called so.
 
     Notes
     -----

@@ -135,6 +135,14 @@ def test_batches_are_columns_of_obs(tmp_path):
         assert snb.scan(X, "obs/kind", batch="obs/sample").markers(None, batch=True).equals(expected)
 
 
+def test_markers_of_raw_say_so():
+    adata = cells()
+    adata.raw = adata.copy()
+    table = snb.LinearNB("gaussian").fit(adata, "obs/kind", layer="raw").markers(None, test="t-test")
+    snb.write_markers(table, adata, "kind", key="tests")
+    assert adata.uns["tests"]["params"]["use_raw"] is True and adata.uns["tests"]["params"]["layer"] is None
+
+
 def test_markers_that_cannot_be_written_are_refused(tmp_path):
     table, adata = snb.scan(COUNTS, KIND).markers(None), cells()
     with refused(ValueError, "groups of 5 to 6 rows"):

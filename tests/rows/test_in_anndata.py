@@ -199,3 +199,24 @@ def test_what_holds_no_rows_is_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     with refused(ImportError, r"streamnb\[cells\]"):
         HDF5Matrix(path, "csr")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_raw_is_a_layer_with_genes_of_its_own(form, tmp_path):
+    whole = cells()
+    made, raw = whole[:, :4].copy(), whole.layers["dense"]
+    made.raw = anndata.AnnData(raw, obs=whole.obs, var=whole.var)
+    with warnings.catch_warnings(action="ignore"):
+        if form != "memory":
+            (made.write_zarr if form == "zarr" else made.write_h5ad)(tmp_path / f"cells.{form}")
+        X = made if form == "memory" else tmp_path / f"cells.{form}"
+        X = anndata.read_h5ad(X, backed="r") if form == "backed" else X
+    model = snb.LinearNB().fit(X, "obs/kind", layer="raw")
+    assert model.feature_names_in_.tolist() == GENES and model.layer_ == "raw"
+    assert np.array_equal(model.stats_.sum, snb.scan(COUNTS, KIND).sum)
+    assert (model.predict(X) == snb.LinearNB().fit(COUNTS, KIND).predict(COUNTS)).all()
+    assert snb.scan(X, "obs/kind").n_features == 4
+    if form == "backed":
+        X.file.close()
+    with refused(ValueError, "layer='raw' is none of the layers"):
+        snb.scan(cells(), "obs/kind", layer="raw")
