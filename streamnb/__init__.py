@@ -21,6 +21,7 @@ _HOMES = {
     "convert": "encoding.converting",
     "table": "encoding.table",
     "text": "encoding.text",
+    "sequences": "encoding.sequences",
     "codegram": "encoding.codegrams",
     "codegram_names": "encoding.codegrams",
     "Family": "problem.family",

@@ -9,6 +9,7 @@ from streamnb.corpora.selecting import select as select
 from streamnb.encoding.codegrams import codegram as codegram
 from streamnb.encoding.codegrams import codegram_names as codegram_names
 from streamnb.encoding.converting import convert as convert
+from streamnb.encoding.sequences import sequences as sequences
 from streamnb.encoding.table import table as table
 from streamnb.encoding.text import text as text
 from streamnb.estimators.additive import AdditiveClassifier as AdditiveClassifier

@@ -13,6 +13,7 @@ from typing import Any
 HEAD = 1 << 12  # bytes that are inspected
 REMOTE_BYTES = 8 << 20  # of a request to an object store
 HDF5, PARQUET, IPC, CSV, JSON, LINES = "HDF5", "Parquet", "Arrow IPC", "CSV", "JSON lines", "lines"
+SEQUENCES = "sequences"
 WARC, FILES = "WARC", "files"  # documents: records of web archives, and files that are a row each
 MAGIC = {b"\x89HDF": HDF5, b"PAR1": PARQUET, b"ARROW1": IPC}
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -22,6 +23,7 @@ ENDINGS = {
     **dict.fromkeys((".arrow", ".feather", ".ipc"), IPC),
     **dict.fromkeys((".csv", ".tsv"), CSV),
     **dict.fromkeys((".warc", ".wet"), WARC),
+    **dict.fromkeys((".fasta", ".fa", ".fna", ".fastq", ".fq"), SEQUENCES),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), JSON),
 }
 DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError  # what reading a damaged file raises
@@ -38,6 +40,7 @@ CALLED = {
     CSV: "a CSV file",
     JSON: "a JSON file",
     WARC: "a WARC file",
+    SEQUENCES: "a file of sequences",
 }
 CURES = {
     HDF5: "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
@@ -45,6 +48,7 @@ CURES = {
     PARQUET: _TABLE,
     IPC: _TABLE,
     CSV: f"{_TEXTS} .csv",
+    SEQUENCES: "open it with snb.sequences(path, y=..)",
     WARC: "open its texts with snb.text(path)",
     JSON: f"{_TEXTS} .jsonl, a record a line",
 }

@@ -153,6 +153,16 @@ class Stored(Column):
         return lambda _, stop: cursor.ask(stop)
 
 
+class Numbered(Column):
+    """A column of few values, given by the number of each row's value."""
+
+    def __init__(self, codes: np.ndarray, values: np.ndarray):
+        self._codes, self._values, self.n_rows = codes, values, len(codes)
+
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        return lambda start, stop: lambda: self._values[self._codes[start:stop]]
+
+
 class _IndicatorInZarr(Column):
     """An indicator matrix of labels in a CSR group."""
 

@@ -45,6 +45,23 @@ class Format:
         """A line is a row if it has a byte at least this large: not blank in JSON, not empty in CSV."""
         return {LINES: 0, JSON: 33, CSV: 1}[self.kind]
 
+    def whole_rows(self, text: bytes) -> tuple[int, int]:
+        """The number of rows in whole lines, and the end of the last whole line."""
+        letters = np.frombuffer(text, np.uint8)
+        if self.kind != CSV:
+            ends = np.flatnonzero(letters == 10)
+            if not len(ends):
+                return 0, 0
+            begins = np.concatenate([[0], ends[:-1] + 1])
+            if self.smallest == 0 or (letters[begins] >= self.smallest).all():  # no line is blank
+                return len(ends), int(ends[-1]) + 1
+        n, end, _ = count_lines(letters, self.kind == CSV, self.smallest, False)
+        return int(n), int(end)
+
+    def last_rows(self, text: bytes) -> int:
+        """The number of rows in a last line without an end, 0 or 1."""
+        return int(any(byte >= self.smallest and byte != 13 for byte in text))
+
     def selected(self, schema: Any, fields: Fields) -> "Format":
         """The format restricted to these columns; integers become floats, because later rows may hold other numbers."""
         pa, types = arrow(), {}
@@ -198,7 +215,8 @@ def _lines_of(piece: bytes, where: str) -> Texts:
 
 # ---- the format of a file, by its first lines ------------------------------------------------------------------------
 
-Infer = Callable[[bytes, str, str], tuple[Format, int]]  # first lines, kind and path: the format, and where rows begin
+# First lines, kind and path: a `Format`, or what cuts and parses rows in its place, and where these begin
+Infer = Callable[[bytes, str, str], tuple[Any, int]]
 
 
 def stored_format(head: bytes, kind: str, where: str) -> tuple[Format, int]:

@@ -16,6 +16,7 @@ from streamnb.rows.files import (
     LINES,
     MAGIC,
     PARQUET,
+    SEQUENCES,
     TEXT_PACKED,
     WARC,
     by_magic,
@@ -88,7 +89,7 @@ def is_path(X: Any) -> bool:
 def format_of(path: str) -> str | None:
     """The format of a table file, by its name; None if it is not a table."""
     kind = by_name(path, TEXT_PACKED)
-    return None if kind in (HDF5, WARC) else LINES if kind in (CSV, JSON) else kind
+    return None if kind in (HDF5, WARC, SEQUENCES) else LINES if kind in (CSV, JSON) else kind
 
 
 def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:

@@ -15,7 +15,6 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
-from streamnb.kernels.ngrams import count_lines
 from streamnb.rows.files import (
     CSV,
     DAMAGED,
@@ -107,11 +106,10 @@ def _whole_pieces(form: Format, file: Any, rest: bytes, path: str) -> Iterator[t
     """Yield whole lines, about PIECE_BYTES of them, with the number of rows in them; `rest` was read already."""
     before = 0
     while True:
-        n, end = _rows_in(rest, form)
+        n, end = form.whole_rows(rest)
         more = _read_exactly(file, max(PIECE_BYTES, len(rest) - end), path)
         if not more:
-            n += any(byte >= form.smallest and byte != 13 for byte in rest[end:])
-            end = len(rest)
+            n, end = n + form.last_rows(rest[end:]), len(rest)
         elif len(rest) - end > LONGEST:
             raise DataError(f"{path}: row {before + n} is longer than {LONGEST:,} bytes; are its rows lines?")
         before += n
@@ -256,20 +254,6 @@ def _read_exactly(file: Any, n: int, path: str) -> bytes:
     except DAMAGED as error:
         raise DataError(f"{path} cannot be unpacked to its end ({error}); it is cut off or damaged") from error
     return b"".join(parts) if len(parts) != 1 else parts[0]
-
-
-def _rows_in(text: bytes, form: Format) -> tuple[int, int]:
-    """The number of rows in whole lines, and the end of the last whole line."""
-    letters = np.frombuffer(text, np.uint8)
-    if form.kind != CSV:
-        ends = np.flatnonzero(letters == 10)
-        if not len(ends):
-            return 0, 0
-        begins = np.concatenate([[0], ends[:-1] + 1])
-        if form.smallest == 0 or (letters[begins] >= form.smallest).all():  # no line is blank
-            return len(ends), int(ends[-1]) + 1
-    n, end, _ = count_lines(letters, form.kind == CSV, form.smallest, False)
-    return int(n), int(end)
 
 
 class LineFiles:

@@ -13,6 +13,7 @@ import pandas as pd
 
 import streamnb as snb
 from streamnb.core.persistence import FORMAT_VERSION, save
+from streamnb.encoding.sequences import KMers
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.regression.regressor import LinearRegressor
@@ -43,6 +44,7 @@ TABLE = pd.DataFrame(
         "note": TEXTS,
     }
 )
+SEQUENCES = ["ACGTNACGT", "gguucc", "TTTTT"]
 NUMBERS = np.array([1.5, 0.25, 3.0, -1.0, 2.0, 0.5, 4.25, 1.0, 0.0, -2.5])
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
 
@@ -124,6 +126,9 @@ KINDS = {
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
     "softmax-texts": lambda: snb.SoftmaxRegression(tol=1e-3).fit(snb.text(TEXTS, y=Y, chars=(1, 2), n_features=4)),
+    "linear-nb-sequences": lambda: snb.LinearNB("multinomial", smoothing=0.001).fit(
+        snb.sequences(SEQUENCES, Y[:3], k=2, both_strands=True)
+    ),
     "linear-nb-table": lambda: snb.LinearNB("auto").fit(
         snb.table(TABLE, Y, bins={"age": 2, "height": None}, text=["note"], pairs=[("tree", "age")], hash_features=4)
     ),
@@ -223,7 +228,8 @@ def answers(value):
         return [[e.n_rows, e.roc_auc(None).tolist(), e.f_score(None).tolist(), repr(e)] for e in (value, twice)]
     if isinstance(value, Checkpoint):
         return [value.about, list(map(list, value.done)), value.report.rows, answers(value.stats)]
-    rows = TABLE if isinstance(getattr(value, "encoding_", None), TableEncoding) else X
+    encoding = getattr(value, "encoding_", None)
+    rows = TABLE if isinstance(encoding, TableEncoding) else SEQUENCES if isinstance(encoding, KMers) else X
     of_scores = value.decision_function if hasattr(value, "decision_function") else value.predict_joint_log_proba
     return [value.classes_.tolist(), np.asarray(of_scores(rows)).tolist(), value.predict(rows).tolist()]
 

@@ -1,0 +1,104 @@
+"""Labels of sequences by their identifiers: a table, a dict, or the headers themselves."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamnb.core.messages import DataError, warn
+from streamnb.rows.files import DAMAGED, opened_file
+from streamnb.rows.labels import Numbered
+from streamnb.rows.sequence_files import SequenceFiles
+
+HEADER = "header"
+TITLES = "feature id", "feature-id", "featureid", "id", "identifier", "seqid", "sequence id"  # of a first column
+
+
+def labels_of(y: Any, sequences: Any) -> Any:
+    """A label for each sequence; an array, or None, as it is."""
+    if not isinstance(y, str | os.PathLike | Mapping):
+        return y
+    if not isinstance(sequences, SequenceFiles):
+        raise ValueError("y: sequences in memory have no identifiers; give an array of labels")
+    headers, where = list(sequences.headers()), sequences.files[0][0]
+    identifiers = [identifier for identifier, _ in headers]
+    _check_different(identifiers, where)
+    if y == HEADER:
+        _check_all_labelled(headers, where)
+        return _numbered(label for _, label in headers)
+    named = f"y={os.fspath(y)!r}" if not isinstance(y, Mapping) else "y"
+    known = y if isinstance(y, Mapping) else table_of_labels(os.fspath(y))
+    missing = [identifier for identifier in identifiers if identifier not in known]
+    if missing:
+        raise DataError(
+            f"{named} has no label for {len(missing):,} of the {len(identifiers):,} sequences of {where}, such as "
+            f"{missing[0]!r}; add them, or take these sequences out"
+        )
+    unused = known.keys() - set(identifiers)
+    if unused:
+        warn(
+            f"{len(unused):,} of the {len(known):,} labels of {named} are of no sequence in {where}, such as that of "
+            f"{min(unused, key=str)!r}; they are left out"
+        )
+    return _numbered(known[identifier] for identifier in identifiers)
+
+
+def table_of_labels(path: str) -> dict[str, str]:
+    """The label of each identifier, from the first two columns of a table with tabs; packed or not."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"y={path!r}: there is no such file; labels are a table of identifiers and labels, a "
+                                "dict, an array, or 'header'")  # fmt: skip
+    known: dict[str, str] = {}
+    for number, line in _lines(path):
+        identifier, tab, rest = line.partition("\t")
+        label = rest.partition("\t")[0].strip()
+        if number == 1 and identifier.strip().lower() in TITLES:
+            continue
+        if not tab or not label:
+            raise DataError(f"{path}, line {number}: {line[:60]!r} should be an identifier, a tab and a label")
+        if known.setdefault(identifier.strip(), label) != label:
+            raise DataError(f"{path}, line {number}: {identifier.strip()!r} has had another label before")
+    return known
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are neither blank nor comments, with their numbers."""
+    try:
+        with opened_file(path) as file:
+            text = b"".join(iter(lambda: file.read(1 << 20), b"")).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 ({error})") from error
+    except DAMAGED as error:
+        raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            yield number, line
+
+
+def _check_different(identifiers: list[str], where: str) -> None:
+    seen: dict[str, int] = {}
+    for row, identifier in enumerate(identifiers):
+        first = seen.setdefault(identifier, row)
+        if first != row:
+            raise DataError(
+                f"{where}: records {first} and {row} have the same identifier, {identifier!r}, so that labels by "
+                "identifier are ambiguous; rename one, or take it out"
+            )
+
+
+def _check_all_labelled(headers: list[tuple[str, str]], where: str) -> None:
+    for row, (identifier, label) in enumerate(headers):
+        if not label:
+            raise DataError(
+                f"{where}: record {row}, {identifier!r}, has nothing after its identifier, where y='header' takes the "
+                "label from"
+            )
+
+
+def _numbered(labels: Iterable[Any]) -> Numbered:
+    """Labels as numbers, since those of a taxonomy are long."""
+    numbers: dict[Any, int] = {}
+    codes = np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int32)
+    return Numbered(codes, np.array(list(numbers)))

@@ -1,0 +1,77 @@
+"""Labels of sequences: by a table, a dict or the headers, each mistake with its own message."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from streamnb.core.messages import DataError, StreamnbWarning
+from tests.support.reference_kmers import fasta
+
+SEQUENCES = ["ACGTACGT", "TTTTGGGG", "ACGTAAAA", "TTTGTTTG"]
+LABELS = ["k__A; g__x", "k__B; g__y", "k__A; g__x", "k__B; g__z"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "refs.fasta"
+    file.write_bytes(fasta(SEQUENCES, LABELS))
+    return file
+
+
+def table(folder, lines, name="tax.tsv"):
+    text = "".join(f"{line}\n" for line in lines).encode()
+    (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    return folder / name
+
+
+def labels_in(rows):
+    return np.concatenate([block.y for block in rows.blocks()]).tolist()
+
+
+def test_all_ways_to_give_labels_give_the_same(path, tmp_path):
+    lines = [f"s{i}\t{label}\t0.9" for i, label in enumerate(LABELS)]
+    plain = table(tmp_path, ["Feature ID\tTaxon\tConfidence", "#q2:types\tcategorical", *reversed(lines)])
+    packed = table(tmp_path, lines, "tax.tsv.gz")
+    by_name = {f"s{i}": label for i, label in enumerate(LABELS)}
+    for y in (plain, str(packed), by_name, "header", LABELS):
+        assert labels_in(snb.sequences(path, y, k=2)) == LABELS
+    assert [block.y.tolist() for block in snb.sequences(path, "header", k=2).blocks(1, 3)] == [LABELS[1:3]]
+    assert labels_in(snb.sequences(path, {f"s{i}": i for i in range(4)})) == [0, 1, 2, 3]
+
+
+def test_labels_without_a_sequence_are_counted_and_left_out(path, tmp_path):
+    lines = [f"s{i}\t{label}" for i, label in enumerate([*LABELS, "more", "more"])]
+    with pytest.warns(StreamnbWarning, match="2 of the 6 labels.*of no sequence.*'s4'"):
+        assert labels_in(snb.sequences(path, table(tmp_path, lines))) == LABELS
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["s0\ta", "s2\tb"], "no label for 2 of the 4 sequences.*'s1'"),
+        (["s0\ta", "s1"], "line 2: 's1' should be an identifier, a tab and a label"),
+        (["s0\ta", "s1\tb", "s0\tc"], "line 3: 's0' has had another label"),
+    ],
+)
+def test_tables_with_mistakes_are_refused(lines, message, path, tmp_path):
+    with pytest.raises(DataError, match=message):
+        snb.sequences(path, table(tmp_path, lines))
+
+
+def test_sequences_that_no_label_belongs_to_alone_are_refused(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_bytes(b">a x\nAC\n>b y\nAC\n>a z\nGT\n")
+    for y in ("header", {"a": 1, "b": 2}):
+        with pytest.raises(DataError, match="records 0 and 2 have the same identifier, 'a'"):
+            snb.sequences(path, y)
+    path.write_bytes(b">a x\nAC\n>b\nAC\n")
+    with pytest.raises(DataError, match="record 1, 'b', has nothing after its identifier"):
+        snb.sequences(path, "header")
+    with pytest.raises(ValueError, match="sequences in memory have no identifiers"):
+        snb.sequences(["ACGT"], {"0": 1})
+    with pytest.raises(FileNotFoundError, match=r"tax\.tsv.*no such file"):
+        snb.sequences(path, tmp_path / "tax.tsv")
+    with pytest.raises(ValueError, match="y"):
+        snb.sequences(path, [1, 2, 3])
