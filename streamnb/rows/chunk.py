@@ -16,6 +16,8 @@ from streamnb.kernels import class_sums, columns, grid_scores, lanes, scores
 from streamnb.rows.block import cut_csr
 
 COMPRESSED = 1 << 18  # values of dense rows that are compressed to CSR at once
+IN_CACHE = 2 << 20  # bytes of a tile of weights that stays in the cache while rows pass through it
+WORTH_A_COPY = 4  # values of each feature, on average, for which weights are copied into tiles
 
 
 class Entries(NamedTuple):
@@ -235,9 +237,11 @@ class CSRChunk:
         n_rows, width = out.shape
         if width < lanes.LANES:
             scores.score_csr(*arrays, weights, out)
-        else:
-            buffer = np.empty((1, width))
-            scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, frozen(np.arange(width)), buffer, out)
+            return
+        for first, stop in _tiles(weights, len(self.indices)):
+            tile = weights if stop - first == width else frozen(np.ascontiguousarray(weights[:, first:stop]))
+            columns, buffer = frozen(np.arange(first, stop)), np.empty((1, stop - first))
+            scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, tile, columns, buffer, out)
 
     def columns(self) -> ColumnForm:
         """The stored values in column order; at most 2^16 rows with fewer than 2^31 values."""
@@ -285,6 +289,16 @@ class CSRChunk:
 
 
 Chunk = DenseChunk | CSRChunk
+
+
+def _tiles(weights: np.ndarray, n_stored: int) -> list[tuple[int, int]]:
+    """Ranges of columns of weights that stay in the cache while all rows pass; all at once where a copy does not pay."""
+    n_features, width = weights.shape
+    step = IN_CACHE // (weights.itemsize * n_features) // lanes.LANES * lanes.LANES
+    if not 0 < step < width or n_stored < WORTH_A_COPY * n_features:
+        return [(0, width)]
+    starts = range(0, width - lanes.LANES + 1, step)
+    return list(zip(starts, [*starts[1:], width], strict=True))
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -164,3 +164,17 @@ def test_a_frozen_view_leaves_the_array_as_it_was():
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 2
     assert view[0] == 1
+
+
+@pytest.mark.parametrize("width", [LANES, 2 * LANES, 3 * LANES + 1, 5 * LANES - 1])
+def test_scores_are_the_same_bits_whether_weights_are_cut_into_tiles(width, monkeypatch):
+    rng = np.random.default_rng(width)
+    x = sp.random_array((60, 30), density=0.3, format="csr", rng=rng)
+    rows = CSRChunk(*map(frozen, (x.data, x.indices, x.indptr.astype(np.int64))), 30, 0)
+    weights, found = rng.normal(size=(30, width)), []
+    for in_cache in (1 << 30, 30 * 8 * LANES, 30 * 8 * 2 * LANES):
+        monkeypatch.setattr(chunk, "IN_CACHE", in_cache)
+        found.append(np.ones((60, width)))
+        rows.add_scores(weights, found[-1])
+    assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
+    np.testing.assert_allclose(found[0], 1.0 + x @ weights)

@@ -1,0 +1,124 @@
+"""Taxonomy of sequences by 7-mers: fits, predictions and bootstrapped confidence beside scikit-learn.
+
+Sequences are made by a model of mutation. A root of random letters has orders, these have genera, and these species:
+each descendant has its letters replaced at random with a rate of its level. References are copies of their species,
+and reads copies of references, with a few more.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.naive_bayes import MultinomialNB
+
+import streamnb as snb
+from benchmarks.peers.table import MEMORY, Row, Size, ratios
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+LENGTH = 1500
+GENERA, SPECIES = 10, 10  # of an order, and of a genus
+RATES = 0.15, 0.06, 0.02, 0.005, 0.01  # of orders, genera, species, references and reads
+REFERENCES = 5  # of a species
+SMOOTHING, CHUNK = 0.001, 20_000  # as q2-feature-classifier has them, and its columns and n-grams of characters
+VECTORIZER = {"analyzer": "char_wb", "ngram_range": (7, 7), "n_features": 8192, "alternate_sign": False}
+
+
+def mutated(parents: np.ndarray, copies: int, rate: float, rng: np.random.Generator) -> np.ndarray:
+    """Copies of each parent, with letters replaced at random."""
+    found = np.repeat(parents, copies, axis=0)
+    places = rng.random(found.shape, np.float32) < rate
+    found[places] = rng.choice(LETTERS, int(places.sum()))
+    return found
+
+
+def drawn(n_taxa: int) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """References, their labels, and reads of a fifth of their taxa."""
+    rng = np.random.default_rng(0)
+    orders = mutated(rng.choice(LETTERS, (1, LENGTH)), -(-n_taxa // (GENERA * SPECIES)), RATES[0], rng)
+    species = mutated(mutated(orders, GENERA, RATES[1], rng), SPECIES, RATES[2], rng)[:n_taxa]
+    names = [f"k__A;o__{i // 100};g__{i // 10};s__{i}" for i in range(n_taxa)]
+    references = mutated(species, REFERENCES, RATES[3], rng)
+    reads = mutated(references[rng.permutation(len(references))[: len(references) // 20]], 1, RATES[4], rng)
+    return references, [name for name in names for _ in range(REFERENCES)], reads
+
+
+def write_fasta(path: Path, sequences: np.ndarray, labels: list[str] | None = None) -> Path:
+    """A record a sequence, with lines of 100 letters."""
+    with path.open("wb") as file:
+        for i, letters in enumerate(sequences):
+            lines = b"\n".join(letters[at : at + 100].tobytes() for at in range(0, LENGTH, 100))
+            file.write(f">s{i} {labels[i] if labels else ''}\n".encode() + lines + b"\n")
+    return path
+
+
+def ours(path: str) -> snb.LinearNB:
+    """A model of the sequences of a file."""
+    rows = snb.sequences(path, "header", n_threads=1)
+    return snb.LinearNB("multinomial", smoothing=SMOOTHING).fit(rows, n_threads=1, progress=False)
+
+
+def theirs(path: str) -> MultinomialNB:
+    """The same of scikit-learn, in chunks."""
+    headers, texts = read_fasta(path)
+    labels = np.array([header.partition(" ")[2] for header in headers])
+    model, vectorizer = MultinomialNB(alpha=SMOOTHING, fit_prior=False), HashingVectorizer(**VECTORIZER)
+    for start in range(0, len(texts), CHUNK):
+        X = vectorizer.transform(texts[start : start + CHUNK])
+        model.partial_fit(X, labels[start : start + CHUNK], classes=np.unique(labels))
+    return model
+
+
+def read_fasta(path: str) -> tuple[list[str], list[str]]:
+    """Headers and sequences of a file, as Python reads them."""
+    records = [record.split("\n", 1) for record in Path(path).read_text()[1:].split("\n>")]
+    return [header for header, _ in records], [letters.replace("\n", "") for _, letters in records]
+
+
+FIT = """
+import json, sys, time
+from benchmarks.peers import sequences
+fit = getattr(sequences, sys.argv[1])
+fit(sys.argv[2])
+start = time.process_time()
+fit(sys.argv[3])
+seconds = time.process_time() - start
+peak = int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
+print(json.dumps([seconds, peak]))
+"""
+
+
+def fit_in_a_process(side: str, *paths: Path) -> tuple[float, int]:
+    """CPU seconds of the fit of the second file, and the peak of memory in KiB; the first one compiles."""
+    command = [sys.executable, "-c", FIT, side, *map(str, paths)]
+    seconds, peak = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return seconds, peak
+
+
+def sequence_rows(size: Size, folder: Path) -> Iterator[Row]:
+    """One thread each, in CPU seconds; the files are read anew each time."""
+    references, labels, reads = drawn(max(size.n_rows // 60, 20))
+    path, read = write_fasta(folder / "refs.fasta", references, labels), write_fasta(folder / "reads.fasta", reads)
+    few = write_fasta(folder / "few.fasta", references[:200], labels[:200])
+    fits = [fit_in_a_process(side, few, path) for side in ("theirs", "ours")]
+    what = f"of {len(references):,} sequences of {LENGTH:,} letters, {len(set(labels)):,} taxa"
+    peer = "MultinomialNB.partial_fit on HashingVectorizer"
+    yield Row(f"fit {what}", peer, 20, 60, fits[0][0] / fits[1][0])
+    yield Row(f"peak memory of the process of that fit, {fits[1][1] / 1024:.0f} MiB", peer, 0.5, 0.25,
+              fits[1][1] / fits[0][1], MEMORY)  # fmt: skip
+    model, peers = ours(str(path)), theirs(str(path))
+    vectorizer = HashingVectorizer(**VECTORIZER)
+
+    def predict() -> None:
+        peers.predict(vectorizer.transform(read_fasta(str(read))[1]))
+
+    figure = timed(predict, lambda: model.predict(snb.sequences(read, n_threads=1)), size)
+    yield Row(f"labels of {len(reads):,} reads", "HashingVectorizer and predict", 3, 15, figure)
+
+
+def timed(peer: Callable[[], object], own: Callable[[], object], size: Size) -> float:
+    return ratios(peer, [own], min(size.repeats, 3), time.process_time)[0]
