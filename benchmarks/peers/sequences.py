@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
@@ -57,8 +58,8 @@ def write_fasta(path: Path, sequences: np.ndarray, labels: list[str] | None = No
 
 
 def ours(path: str) -> snb.LinearNB:
-    """A model of the sequences of a file."""
-    rows = snb.sequences(path, "header", n_threads=1)
+    """A model of the sequences of a file, of as many columns as the other one."""
+    rows = snb.sequences(path, "header", both_strands=True, n_threads=1)
     return snb.LinearNB("multinomial", smoothing=SMOOTHING).fit(rows, n_threads=1, progress=False)
 
 
@@ -107,7 +108,7 @@ def sequence_rows(size: Size, folder: Path) -> Iterator[Row]:
     fits = [fit_in_a_process(side, few, path) for side in ("theirs", "ours")]
     what = f"of {len(references):,} sequences of {LENGTH:,} letters, {len(set(labels)):,} taxa"
     peer = "MultinomialNB.partial_fit on HashingVectorizer"
-    yield Row(f"fit {what}", peer, 20, 60, fits[0][0] / fits[1][0])
+    yield Row(f"fit {what}, 8,192 columns", peer, 20, 60, fits[0][0] / fits[1][0])
     yield Row(f"peak memory of the process of that fit, {fits[1][1] / 1024:.0f} MiB", peer, 0.5, 0.25,
               fits[1][1] / fits[0][1], MEMORY)  # fmt: skip
     model, peers = ours(str(path)), theirs(str(path))
@@ -116,8 +117,33 @@ def sequence_rows(size: Size, folder: Path) -> Iterator[Row]:
     def predict() -> None:
         peers.predict(vectorizer.transform(read_fasta(str(read))[1]))
 
-    figure = timed(predict, lambda: model.predict(snb.sequences(read, n_threads=1)), size)
-    yield Row(f"labels of {len(reads):,} reads", "HashingVectorizer and predict", 3, 15, figure)
+    def label() -> None:
+        model.predict(snb.sequences(read, both_strands=True, n_threads=1))
+
+    yield Row(f"labels of {len(reads):,} reads", "HashingVectorizer and predict", 3, 15, timed(predict, label, size))
+    some = reads[: max(len(reads) // 25, 1)]
+    few = write_fasta(folder / "few_reads.fasta", some)
+    figure = timed(lambda: bootstrapped(peers, str(few)), lambda: model.predict_ranks(str(few)), size)
+    yield Row(f"confidence of {len(some):,} reads by 100 draws", "the same, in Python", 10, 50, figure)
+
+
+def bootstrapped(model: MultinomialNB, path: str, draws: int = 100, at_once: int = 10) -> list[list[float]]:
+    """The confidence of each rank of each read, from draws of an eighth of its 7-mers, some reads at once."""
+    X = HashingVectorizer(**VECTORIZER, norm=None).transform(read_fasta(path)[1])
+    best, rng, found = model.predict(X), np.random.default_rng(0), []
+    for first in range(0, X.shape[0], at_once):
+        rows = range(first, min(first + at_once, X.shape[0]))
+        units = [np.repeat(X[i].indices, X[i].data.astype(int)) for i in rows]
+        drawn = [rng.choice(of_row, (draws, len(of_row) // 8)) for of_row in units]
+        ends = np.cumsum([0] + [part.shape[1] for part in drawn for _ in range(draws)])
+        columns = np.concatenate([part.ravel() for part in drawn])
+        counts = sp.csr_array((np.ones(len(columns)), columns, ends), shape=(len(ends) - 1, X.shape[1]))
+        labels = [label.split(";") for label in model.predict(counts)]
+        for i in rows:
+            names, of_row = best[i].split(";"), labels[(i - first) * draws : (i - first + 1) * draws]
+            ranks = range(1, len(names) + 1)
+            found.append([np.mean([label[:rank] == names[:rank] for label in of_row]) for rank in ranks])
+    return found
 
 
 def timed(peer: Callable[[], object], own: Callable[[], object], size: Size) -> float:

@@ -248,6 +248,25 @@ def _screen_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: An
         out[1, columns] += np.abs(product)
 
 
+def _add_singles(typing_context: Any, out: Any, row: Any, table: Any, j: Any) -> Any:
+    """out[row, l] += table[j, l], l < 2 * SINGLES, all float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, row, table, j = arguments
+        for half in (j.type(0), j.type(SINGLES)):
+            into = lanes_at(context, builder, signature.args[0], out, [row, half], SINGLES)
+            values = builder.load(lanes_at(context, builder, signature.args[2], table, [j, half], SINGLES), align=4)
+            builder.store(builder.fadd(builder.load(into, align=4), values), into, align=4)
+        return context.get_dummy_value()
+
+    return types.void(out, intp, table, intp), generate
+
+
+def _add_singles_one_by_one(out: Any, row: Any, table: Any, j: Any) -> None:
+    """The same for interpreted kernels."""
+    out[row] += table[j]
+
+
 def _screen_unit(typing_context: Any, out: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
     """out[0, column + l] += x * table[j, l] and out[1, ..] their absolute values, l < SINGLES, all float32."""
 
@@ -345,5 +364,6 @@ add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
 sum_lanes: Any = _sum_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_lanes)
 fill_lanes: Any = _fill_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_fill_lanes)
 screen_lanes: Any = _screen_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_lanes)
+add_singles: Any = _add_singles_one_by_one if flags.DISABLE_JIT else intrinsic(_add_singles)
 screen_unit: Any = _screen_unit_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_unit)
 screen_top: Any = _screen_top_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_top)

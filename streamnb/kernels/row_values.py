@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel, part
+from streamnb.kernels.compiler import brick, kernel, part
 
 BINARY, LOG1P, SQRT = 0, 1, 2
 NORM_L1, NORM_L2 = 1, 2
@@ -106,10 +106,16 @@ def look_up(labels, lowest, highest, by_number, codes):
 def scatter_bits(keys, out):
     # out[i] = the output of splitmix64 for the state keys[i] (Steele, Lea and Flood 2014)
     for i in range(len(keys)):
-        z = keys[i] + GOLDEN
-        z = (z ^ (z >> SHIFTS[0])) * FACTORS[0]
-        z = (z ^ (z >> SHIFTS[1])) * FACTORS[1]
-        out[i] = z ^ (z >> SHIFTS[2])
+        out[i] = scattered(keys[i])
+
+
+@brick
+def scattered(key):
+    # the same of one number
+    z = key + GOLDEN
+    z = (z ^ (z >> SHIFTS[0])) * FACTORS[0]
+    z = (z ^ (z >> SHIFTS[1])) * FACTORS[1]
+    return z ^ (z >> SHIFTS[2])
 
 
 @kernel

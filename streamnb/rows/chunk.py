@@ -292,7 +292,7 @@ Chunk = DenseChunk | CSRChunk
 
 
 def _tiles(weights: np.ndarray, n_stored: int) -> list[tuple[int, int]]:
-    """Ranges of columns of weights that stay in the cache while all rows pass; all at once where a copy does not pay."""
+    """Ranges of columns of weights that stay in the cache while all rows pass; all where a copy does not pay."""
     n_features, width = weights.shape
     step = IN_CACHE // (weights.itemsize * n_features) // lanes.LANES * lanes.LANES
     if not 0 < step < width or n_stored < WORTH_A_COPY * n_features:

@@ -170,7 +170,12 @@ class TableSource(RawSource):
 
 
 class TextSource(RawSource):
-    """Texts, in `TextsInMemory`, `TextFiles` or `TextFolders`; see `RawSource`."""
+    """Texts, in `TextsInMemory`, `TextFiles`, `TextFolders` or `SequenceFiles`; see `RawSource`."""
+
+    @property
+    def texts(self) -> Any:
+        """What holds the texts."""
+        return self._raw
 
     @property
     def vocabulary(self) -> tuple[str, ...] | None:

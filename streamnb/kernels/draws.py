@@ -1,0 +1,55 @@
+"""Draws with replacement from the counted features of rows, and the best class of each draw.
+
+Weights are in float32 and laid out in tiles of WIDTH classes, (n_tiles, n_features, WIDTH). A tile stays in the cache
+while many rows pass. Each feature of a row is read once and added to the draws that it is in, whose scores are the
+few numbers that stay closest; as nothing is multiplied, the bits are the same on all processors.
+"""
+
+import numpy as np
+
+from streamnb.kernels.compiler import kernel
+from streamnb.kernels.lanes import SINGLES, add_singles
+from streamnb.kernels.row_values import scattered
+
+WIDTH = 2 * SINGLES
+HALF = np.uint64(32)
+
+
+@kernel
+def draw(counts, indices, begin, end, row, seed, size, n_draws, units, places, columns, draws):
+    # of a row, stored from begin to end, n_draws times `size` units with replacement: columns[q] is the column of a
+    # unit, ascending, and draws[q] the number of its draw. What is drawn depends on the seed, the number of the row,
+    # the draw and the place in it alone; places (end - begin,) and units are scratch
+    n, of_row = 0, scattered(scattered(seed) + np.uint64(row))
+    for p in range(begin, end):
+        places[p - begin] = 0
+        for _ in range(int(counts[p])):
+            units[n] = p - begin
+            n += 1
+    for turn in range(2):  # count the units of each column, then place them
+        for d in range(n_draws):
+            of_draw = scattered(of_row + np.uint64(d))
+            for t in range(size):
+                random = scattered(of_draw + np.uint64(t)) >> HALF
+                p = units[np.intp((random * np.uint64(n)) >> HALF)]
+                if turn == 1:
+                    columns[places[p]], draws[places[p]] = indices[begin + p], d
+                places[p] += 1
+        total = 0
+        for p in range(end - begin if turn == 0 else 0):
+            total, places[p] = total + places[p], total
+
+
+@kernel
+def best_of_draws(tile, number, start, columns, draws, sums, best, classes):
+    # the highest score of each draw of a row so far, and its class, with the classes of tile `number`; the first of
+    # equal ones. Columns ascend, so that the weights of one are at hand for all draws that it is in
+    first_class = number * WIDTH
+    sums[:] = np.float32(0.0)
+    for q in range(len(draws)):
+        add_singles(sums, np.intp(draws[np.uintp(q)]), tile, np.intp(columns[np.uintp(q)]))
+    for d in range(len(best)):
+        for c in range(min(WIDTH, len(start) - first_class)):
+            score = sums[d, c] + start[first_class + c]
+            if score > best[d]:
+                best[d], classes[d] = score, first_class + c

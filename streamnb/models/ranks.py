@@ -1,0 +1,93 @@
+"""Confidence of each rank of a taxonomy, by draws of a part of the features of a row (Wang et al. 2007)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from streamnb.core.memory import aligned
+from streamnb.kernels import draws
+from streamnb.models.linear import LinearModel
+from streamnb.rows.boundary import Survey
+from streamnb.rows.chunk import Chunk
+
+SHARE = 8  # one of so many units of a row is drawn
+TOGETHER = 64  # rows that pass through a tile of weights
+
+
+class Taxonomy:
+    """Classes whose labels are names of ranks, the highest first, split at semicolons."""
+
+    def __init__(self, classes: np.ndarray):
+        paths = [str(label).split(";") for label in classes.tolist()]
+        self.n_ranks = max(map(len, paths))
+        ranks = range(1, self.n_ranks + 1)
+        self.names = np.array([[";".join(path[:rank]).strip() for rank in ranks] for path in paths], object)
+        # (n_ranks, K): classes have the same number at a rank if they have the same names down to it
+        numbers: dict[Any, int] = {}
+        downto = ([tuple(map(str.strip, path[:rank])) for path in paths] for rank in ranks)
+        self.groups = np.array([[numbers.setdefault(names, len(numbers)) for names in of_rank] for of_rank in downto])
+
+
+@dataclass(frozen=True, eq=False)
+class RankedDraws:
+    """Decides rows by a model, and by draws of their units how sure each rank is."""
+
+    model: LinearModel
+    taxonomy: Taxonomy
+    n_draws: int
+    seed: int
+
+    @cached_property
+    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights in tiles and intercepts, in single precision and relative to their means over classes."""
+        weights, intercept = np.asarray(self.model.weights), self.model.intercept_
+        if len(intercept) < len(self.model.classes_):  # one score for the second of two classes
+            weights = np.concatenate([np.zeros_like(weights), weights], axis=1)
+            intercept = np.append(0.0, intercept)
+        n_features, n_classes = weights.shape
+        n_tiles, middle = -(-n_classes // draws.WIDTH), weights.mean(axis=1, keepdims=True)
+        tiles = aligned(n_tiles * n_features, draws.WIDTH, np.float32).reshape(n_tiles, n_features, draws.WIDTH)
+        for number in range(n_tiles):
+            part = weights[:, number * draws.WIDTH : (number + 1) * draws.WIDTH]
+            tiles[number, :, : part.shape[1]], tiles[number, :, part.shape[1] :] = part - middle, 0.0
+        return tiles, (intercept - intercept.max()).astype(np.float32)
+
+    def __call__(self, chunk: Chunk, survey: Survey | None) -> np.ndarray:
+        """The class of each row of a checked block and the confidence of each rank, (n_rows, 1 + n_ranks)."""
+        if survey is None or not survey.whole or survey.negatives:
+            raise ValueError("predict_ranks draws from counts, and X has a value that is negative or no whole number")
+        found = np.empty((chunk.shape[0], 1 + self.taxonomy.n_ranks))
+        found[:, 0] = self.model.finished(self.model.scheme.decide, chunk, survey)
+        for first in range(0, chunk.shape[0], TOGETHER):
+            rows = np.arange(first, min(first + TOGETHER, chunk.shape[0]))
+            drawn, known = self._drawn(chunk, rows)
+            of_rows = self.taxonomy.groups[:, found[rows, 0].astype(np.intp)]
+            same = self.taxonomy.groups[:, drawn] == of_rows[:, :, None]
+            found[rows, 1:] = same.mean(axis=2).T * known[:, None]
+        return found
+
+    def _drawn(self, chunk: Chunk, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best class of each draw, (len(rows), n_draws), and whether anything is known of each row."""
+        counts = chunk.together(rows)
+        ends = counts.indptr - counts.indptr[0]
+        totals = np.diff(np.append(0, np.cumsum(counts.data[: ends[-1]], dtype=np.int64))[ends])
+        tiles, start = self._weights
+        units, places = np.empty(totals.max(), np.int32), np.empty(np.diff(ends).max(), np.int64)
+        seed, drawn = np.array([self.seed]).astype(np.uint64)[0], []
+        for i, row in enumerate(rows):
+            size = max(int(totals[i]) // SHARE, 1) if totals[i] else 0
+            of_row = np.empty(size * self.n_draws, np.int32), np.empty(size * self.n_draws, np.int32)
+            with np.errstate(over="ignore"):
+                draws.draw(
+                    counts.data, counts.indices, ends[i], ends[i + 1], chunk.first_row + int(row), seed, size,
+                    self.n_draws, units, places, *of_row,
+                )  # fmt: skip
+            drawn.append(of_row)
+        best = np.full((len(rows), self.n_draws), -np.inf, np.float32)
+        classes, sums = np.zeros(best.shape, np.int64), aligned(self.n_draws, draws.WIDTH, np.float32)
+        for number, tile in enumerate(tiles):
+            for i, of_row in enumerate(drawn):
+                draws.best_of_draws(tile, number, start, *of_row, sums, best[i], classes[i])
+        return classes, totals > 0

@@ -1,0 +1,61 @@
+"""Draws hold what a loop in Python draws, and their best classes are those of the scores of what was drawn."""
+
+import numpy as np
+import pytest
+
+from streamnb.kernels import draws
+
+MASK = (1 << 64) - 1
+
+
+def splitmix(key):
+    z = (key + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def drawn(counts, row, seed, size, n_draws):
+    """The counts of each draw, (n_draws, n_columns)."""
+    n, indices = n_draws * size, np.arange(len(counts), dtype=np.int32) * 2
+    units, places = np.empty(int(counts.sum()), np.int32), np.empty(len(counts), np.int64)
+    columns, of_draw = np.empty(n, np.int32), np.empty(n, np.int32)
+    ends = 0, len(counts), row
+    with np.errstate(over="ignore"):
+        draws.draw(counts, indices, *ends, np.uint64(seed), size, n_draws, units, places, columns, of_draw)
+    assert (np.diff(columns) >= 0).all()
+    found = np.zeros((n_draws, len(counts)))
+    np.add.at(found, (of_draw, columns // 2), 1)
+    return found, columns, of_draw
+
+
+@pytest.mark.parametrize(("row", "seed", "size"), [(0, 0, 3), (5, 1, 1), (2**40, 12345, 7)])
+def test_draws_are_those_of_a_loop(row, seed, size):
+    counts = np.array([1.0, 3.0, 2.0, 1.0])
+    units = np.repeat(np.arange(4), counts.astype(int))
+    expected = np.zeros((6, 4))
+    for d in range(6):
+        of_draw = splitmix(((splitmix((splitmix(seed) + row) & MASK)) + d) & MASK)
+        for t in range(size):
+            expected[d, units[((splitmix((of_draw + t) & MASK) >> 32) * len(units)) >> 32]] += 1
+    assert drawn(counts, row, seed, size, 6)[0].tolist() == expected.tolist()
+
+
+def test_units_are_drawn_as_often_as_they_are_counted():
+    counts = np.array([1.0, 2.0, 5.0])
+    found = drawn(counts, 3, 7, 100, 100)[0].sum(axis=0) / 10_000
+    np.testing.assert_allclose(found, counts / 8, atol=0.02)
+
+
+def test_best_classes_are_those_of_the_scores():
+    rng, n_classes = np.random.default_rng(0), draws.WIDTH + 5
+    counts = np.array([2.0, 1.0, 4.0])
+    found, columns, of_draw = drawn(counts, 0, 0, 5, 8)
+    weights = rng.integers(-9, 9, (2, 6, draws.WIDTH)).astype(np.float32)
+    start = rng.integers(-3, 0, n_classes).astype(np.float32)
+    best, classes = np.full(8, -np.inf, np.float32), np.zeros(8, np.int64)
+    for number, tile in enumerate(weights):
+        sums = np.empty((8, draws.WIDTH), np.float32)
+        draws.best_of_draws(tile, number, start, columns, of_draw, sums, best, classes)
+    scores = start + found @ np.concatenate(list(weights), axis=1)[::2, :n_classes]
+    assert classes.tolist() == scores.argmax(axis=1).tolist() and best.tolist() == scores.max(axis=1).tolist()
