@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from streamnb.cli.given import DATA, MODEL, RUN, TABLE, given_names, new_file, penalty_of, rows_of, steps_of
+from streamnb.cli.given import DATA, MODEL, RUN, SEQUENCES, TABLE, given_names, new_file, penalty_of, rows_of, steps_of
 from streamnb.cli.output import say
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
@@ -15,6 +15,7 @@ from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegres
 from streamnb.passes.dask_workers import connected
 from streamnb.searching.searching import search as find
 
+SMOOTHING_OF_KMERS = 0.001  # as QIIME 2 has it
 NAMED = 100_000  # tokens at most that are kept to name columns of texts
 READS = {
     "softmax": SoftmaxRegressionCV,
@@ -32,6 +33,7 @@ NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule"), **dict.fromkeys(READS, O
 @click.argument("data")
 @DATA
 @TABLE
+@SEQUENCES
 @MODEL
 @RUN
 @click.option(
@@ -58,7 +60,11 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     """Fit a model and save it.
 
     Example: streamnb fit store.zarr --y y --family multinomial --penalty l1:score --cv 5 -o m.snb
+
+    Example: streamnb fit refs.fasta.gz --labels tax.tsv --k 7 -o m.snb
     """
+    if settings["labels"]:
+        settings = {**settings, **_of_sequences(settings)}
     path, model = new_file(out, force), _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
@@ -69,6 +75,12 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     if hasattr(model, "best_score_"):
         scoring = getattr(model, "scoring", settings["scoring"])
         say(f"{scoring} on held-out rows: {model.best_score_:.4f} at {model.best_}")
+
+
+def _of_sequences(settings: dict[str, Any]) -> dict[str, Any]:
+    """What is not given, as classifiers of taxa have it: no penalty, and little smoothing, of thousands of classes."""
+    usual = {"penalty": "none", "smoothing": SMOOTHING_OF_KMERS}
+    return {name: value for name, value in usual.items() if settings["model"] == "bayes" and name not in given_names()}
 
 
 def _model(settings: dict[str, Any]) -> Any:

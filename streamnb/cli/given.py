@@ -10,6 +10,7 @@ from click.core import ParameterSource
 from streamnb.core.persistence import load
 from streamnb.core.replacing import put_back
 from streamnb.encoding.ngrams import KINDS
+from streamnb.encoding.sequences import sequences
 from streamnb.encoding.table import table
 from streamnb.encoding.text import text
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
@@ -93,6 +94,8 @@ def rows_of(
             raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
     per_row = {"y": y, "sample_weight": settings.get("weight"), **({} if groups is None else {"groups": groups})}
     chosen = {name: settings[name] for name in TABLE_OPTIONS if settings.get(name)}
+    if settings.get("labels"):
+        return _sequences(path, settings), {}
     if settings["text"] is None and not chosen:
         return path, per_row
     if settings["text"] is None:
@@ -102,6 +105,15 @@ def rows_of(
     how = lengths_of(settings) | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
     X = text(path, settings["text"], y=y, weight=settings.get("weight"), keep_tokens=keep_tokens, **how)
     return X, {name: per_row[name] for name in ("groups",) if name in per_row}
+
+
+def _sequences(path: str, settings: dict[str, Any]) -> Any:
+    """Sequences with their labels; options of other rows are refused."""
+    for name in ("y", "text", "weight", "n_features", *TABLE_OPTIONS):
+        if settings.get(name):
+            raise click.UsageError(f"--{name.replace('_', '-')} is not for sequences, whose labels are --labels")
+    options = {name: settings[name] for name in ("k", "both_strands", "n_threads")}
+    return sequences(path, settings["labels"], **options)
 
 
 def _table(path: str, settings: dict[str, Any], chosen: dict[str, str], groups: str | None) -> Any:
@@ -185,6 +197,11 @@ ROWS = options(
     click.option("--text", help="Field of JSON lines or CSV that holds texts; their hashed words are the features."),
     NGRAMS,
     click.option("--n-features", type=int, help="Number of columns for hashed words or categories, a power of two."),
+)
+SEQUENCES = options(
+    click.option("--labels", help="Labels of sequences in FASTA or FASTQ: a table of identifiers, or 'header'."),
+    click.option("--k", type=click.IntRange(1, 12), default=7, show_default=True, help="Letters of a k-mer."),
+    click.option("--both-strands", is_flag=True, help="Count a k-mer and its reverse complement together."),
 )
 DATA = options(ROWS, click.option("--layer", help="Layer of AnnData."))
 TABLE = options(

@@ -19,7 +19,8 @@ from streamnb.rows.table_files import write_parquet
 
 AT_ONCE = 1 << 16  # rows that are converted to Python objects at a time
 EVERY = 60.0  # seconds between lines of a progress bar without a terminal
-ENDINGS = (".csv", ".parquet", ".npy", ".jsonl")
+ENDINGS = (".csv", ".tsv", ".parquet", ".npy", ".jsonl")
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def say(message: str) -> None:
@@ -68,14 +69,14 @@ def write_json(found: Any) -> None:
 
 
 def _write_lines(columns: dict[str, np.ndarray], ending: str, file: Any) -> None:
-    """Write a line of CSV or JSON for each row; JSON has null for numbers that are not finite."""
+    """Write a line of CSV, TSV or JSON for each row; JSON has null for numbers that are not finite."""
     nothing = np.array(None)
-    table = csv.writer(file, lineterminator="\n")
-    if ending == ".csv":
+    table = csv.writer(file, delimiter=DELIMITERS.get(ending, ","), lineterminator="\n")
+    if ending in DELIMITERS:
         table.writerow(columns)
     for first in range(0, len(next(iter(columns.values()))), AT_ONCE):
         parts = [column[first : first + AT_ONCE] for column in columns.values()]
-        if ending == ".csv":
+        if ending in DELIMITERS:
             table.writerows(zip(*(part.tolist() for part in parts), strict=True))
             continue
         parts = [np.where(np.isfinite(part), part, nothing) if part.dtype.kind == "f" else part for part in parts]

@@ -3,12 +3,15 @@
 from typing import Any
 
 import click
+import numpy as np
 
 from streamnb.cli.corpus_commands import predict_parts
 from streamnb.cli.given import DATA, NGRAMS, PARTS, ROWS, TABLE, is_folder, model_of, new_file, rows_of
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
 from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole
 from streamnb.encoding.converting import convert as convert_rows
+from streamnb.encoding.sequences import KMers
+from streamnb.estimators.taxonomy import identifiers_of
 from streamnb.evaluation.evaluating import evaluate as judge
 from streamnb.passes.dask_workers import connected
 from streamnb.scanning.planning import plan as plan_scan
@@ -56,8 +59,9 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
 @click.option(
     "-o",
     "out",
-    help="File: .csv, .parquet, .npy or .jsonl, or a folder for parts; CSV to stdout by default.",
+    help="File: .csv, .tsv, .parquet, .npy or .jsonl, or a folder for parts; CSV to stdout by default.",
 )
+@click.option("--confidence", type=click.FloatRange(0, 1), help="Taxa to the last rank that is so sure, such as 0.7.")
 @click.option("--force", is_flag=True, help="Replace a file, or the parts of another run, that are there.")
 @PARTS
 @click.option("--format", type=click.Choice([*FORMATS]), default="parquet", help="Of the parts in a folder.")
@@ -71,6 +75,8 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
 
     Example: streamnb predict m.snb new.zarr --proba -o out.parquet
 
+    Example: streamnb predict m.snb reads.fastq.gz --confidence 0.7 -o taxa.tsv
+
     Example: streamnb predict m.snb 'crawl/*.jsonl.zst' --proba --keep url -o scores/
     """
     if out is not None and is_folder(out):
@@ -79,8 +85,18 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     path = new_file(out, settings["force"])
     check_ending(path)
     fitted, (X, _) = model_of(model), rows_of(data, settings, None)
+    if settings["confidence"] is not None:
+        if not hasattr(fitted, "predict_ranks"):
+            raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
+        taxa = fitted.predict_ranks(X, settings["confidence"])
+        write_table({name: column.to_numpy() for name, column in taxa.items()}, path)
+        return
+    columns = {}
+    if isinstance(encoding := getattr(fitted, "encoding_", None), KMers):
+        X = encoding.encode(X)
+        columns["read"] = np.array(identifiers_of(X))
     with connected(settings["client"]):
-        columns = labels_of("label", fitted.predict(X), fitted.classes_)
+        columns |= labels_of("label", fitted.predict(X), fitted.classes_)
         for name, prefix, method in (("proba", "p", "predict_proba"), ("scores", "score", "decision_function")):
             if settings[name]:
                 columns |= named_columns(prefix, getattr(fitted, method)(X), fitted.classes_)

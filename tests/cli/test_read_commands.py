@@ -9,6 +9,7 @@ import pytest
 
 import streamnb as snb
 from tests.support.command_line import LABELS, ran, store, texts
+from tests.support.reference_kmers import fasta, fastq
 
 
 @pytest.fixture
@@ -147,3 +148,23 @@ def test_faults_of_the_data_have_their_message_and_status_1(fitted, tmp_path, ca
     assert ended == 1 and "save it again" in words
     ended, _, words = ran(capsys, "predict", file, path, "-o", tmp_path / "p.xlsx")
     assert ended == 2 and "should end with one of .csv" in words
+
+
+def test_sequences_from_a_file_to_taxa(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    letters = ["".join(rng.choice(list("ACGT"), 200)) for _ in range(3)]
+    (tmp_path / "refs.fasta").write_bytes(fasta(letters))
+    (tmp_path / "reads.fastq").write_bytes(fastq([one[:150] for one in letters]))
+    (tmp_path / "tax.tsv").write_text("Feature ID\tTaxon\ns0\tk__A;g__x\ns1\tk__A;g__y\ns2\tk__B;g__z\n")
+    model, labels = tmp_path / "m.snb", ["k__A;g__x", "k__A;g__y", "k__B;g__z"]
+    asked = "fit", tmp_path / "refs.fasta", "--labels", tmp_path / "tax.tsv", "--k", 5, "-o", model
+    assert ran(capsys, *asked)[0] == 0
+    fitted = snb.load(model)
+    assert (fitted.smoothing, fitted.penalty, fitted.encoding_.k) == (0.001, None, 5)
+    assert ran(capsys, "predict", model, tmp_path / "reads.fastq", "-o", tmp_path / "out.tsv")[0] == 0
+    expected = [f"s{i}\t{label}" for i, label in enumerate(labels)]
+    assert (tmp_path / "out.tsv").read_text().splitlines() == ["read\tlabel", *expected]
+    ended, said, _ = ran(capsys, "predict", model, tmp_path / "reads.fastq", "--confidence", 0.7)
+    assert ended == 0 and said.splitlines()[:2] == ["read,taxon,confidence", "s0,k__A;g__x,1.0"]
+    ended, _, words = ran(capsys, *asked[:-1], tmp_path / "n.snb", "--y", "y")
+    assert ended == 2 and "--y is not for sequences" in words
