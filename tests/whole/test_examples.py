@@ -330,6 +330,13 @@ def test_markers_of_cells_are_the_genes_they_were_made_with(output):
     assert line.count(" cell': ") == 3  # each kind has genes whose corrected p-value is small
 
 
+@example("taxonomy")
+def test_reads_are_named_as_deep_as_they_are_sure(output):
+    of = {rank: numbers(output, f"{rank}:")[0] for rank in ("family", "genus", "species")}
+    assert of["genus"][:2] == [1.0, 1.0] and of["species"][1] > 0.98
+    assert of["species"][0] > 0.9 > 0.5 > of["species"][2]  # relatives of known species are named less deep
+
+
 @example("flights")
 def test_flights(output):
     ((columns, auc, log_loss, _),) = numbers(output.replace(",", ""), "naive Bayes")
