@@ -121,7 +121,7 @@ def sequence_rows(size: Size, folder: Path) -> Iterator[Row]:
         model.predict(snb.sequences(read, both_strands=True, n_threads=1))
 
     yield Row(f"labels of {len(reads):,} reads", "HashingVectorizer and predict", 3, 15, timed(predict, label, size))
-    some = reads[: max(len(reads) // 25, 1)]
+    some = reads[: max(len(reads) // 5, 1)]
     few = write_fasta(folder / "few_reads.fasta", some)
     figure = timed(lambda: bootstrapped(peers, str(few)), lambda: model.predict_ranks(str(few)), size)
     yield Row(f"confidence of {len(some):,} reads by 100 draws", "the same, in Python", 10, 50, figure)

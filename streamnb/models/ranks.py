@@ -51,7 +51,8 @@ class RankedDraws:
         tiles = aligned(n_tiles * n_features, draws.WIDTH, np.float32).reshape(n_tiles, n_features, draws.WIDTH)
         for number in range(n_tiles):
             part = weights[:, number * draws.WIDTH : (number + 1) * draws.WIDTH]
-            tiles[number, :, : part.shape[1]], tiles[number, :, part.shape[1] :] = part - middle, 0.0
+            np.subtract(part, middle, out=tiles[number, :, : part.shape[1]], casting="same_kind")
+            tiles[number, :, part.shape[1] :] = 0.0
         return tiles, (intercept - intercept.max()).astype(np.float32)
 
     def __call__(self, chunk: Chunk, survey: Survey | None) -> np.ndarray:
