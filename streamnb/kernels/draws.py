@@ -2,12 +2,13 @@
 
 Weights are in float32 and laid out in tiles of WIDTH classes, (n_tiles, n_features, WIDTH). A tile stays in the cache
 while many rows pass. Each feature of a row is read once and added to the draws that it is in, whose scores are the
-few numbers that stay closest; as nothing is multiplied, the bits are the same on all processors.
+few numbers that stay closest; as nothing is multiplied, the bits are the same on all processors. Tiles of which no
+class can be the best are left out: neighbours in a taxonomy are much alike, and all far from most rows.
 """
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.lanes import SINGLES, add_singles
 from streamnb.kernels.row_values import scattered
 
@@ -45,11 +46,29 @@ def best_of_draws(tile, number, start, columns, draws, sums, best, classes):
     # the highest score of each draw of a row so far, and its class, with the classes of tile `number`; the first of
     # equal ones. Columns ascend, so that the weights of one are at hand for all draws that it is in
     first_class = number * WIDTH
-    sums[:] = np.float32(0.0)
-    for q in range(len(draws)):
-        add_singles(sums, np.intp(draws[np.uintp(q)]), tile, np.intp(columns[np.uintp(q)]))
+    add_draws(tile, columns, draws, sums)
     for d in range(len(best)):
         for c in range(min(WIDTH, len(start) - first_class)):
             score = sums[d, c] + start[first_class + c]
-            if score > best[d]:
+            if score > best[d] or (score == best[d] and first_class + c < classes[d]):
                 best[d], classes[d] = score, first_class + c
+
+
+@kernel
+def find_hopeful(bounds, number, start, columns, draws, sums, best, hopeful):
+    # hopeful[k]: whether a class of tile k may have the highest score of a draw. `bounds` has the largest weights of
+    # each tile in place of a class, and `start` the largest start; sums of larger numbers in the same order are never
+    # rounded to smaller ones, so no class is missed
+    first = number * WIDTH
+    add_draws(bounds, columns, draws, sums)
+    for k in range(min(WIDTH, len(start) - first)):
+        for d in range(len(best)):
+            hopeful[first + k] |= sums[d, k] + start[first + k] >= best[d]
+
+
+@brick
+def add_draws(tile, columns, draws, sums):
+    # sums[d] = the weights of all units of draw d
+    sums[:] = np.float32(0.0)
+    for q in range(len(draws)):
+        add_singles(sums, np.intp(draws[np.uintp(q)]), tile, np.intp(columns[np.uintp(q)]))

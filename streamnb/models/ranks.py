@@ -40,20 +40,25 @@ class RankedDraws:
     seed: int
 
     @cached_property
-    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights in tiles and intercepts, in single precision and relative to their means over classes."""
+    def _weights(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Weights in tiles and intercepts, and the largest of each tile in the same form.
+
+        They are in single precision, and relative to means over classes.
+        """
         weights, intercept = np.asarray(self.model.weights), self.model.intercept_
         if len(intercept) < len(self.model.classes_):  # one score for the second of two classes
             weights = np.concatenate([np.zeros_like(weights), weights], axis=1)
             intercept = np.append(0.0, intercept)
         n_features, n_classes = weights.shape
         n_tiles, middle = -(-n_classes // draws.WIDTH), weights.mean(axis=1, keepdims=True)
-        tiles = aligned(n_tiles * n_features, draws.WIDTH, np.float32).reshape(n_tiles, n_features, draws.WIDTH)
+        tiles, bounds = _room(n_tiles, n_features), _room(-(-n_tiles // draws.WIDTH), n_features)
+        start = (intercept - intercept.max()).astype(np.float32)
         for number in range(n_tiles):
-            part = weights[:, number * draws.WIDTH : (number + 1) * draws.WIDTH]
-            np.subtract(part, middle, out=tiles[number, :, : part.shape[1]], casting="same_kind")
-            tiles[number, :, part.shape[1] :] = 0.0
-        return tiles, (intercept - intercept.max()).astype(np.float32)
+            classes = slice(number * draws.WIDTH, min((number + 1) * draws.WIDTH, n_classes))
+            tile = tiles[number, :, : classes.stop - classes.start]
+            np.subtract(weights[:, classes], middle, out=tile, casting="same_kind")
+            bounds[number // draws.WIDTH, :, number % draws.WIDTH] = tile.max(axis=1)
+        return tiles, start, bounds, np.maximum.reduceat(start, np.arange(0, n_classes, draws.WIDTH))
 
     def __call__(self, chunk: Chunk, survey: Survey | None) -> np.ndarray:
         """The class of each row of a checked block and the confidence of each rank, (n_rows, 1 + n_ranks)."""
@@ -63,18 +68,20 @@ class RankedDraws:
         found[:, 0] = self.model.finished(self.model.scheme.decide, chunk, survey)
         for first in range(0, chunk.shape[0], TOGETHER):
             rows = np.arange(first, min(first + TOGETHER, chunk.shape[0]))
-            drawn, known = self._drawn(chunk, rows)
+            drawn, known = self._drawn(chunk, rows, found[rows, 0].astype(np.intp))
             of_rows = self.taxonomy.groups[:, found[rows, 0].astype(np.intp)]
             same = self.taxonomy.groups[:, drawn] == of_rows[:, :, None]
             found[rows, 1:] = same.mean(axis=2).T * known[:, None]
         return found
 
-    def _drawn(self, chunk: Chunk, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The best class of each draw, (len(rows), n_draws), and whether anything is known of each row."""
+    def _drawn(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best class of each draw, (len(rows), n_draws), and whether anything is known of each row.
+
+        `decided` has the class of each row, the likeliest of most draws.
+        """
         counts = chunk.together(rows)
         ends = counts.indptr - counts.indptr[0]
         totals = np.diff(np.append(0, np.cumsum(counts.data[: ends[-1]], dtype=np.int64))[ends])
-        tiles, start = self._weights
         units, places = np.empty(totals.max(), np.int32), np.empty(np.diff(ends).max(), np.int64)
         seed, drawn = np.array([self.seed]).astype(np.uint64)[0], []
         for i, row in enumerate(rows):
@@ -86,9 +93,27 @@ class RankedDraws:
                     self.n_draws, units, places, *of_row,
                 )  # fmt: skip
             drawn.append(of_row)
-        best = np.full((len(rows), self.n_draws), -np.inf, np.float32)
+        return self._best(drawn, decided // draws.WIDTH), totals > 0
+
+    def _best(self, drawn: list[tuple[np.ndarray, np.ndarray]], own: np.ndarray) -> np.ndarray:
+        """The best class of each draw; the tile `own` of each row is tried first, and then those with a chance."""
+        tiles, start, bounds, highest = self._weights
+        best = np.full((len(drawn), self.n_draws), -np.inf, np.float32)
         classes, sums = np.zeros(best.shape, np.int64), aligned(self.n_draws, draws.WIDTH, np.float32)
-        for number, tile in enumerate(tiles):
+        hopeful = np.zeros((len(drawn), len(tiles)), np.bool_)
+        for i, of_row in enumerate(drawn):
+            draws.best_of_draws(tiles[own[i]], own[i], start, *of_row, sums, best[i], classes[i])
+        for number, tile in enumerate(bounds):
             for i, of_row in enumerate(drawn):
-                draws.best_of_draws(tile, number, start, *of_row, sums, best[i], classes[i])
-        return classes, totals > 0
+                draws.find_hopeful(tile, number, highest, *of_row, sums, best[i], hopeful[i])
+        hopeful[np.arange(len(drawn)), own] = False
+        for number, tile in enumerate(tiles):
+            for i in np.flatnonzero(hopeful[:, number]).tolist():
+                draws.best_of_draws(tile, number, start, *drawn[i], sums, best[i], classes[i])
+        return classes
+
+
+def _room(n_tiles: int, n_features: int) -> np.ndarray:
+    room = aligned(n_tiles * n_features, draws.WIDTH, np.float32).reshape(n_tiles, n_features, draws.WIDTH)
+    room[-1] = 0.0  # some of the last are of no class
+    return room

@@ -59,3 +59,19 @@ def test_best_classes_are_those_of_the_scores():
         draws.best_of_draws(tile, number, start, columns, of_draw, sums, best, classes)
     scores = start + found @ np.concatenate(list(weights), axis=1)[::2, :n_classes]
     assert classes.tolist() == scores.argmax(axis=1).tolist() and best.tolist() == scores.max(axis=1).tolist()
+
+
+def test_a_tile_is_left_out_only_where_no_class_is_the_best():
+    rng = np.random.default_rng(1)
+    _, columns, of_draw = drawn(np.array([2.0, 1.0, 4.0]), 0, 0, 5, 8)
+    weights = (rng.normal(size=(3, 6, draws.WIDTH)) - 0.3 * np.arange(3)[:, None, None]).astype(np.float32)
+    start, sums = np.zeros(3 * draws.WIDTH, np.float32), np.empty((8, draws.WIDTH), np.float32)
+    best, classes = np.full(8, -np.inf, np.float32), np.zeros(8, np.int64)
+    for number, tile in enumerate(weights):
+        draws.best_of_draws(tile, number, start, columns, of_draw, sums, best, classes)
+    bounds, hopeful = np.zeros((6, draws.WIDTH), np.float32), np.zeros(3, np.bool_)
+    bounds[:, :3] = weights.max(axis=2).T
+    draws.find_hopeful(bounds, 0, start[:3], columns, of_draw, sums, best, hopeful)
+    assert hopeful[np.unique(classes // draws.WIDTH)].all()
+    draws.find_hopeful(bounds, 0, start[:3] - 100, columns, of_draw, sums, best, none := np.zeros(3, np.bool_))
+    assert not none.any()
