@@ -12,8 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
-from streamnb.estimators import cells, explained, exporting, preparation
-from streamnb.estimators import explained, exporting, preparation, taxonomy
+from streamnb.estimators import cells, explained, exporting, preparation, taxonomy
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged_in_full
@@ -234,8 +233,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
     explain = explained.explain
     markers = cells.markers
     annotate = cells.annotate
-    markers = explained.markers
-    annotate = explained.annotate
     predict_ranks = taxonomy.predict_ranks
     save = exporting.save
     export = exporting.export
