@@ -47,8 +47,8 @@ class SoftmaxRegression(TrainedClassifier):
         the line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
     tol : float
         Stops once the norm of the gradient, in units of the curvature, is at most this share of that at the start.
-        Of 10,000 rows or more also once another read is expected to lower the objective by less than 3,000 `tol`^2 a
-        row, .00003 by default.
+        Of 10,000 rows or more also once another read is expected to lower the objective by less than .00003 a row;
+        a `tol` below 1e-4 lowers that with its square.
     max_passes : int
         Largest number of reads after the scan. Fewer reads regularise as well.
     transform, normalize, idf

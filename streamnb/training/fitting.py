@@ -23,7 +23,8 @@ MOST_WEIGHTS = 1 << 22  # with more of them, steps on a sample cost as much as r
 CONSTANT = 1e-28  # share of the mean square; a smaller variance is rounding
 LARGEST_NORM = 1e4  # of weights without a penalty, for features scaled to variance 1
 MANY = 10_000  # rows, of which each read takes time
-LEAST_GAIN = 3e3  # times the square of the tolerance: what a step should gain for each of them, 3e-5 by default
+LEAST_GAIN = 3e-5  # what a step should gain for each of them; less with the square of a tolerance below USUAL
+USUAL = 1e-4
 SLACK = 1.001  # factor on an objective that allows for rounding
 
 
@@ -178,7 +179,8 @@ class DescentTrainer(Trainer):
     def _descended(self, visit: Visit, target: float) -> Generator[Any, Any, Descent]:
         """Descend from an evaluated point until the norm of the gradient is at most `target`, or all reads are used."""
         weight, penalised = self._sums.weight, self._penalties.l2 > 0.0
-        least = LEAST_GAIN * self._tol**2 * weight if penalised and weight >= MANY else 0.0
+        gain = LEAST_GAIN * min(self._tol / USUAL, 1.0) ** 2
+        least = gain * weight if penalised and weight >= MANY else 0.0
         self._descent = descent = Descent(self._memory, self._penalties, target, visit, least)
         yield from descent.run(self._read, lambda: self.n_passes < self._max_passes)
         return descent
