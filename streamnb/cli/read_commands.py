@@ -92,9 +92,11 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
         write_table({name: column.to_numpy() for name, column in taxa.items()}, path)
         return
     columns = {}
-    if isinstance(encoding := getattr(fitted, "encoding_", None), KMers):
+    encoding = getattr(fitted, "encoding_", None)
+    if isinstance(encoding, KMers) and encoding.takes(X):
         X = encoding.encode(X)
-        columns["read"] = np.array(identifiers_of(X))
+        if path is None or path.suffix != ".npy":  # which holds numbers or labels alone
+            columns["read"] = np.array(identifiers_of(X))
     with connected(settings["client"]):
         columns |= labels_of("label", fitted.predict(X), fitted.classes_)
         for name, prefix, method in (("proba", "p", "predict_proba"), ("scores", "score", "decision_function")):

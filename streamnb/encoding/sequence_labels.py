@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.core.label_checks import check_labels
 from streamnb.core.messages import DataError, warn
 from streamnb.rows.files import DAMAGED, opened_file
 from streamnb.rows.labels import Numbered
@@ -18,6 +19,12 @@ TITLES = "feature id", "feature-id", "featureid", "id", "identifier", "seqid", "
 
 def labels_of(y: Any, sequences: Any) -> Any:
     """A label for each sequence; an array, or None, as it is."""
+    if hasattr(y, "to_dict") and hasattr(y, "index") and y.index.dtype.kind not in "iuf":  # a pandas Series
+        if not y.index.is_unique:
+            raise ValueError(
+                f"y has the identifier {y.index[y.index.duplicated()][0]!r} twice; give one label for each"
+            )
+        y = y.to_dict()
     if not isinstance(y, str | os.PathLike | Mapping):
         return y
     if not isinstance(sequences, SequenceFiles):
@@ -99,6 +106,8 @@ def _check_all_labelled(headers: list[tuple[str, str]], where: str) -> None:
 
 def _numbered(labels: Iterable[Any]) -> Numbered:
     """Labels as numbers, since those of a taxonomy are long."""
-    numbers: dict[Any, int] = {}
-    codes = np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int32)
-    return Numbered(codes, np.array(list(numbers)))
+    each, numbers = list(labels), dict[Any, int]()
+    if len({type(label) for label in each}) > 1:
+        check_labels(each)  # which refuses mixed kinds: 1 and True would be one label
+    codes = np.array([numbers.setdefault(label, len(numbers)) for label in each], np.int32)
+    return Numbered(codes, check_labels(list(numbers)))

@@ -238,4 +238,8 @@ def open_sequences(X: Any, n_threads: int) -> SequenceFiles | TextsInMemory:
 
 
 def _are_paths(X: Any) -> bool:
-    return isinstance(X, list | tuple) and bool(X) and all(isinstance(one, os.PathLike) for one in X)
+    if not isinstance(X, list | tuple) or not X:
+        return False
+    return all(
+        isinstance(one, os.PathLike) or (isinstance(one, str) and "." in one and os.path.isfile(one)) for one in X
+    )

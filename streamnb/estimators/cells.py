@@ -114,7 +114,8 @@ def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes
     params["corr_method"] = about.get("corr", "benjamini-hochberg")
     found: dict[str, Any] = {"params": params}
     for name, dtype in DTYPES.items():
-        columns = pd.DataFrame({group: some[name].to_numpy() for group, some in groups.items()})
+        kind = str if name == "names" else None  # numbers of features without names are written as scanpy has names
+        columns = pd.DataFrame({group: some[name].astype(kind or dtype).to_numpy() for group, some in groups.items()})
         found[name] = columns.to_records(index=False, column_dtypes=dtype)
     write_uns(adata, key, found)
 

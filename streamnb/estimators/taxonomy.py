@@ -70,7 +70,8 @@ def predict_ranks(self: Any, reads: Rows, confidence: float = 0.7, draws: int = 
     function = RankedDraws(model, taxonomy, draws, seed)
     found = np.asarray(answer(function, rows, 1 + taxonomy.n_ranks, np.dtype(np.float64)))
     classes, shares = found[:, 0].astype(np.intp), found[:, 1:]
-    n_sure = np.logical_and.accumulate(shares >= confidence, axis=1).sum(axis=1)
+    sure = (shares >= confidence) & (shares > 0.0)  # a row without any unit is of no taxon
+    n_sure = np.logical_and.accumulate(sure, axis=1).sum(axis=1)
     last = np.maximum(n_sure - 1, 0)
     taxa = np.where(n_sure > 0, taxonomy.names[classes, last], UNKNOWN)
     names = identifiers_of(rows)
@@ -90,7 +91,7 @@ def _check_of_counts(model: LinearModel) -> None:
     options = model.options
     changed = options.steps or options.by_length or options.scale or options.columns or options.learned
     counted = set(model.moments) == {"sum"} and not changed and options.step is None
-    if type(model) is not LinearModel or model.scheme.name != "joint" or not (plain and counted):
+    if type(model) is not LinearModel or model.scheme.name not in ("joint", "two classes") or not (plain and counted):
         raise ValueError(
             "predict_ranks draws from counts: it needs a model with a score for each class and no transform of rows, "
             'such as LinearNB("multinomial")'

@@ -70,6 +70,10 @@ def tested(stats: Any, names: Any, n_features: int | None, test: str, batch: boo
     labels, pd = stats.classes.tolist(), pandas_for("a table of markers")
     if len(labels) < 2 and not stats.multilabel:
         raise ValueError(f"there is one class only, {labels}; markers tell a class from the others")
+    if tie_correct and test == "wilcoxon" and stats.table("histogram").grid.mode == "bins":
+        raise ValueError(
+            "tie_correct=True needs to know which values are equal, and bins hold several: scan with histogram='value'"
+        )
     strata = [Stratum(part) for part in _parts(stats, batch)]
     names = np.asarray(np.arange(stats.n_features) if names is None else names, object)
     listed, error = [], 0.0

@@ -3,6 +3,7 @@
 import gzip
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import streamnb as snb
@@ -75,3 +76,19 @@ def test_sequences_that_no_label_belongs_to_alone_are_refused(tmp_path):
         snb.sequences(path, tmp_path / "tax.tsv")
     with pytest.raises(ValueError, match="y"):
         snb.sequences(path, [1, 2, 3])
+
+
+def test_labels_of_a_dict_are_checked_and_a_series_goes_by_its_identifiers(path):
+    names = [line[1:].split()[0] for line in path.read_text().splitlines() if line.startswith(">")]
+    by_name = dict(zip(names, LABELS))
+    assert labels_in(snb.sequences(path, pd.Series(by_name)[::-1], k=3)) == LABELS
+    with pytest.raises(ValueError, match=r"y has the identifier '.*' twice"):
+        snb.sequences(path, pd.Series(LABELS * 2, index=names * 2), k=3)
+    for wrong in (np.nan, 1, True):
+        with pytest.raises((ValueError, TypeError), match=r"missing label|Unknown label type"):
+            snb.sequences(path, {**by_name, names[0]: wrong}, k=3)
+
+
+def test_names_of_files_are_files_in_lists_too(path):
+    rows = snb.sequences([str(path), str(path)], LABELS * 2, k=3)
+    assert rows.n_rows == 8

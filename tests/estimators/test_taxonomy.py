@@ -81,3 +81,10 @@ def test_models_and_rows_that_are_no_counts_are_refused(model):
     for wrong in ({"confidence": 2.0}, {"draws": 0}, {"seed": 0.5}):
         with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
             model.predict_ranks(READS, **wrong)
+
+
+def test_two_classes_and_reads_without_a_kmer():
+    rows = snb.sequences(["ACGTACGTACGTA", "GGGGTTTTGGGGTTT"], ["A;b", "A;c"], k=3)
+    model = snb.LinearNB("multinomial").fit(rows)
+    found = model.predict_ranks(["GGGGTTTTGG", "NNN"], confidence=0.0)
+    assert found["taxon"].tolist() == ["A;c", "Unassigned"]

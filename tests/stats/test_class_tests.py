@@ -203,3 +203,9 @@ def test_refusals():
         snb.scan(COUNTS, Y, batch=BATCH, folds=3)
     with refused(ValueError, "these statistics have the folds named .*, the others named"):
         snb.scan(COUNTS, Y, batch=BATCH) + snb.scan(COUNTS, Y, batch=np.char.replace(BATCH, "s", "t"))
+
+
+def test_ties_that_bins_make_are_not_corrected():
+    stats = snb.scan(np.arange(40.0)[:, None], np.repeat(["a", "b"], 20), histogram="bins", n_bins=4)
+    with pytest.raises(ValueError, match="tie_correct=True needs to know which values are equal"):
+        stats.markers(test="wilcoxon", tie_correct=True)
