@@ -30,11 +30,11 @@ def labels_of(y: Any, sequences: Any) -> Any:
     if not isinstance(sequences, SequenceFiles):
         raise ValueError("y: sequences in memory have no identifiers; give an array of labels")
     headers, where = list(sequences.headers()), sequences.files[0][0]
-    identifiers = [identifier for identifier, _ in headers]
-    _check_different(identifiers, where)
-    if y == HEADER:
+    if isinstance(y, str) and y == HEADER:
         _check_all_labelled(headers, where)
         return _numbered(label for _, label in headers)
+    identifiers = [identifier for identifier, _ in headers]
+    _check_different(identifiers, where)
     named = f"y={os.fspath(y)!r}" if not isinstance(y, Mapping) else "y"
     known = y if isinstance(y, Mapping) else table_of_labels(os.fspath(y))
     missing = [identifier for identifier in identifiers if identifier not in known]
@@ -58,10 +58,10 @@ def table_of_labels(path: str) -> dict[str, str]:
         raise FileNotFoundError(f"y={path!r}: there is no such file; labels are a table of identifiers and labels, a "
                                 "dict, an array, or 'header'")  # fmt: skip
     known: dict[str, str] = {}
-    for number, line in _lines(path):
+    for at, (number, line) in enumerate(_lines(path)):
         identifier, tab, rest = line.partition("\t")
         label = rest.partition("\t")[0].strip()
-        if number == 1 and identifier.strip().lower() in TITLES:
+        if at == 0 and identifier.strip().lower() in TITLES:
             continue
         if not tab or not label:
             raise DataError(f"{path}, line {number}: {line[:60]!r} should be an identifier, a tab and a label")
