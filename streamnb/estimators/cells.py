@@ -155,7 +155,7 @@ def annotate(
         )
     from pandas import Categorical
 
-    clusters = None if over is None else np.asarray(ObsColumns(adata.obs).column(over, "over"))
+    clusters = None if over is None else _clusters(adata, over)
     if unknown_below is not None:
         arguments.share("unknown_below", unknown_below)
         if not hasattr(self, "predict_proba") or self.classes_.dtype.kind not in "UO":
@@ -175,6 +175,17 @@ def annotate(
     if clusters is not None:
         adata.obs[f"{key}_majority"] = Categorical(_majority(labels, clusters), categories=classes)
     return adata
+
+
+def _clusters(adata: Any, over: str) -> np.ndarray:
+    """The cluster of each cell; each has to have one."""
+    clusters = np.asarray(ObsColumns(adata.obs).column(over, "over"))
+    missing = np.flatnonzero(pandas_for("annotate").isna(clusters))
+    if len(missing):
+        raise ValueError(
+            f"over={over!r}: {len(missing):,} cells have no cluster, the first at row {missing[0]}; give them one"
+        )
+    return clusters
 
 
 def _majority(labels: np.ndarray, clusters: np.ndarray) -> np.ndarray:

@@ -142,7 +142,7 @@ def t_scores(sides: list[tuple[Side, Side]], overestimate: bool) -> tuple[np.nda
 
 
 def fold_changes(sides: list[tuple[Side, Side]]) -> np.ndarray:
-    """log2 of the ratio of means, for rows that log1p was applied to; NaN where a mean is below 0."""
+    """log2 of the ratio of means, for rows that log1p was applied to; NaN where one of the two is below 0."""
     own, rest = (sum(share * pair[at].mean for share, pair in zip(shares(sides), sides, strict=True)) for at in (0, 1))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return np.log2((np.expm1(own) + LEAST) / (np.expm1(rest) + LEAST))

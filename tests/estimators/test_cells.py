@@ -84,6 +84,10 @@ def test_clusters_vote_and_unsure_cells_are_unknown():
             assert (some[f"{column}_majority"] == some[column].mode()[0]).all()
     with refused(ValueError, "over='obs/louvain' is not in obs"):
         model.annotate(adata, over="obs/louvain")
+    some = adata.copy()
+    some.obs["leiden"] = some.obs["leiden"].astype(object).where(np.arange(some.n_obs) != 3)
+    with refused(ValueError, "over='leiden': 1 cells have no cluster, the first at row 3"):
+        model.annotate(some, over="leiden")
     with refused(ValueError, "unknown_below"):
         model.annotate(adata, unknown_below=1.5)
     with refused(ValueError, "models with predict_proba and with classes that are strings"):
