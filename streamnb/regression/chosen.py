@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.regression import penalty_paths as paths
-from streamnb.regression.forward import forward_path, held_out_forward
+from streamnb.regression.forward import forward_path, padded_path
 from streamnb.regression.regressor import LinearRegressor
-from streamnb.regression.systems import System
+from streamnb.regression.systems import System, held_out_errors
 
 
 @persistence.register
@@ -97,8 +98,10 @@ class ElasticNetCV(LinearRegressor):
             grids.append(
                 paths.alpha_grid(system, ratio, self.n_alphas) if self.alphas is None else _descending(self.alphas)
             )
-            own = self.stats_, grids[-1], ratio, self.fit_intercept, self.standardize, self._n_threads
-            errors.append(relative(paths.held_out_errors(*own), system))
+            weights_of = partial(_path_weights, alphas=grids[-1], l1_ratio=ratio)
+            with paths.quiet():
+                found = held_out_errors(self.stats_, weights_of, system.intercept, system.standardize, self._n_threads)
+            errors.append(relative(found, system))
         at = [paths.chosen(one, self.rule) for one in errors]
         best = int(np.argmin([one[k].mean() for one, k in zip(errors, at, strict=True)]))
         self.l1_ratio_, self.alpha_ = ratios[best], float(grids[best][at[best]])
@@ -112,6 +115,10 @@ class ElasticNetCV(LinearRegressor):
         self.coefs_path_ = coefficients[:, 0] if system.sums.n_targets == 1 else coefficients.transpose(1, 0, 2)
         self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
         return path.weights[:, :, at[best]]
+
+
+def _path_weights(system: System, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
+    return paths.elastic_net(system, alphas, l1_ratio).weights
 
 
 def check_choice(folds: Any, rule: Any, seed: Any) -> None:
@@ -128,7 +135,7 @@ def _descending(alphas: Any) -> np.ndarray:
     right = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iuf"
     if not right or not (np.isfinite(found) & (found > 0.0)).all():
         raise ValueError(f"alphas={alphas!r} should be numbers above 0")
-    return np.sort(np.unique(found.astype(np.float64)))[::-1].copy()
+    return np.unique(found.astype(np.float64))[::-1].copy()
 
 
 def relative(errors: np.ndarray, system: System) -> np.ndarray:
@@ -222,10 +229,10 @@ class ForwardRegression(LinearRegressor):
         else:
             self.stats_.check_folds(type(self).__name__)
             most = min(self.max_features, n_features)
-            errors = held_out_forward(self.stats_, most, self.fit_intercept, self._n_threads)
+            weights_of = partial(padded_path, most=most)
+            errors = held_out_errors(self.stats_, weights_of, system.intercept, False, self._n_threads)
             self.mse_path_ = relative(errors, system)
-            # fewer features are simpler, as larger alphas are
-            most = paths.chosen(self.mse_path_, self.rule)
+            most = paths.chosen(self.mse_path_, self.rule)  # the first are the simplest, as of alphas
         order, weights = forward_path(system, most)
         self.n_nonzero_coefs_, self.order_ = len(order), system.kept[order]
         return weights[:, :, -1]

@@ -7,12 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.regression.systems import System
-from streamnb.regression.target_sums import TargetScan, TargetSums
+from streamnb.regression.target_sums import TargetScan, TargetSums, targets_of
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
+
+SUMS = TargetScan(exact=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,25 +32,22 @@ class ResidualScan(PassTask):
     title = "evaluate"
 
     def partial(self) -> Any:
-        return TargetScan(exact=True).partial()
+        return SUMS.partial()
 
     def add(self, partial: Any, block: Block) -> None:
-        chunk, y = checked(block)[0], block.y if block.y.ndim == 2 else block.y[:, None]
+        chunk, y = checked(block)[0], targets_of(block)
         if y.shape[1] != len(self.intercepts):
             raise ValueError(f"y has {y.shape[1]} columns, and the model predicts {len(self.intercepts)} targets")
         out = np.zeros(y.shape)
         chunk.add_scores(self.weights, out)
         residuals = y - (out + self.intercepts)
-        TargetScan(exact=True).add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
-
-    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        return Wants()
+        SUMS.add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
 
     def ended(self, total: Any, report: Report) -> Any:
-        return TargetScan(exact=True).ended(total, report)
+        return SUMS.ended(total, report)
 
     def total(self, arrays: Any) -> Any:
-        return TargetScan(exact=True).total(arrays)
+        return SUMS.total(arrays)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamnb.core.blas import one_thread
-from streamnb.core.threads import in_order
 from streamnb.regression.systems import System
-from streamnb.regression.target_sums import TargetSums
 
 INDEPENDENT = 1e-10  # share of a column's variance that must be left beside the features in use
 
@@ -55,17 +53,7 @@ def forward_path(system: System, most: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(order, int), np.stack(weights, axis=-1)
 
 
-def held_out_forward(sums: TargetSums, most: int, intercept: bool, n_threads: int) -> np.ndarray:
-    """Mean squared errors on each fold of the models without it, (n_targets, n_steps + 1, n_folds).
-
-    A fold in which no further feature enters keeps its last model.
-    """
-
-    def errors(fold: int) -> np.ndarray:
-        system = System(sums.without_fold(fold), intercept)
-        coefficients = system.coefficients(forward_path(system, most)[1])
-        held_out = System(sums.folds[fold], intercept)
-        found = held_out.squared_errors(coefficients, system.intercepts(coefficients)) / held_out.weight
-        return np.pad(found, ((0, 0), (0, most + 1 - found.shape[1])), mode="edge")
-
-    return np.stack(list(in_order(errors, range(len(sums.folds)), n_threads)), axis=-1)
+def padded_path(system: System, most: int) -> np.ndarray:
+    """The weights of `forward_path`, (n_kept, n_targets, most + 1); where no further feature enters, the last ones."""
+    weights = forward_path(system, most)[1]
+    return np.pad(weights, ((0, 0), (0, 0), (0, most + 1 - weights.shape[2])), mode="edge")

@@ -55,18 +55,22 @@ def most_evident(system: System) -> float:
     return float(np.exp(middle + minimize_scalar(against, bounds=(low, high), method="bounded").x))
 
 
-def summary_of(system: System, strength: float, names: list[str], confidence: float) -> Any:
-    """Weights with standard errors, t statistics, p-values and intervals, as a data frame."""
+def summary_of(
+    system: System, strength: float, fitted: tuple[np.ndarray, np.ndarray], names: list[str], confidence: float
+) -> Any:
+    """A data frame of weights with standard errors, t statistics, p-values and intervals.
+
+    `fitted` are the weights (n_features, n_targets) and the intercepts (n_targets,).
+    """
     pd, weight, n_targets = pandas_for("summary"), system.weight, system.sums.n_targets
     inverse, _ = system.inverse(strength)
     with one_thread():
         shrunk = inverse @ system.products
-        covariance, weights = shrunk @ inverse, inverse @ system.with_targets
+        covariance = shrunk @ inverse
     freedom = weight - float(np.trace(shrunk)) - (1.0 if system.intercept else 0.0)
     if freedom < MOST_ROUNDING:
-        raise ValueError(f"{weight:g} rows are too few for the standard errors of {len(weights)} weights")
-    coefficients = system.coefficients(weights)
-    intercepts = system.intercepts(coefficients)
+        raise ValueError(f"{weight:g} rows are too few for the standard errors of {len(inverse)} weights")
+    coefficients, intercepts = fitted
     noise = system.squared_errors(coefficients, intercepts) / freedom
     variances = np.full(system.n_features, np.nan)
     variances[system.kept] = np.diagonal(covariance) / system.scale**2

@@ -110,7 +110,6 @@ class Ridge(LinearRegressor):
 
     def _fit_wide(self, rows: Source, options: RunOptions) -> None:
         fit = fit_wide(rows, float(self.alpha), self.standardize, self.tol, self.max_passes, options)
-        self.__dict__.pop("stats_", None)
         self.n_features_in_, self.report_ = len(fit.coefficients), fit.report
         self._set_weights(fit.coefficients, fit.intercepts)
         self.alpha_, self.n_passes_, self.converged_ = float(self.alpha), fit.n_passes, fit.converged
@@ -147,7 +146,7 @@ class Ridge(LinearRegressor):
             there are several; "(intercept)" first.
         """
         names = [self._name_of(j) for j in range(self.n_features_in_)]
-        return summary_of(self._system(), self.alpha_, names, arguments.share("confidence", confidence))
+        return summary_of(self._system(), self.alpha_, self._weights, names, arguments.share("confidence", confidence))
 
 
 @persistence.register

@@ -1,4 +1,4 @@
-"""Weights of least squares at every strength of a penalty, and their errors on held-out rows, without a read.
+"""Weights of least squares at every strength of a penalty, without a read.
 
 A lasso or an elastic net only sees the rows through sums of products, so rows that have the same sums have the same
 weights: those of a root of G, one row a feature. Coordinate descent on G is scikit-learn's (covariance updates of
@@ -19,9 +19,7 @@ from sklearn.linear_model import enet_path
 
 from streamnb.core import messages
 from streamnb.core.blas import one_thread
-from streamnb.core.threads import in_order
 from streamnb.regression.systems import System
-from streamnb.regression.target_sums import TargetSums
 
 TOLERANCE, MOST_ITERATIONS = 1e-10, 10_000  # of coordinate descent
 OPTIMAL = 1e-8  # how far the conditions of the optimum may be missed, relative to the largest product with a target
@@ -70,16 +68,16 @@ def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:
     if l1_ratio == 0.0 or not n:
         found = [_ridge(system, alpha * system.weight) for alpha in alphas]
         return Path(np.stack(found, axis=-1), np.zeros((n_targets, len(alphas)), int), np.zeros(len(alphas)))
-    paths = [_descended(system, k, alphas, l1_ratio) for k in range(n_targets)]
+    rows, targets = _rows_with(system)
+    paths = [_descended(system, k, rows, targets[:, k], alphas, l1_ratio) for k in range(n_targets)]
     weights, n_iter, missed = zip(*paths, strict=True)
     return Path(np.stack(weights, axis=1), np.stack(n_iter), np.max(missed, axis=0))
 
 
 def _ridge(system: System, strength: float) -> np.ndarray:
-    """Weights of a ridge regression, (n_kept, n_targets), by a diagonal of ones, so that units do not matter."""
-    matrix = system.products + strength * np.eye(len(system.kept))
-    unit = 1.0 / np.sqrt(np.diagonal(matrix))
-    matrix, right = matrix * np.outer(unit, unit), system.with_targets * unit[:, None]
+    """Weights of a ridge regression, (n_kept, n_targets)."""
+    matrix, unit = system.equilibrated(strength)
+    right = system.with_targets * unit[:, None]
     if not len(unit):
         return right
     with one_thread():
@@ -88,34 +86,34 @@ def _ridge(system: System, strength: float) -> np.ndarray:
     return weights * unit[:, None]
 
 
+def _rows_with(system: System) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, one a feature, and targets (n_kept, n_targets) of these, whose products are G and c."""
+    with one_thread():
+        root, failed = lapack.dpotrf(system.products, lower=0)
+        if not failed:
+            return np.asfortranarray(root), lapack.dtrtrs(root, system.with_targets, trans=1)[0]
+        values, axes = np.linalg.eigh(system.products)  # columns depend on others
+        roots = np.sqrt(np.maximum(values, 0.0))[:, None]
+        turned = axes.T @ system.with_targets
+        targets = np.divide(turned, roots, where=roots > 0.0, out=np.zeros_like(turned))
+        return np.asfortranarray(roots * axes.T), targets
+
+
 def _descended(
-    system: System, target: int, alphas: np.ndarray, l1_ratio: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The path of one target."""
+    system: System, target: int, rows: np.ndarray, targets: np.ndarray, alphas: np.ndarray, l1_ratio: float
+) -> tuple[np.ndarray, ...]:
+    """The path of one target: weights (n_kept, n_alphas), iterations, and missed conditions, (n_alphas,) each."""
     products, right = system.products, np.ascontiguousarray(system.with_targets[:, target])
-    rows, targets = _rows_with(system, right)
     own = alphas * system.weight / len(rows)
     known = {"precompute": products, "Xy": right, "alphas": own, "l1_ratio": l1_ratio}
     steps = {"tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "return_n_iter": True, "check_input": False}
     with one_thread():
-        _, path, _, n_iter = enet_path(rows, targets, **known, **steps)
+        _, path, _, n_iter = enet_path(rows, np.ascontiguousarray(targets), **known, **steps)
         strengths = np.outer([l1_ratio, 1.0 - l1_ratio], alphas * system.weight)
         each = zip(path.T, *strengths, strict=True)
         weights = np.stack([_polished(products, right, rough, l1, l2) for rough, l1, l2 in each], axis=1)
         missed = missed_conditions(products, right, weights, *strengths)
     return weights, np.array(n_iter), missed
-
-
-def _rows_with(system: System, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, one a feature, and targets of these whose products are G and c."""
-    with one_thread():
-        root, failed = lapack.dpotrf(system.products, lower=0)
-        if not failed:
-            return np.asfortranarray(root), lapack.dtrtrs(root, right, trans=1)[0]
-        values, axes = system.decomposed
-        roots = np.sqrt(values)
-        targets = np.divide(axes.T @ right, roots, where=roots > 0.0, out=np.zeros_like(roots))
-        return np.asfortranarray(roots[:, None] * axes.T), targets
 
 
 def _polished(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:
@@ -140,21 +138,6 @@ def missed_conditions(products: np.ndarray, right: np.ndarray, weights: np.ndarr
     slopes = right[:, None] - products @ weights - l2 * weights
     missed = np.where(weights != 0.0, np.abs(slopes - l1 * np.sign(weights)), np.maximum(np.abs(slopes) - l1, 0.0))
     return missed.max(axis=0, initial=0.0) / max(np.abs(right).max(initial=0.0), np.finfo(float).tiny)
-
-
-def held_out_errors(
-    sums: TargetSums, alphas: np.ndarray, l1_ratio: float, intercept: bool, standardize: bool, n_threads: int
-) -> np.ndarray:
-    """Mean squared errors on the rows of each fold of the models without them, (n_targets, n_alphas, n_folds)."""
-
-    def errors(fold: int) -> np.ndarray:
-        system = System(sums.without_fold(fold), intercept, standardize)
-        coefficients = system.coefficients(elastic_net(system, alphas, l1_ratio).weights)
-        held_out = System(sums.folds[fold], intercept)
-        return held_out.squared_errors(coefficients, system.intercepts(coefficients)) / held_out.weight
-
-    with quiet():
-        return np.stack(list(in_order(errors, range(len(sums.folds)), n_threads)), axis=-1)
 
 
 @contextmanager

@@ -48,6 +48,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     meta_: dict[str, Any] | None = None
     _preparation = Preparation()
     fit_intercept: bool
+    seed: int  # of folds, where there are any
     exact: bool | str
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             if groups is not None:
                 raise ValueError(f"groups= goes with folds, and {type(self).__name__} has none: take ElasticNetCV")
             return self._scan(rows, None, options)
-        task, rows = with_folds(TargetScan(), rows, folds, groups, 1, getattr(self, "seed", 0))
+        task, rows = with_folds(TargetScan(), rows, folds, groups, 1, self.seed)
         if rows.n_rows is not None:
             check_n_folds(task.folding, rows.n_rows)
         return self._scan(rows, task.folding, options)

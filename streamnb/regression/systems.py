@@ -11,6 +11,7 @@ from scipy.linalg import cho_solve, lapack
 
 from streamnb.core import messages
 from streamnb.core.blas import one_thread
+from streamnb.core.threads import in_order
 from streamnb.kernels import products as kernels
 from streamnb.regression.doubled import SMALLEST_PIVOT, Doubled, about_means, exactly, solved
 from streamnb.regression.target_sums import TargetSums
@@ -113,13 +114,6 @@ class System:
         return np.diagonal(self._scatter)[self.n_features :].copy()
 
     @cached_property
-    def decomposed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues of G, ascending, and its axes."""
-        with one_thread():
-            values, axes = np.linalg.eigh(self.products)
-        return np.maximum(values, 0.0), axes
-
-    @cached_property
     def condition_number(self) -> float:
         """The ratio of the largest to the smallest singular value of the columns, each scaled to length 1."""
         if not len(self.kept):
@@ -129,12 +123,29 @@ class System:
             values = np.linalg.eigvalsh(self.products / np.outer(length, length))
         return float(np.sqrt(values[-1] / values[0])) if values[0] > 0.0 else np.inf
 
-    def inverse(self, strength: float) -> tuple[np.ndarray, float]:
-        """The inverse of G + strength I and the logarithm of its determinant, by a diagonal of ones."""
+    def equilibrated(self, strength: float) -> tuple[np.ndarray, np.ndarray]:
+        """G + strength I with a diagonal of ones, (n_kept, n_kept), and the factors of its rows and columns, (n_kept,).
+
+        So units of columns do not matter to how systems are solved.
+        """
         matrix = self.products + strength * np.eye(len(self.kept))
-        unit = 1.0 / np.sqrt(np.diagonal(matrix))
+        factors = 1.0 / np.sqrt(np.diagonal(matrix))
+        matrix *= np.outer(factors, factors)
+        return matrix, factors
+
+    def inverse(self, strength: float) -> tuple[np.ndarray, float]:
+        """The inverse of G + strength I, (n_kept, n_kept), and the logarithm of its determinant.
+
+        Raises
+        ------
+        ValueError
+            Columns depend on others.
+        """
+        matrix, unit = self.equilibrated(strength)
+        if not len(unit):
+            return matrix, 0.0
         with one_thread():
-            factor, failed = lapack.dpotrf(matrix * np.outer(unit, unit), lower=1)
+            factor, failed = lapack.dpotrf(matrix, lower=1)
             if failed:
                 raise ValueError(f"alpha={strength:g}: columns of X depend on others; give a larger alpha")
             inverse = lapack.dpotri(factor, lower=1)[0]
@@ -153,9 +164,7 @@ class System:
         """
         if not len(self.kept):
             return np.zeros((0, self.sums.n_targets))
-        matrix = self.products + strength * np.eye(len(self.kept))
-        unit = 1.0 / np.sqrt(np.diagonal(matrix))
-        matrix *= np.outer(unit, unit)
+        matrix, unit = self.equilibrated(strength)
         with one_thread():
             factor, order, rank, _ = lapack.dpstrf(matrix, lower=1, tol=len(unit) * 2.0**-52)
         order -= 1
@@ -223,6 +232,26 @@ class System:
         about = self.of_targets.reshape(-1, *[1] * (inner.ndim - 1)) - 2.0 * crossed + inner
         gap = self.intercepts(coefficients) - intercepts
         return np.maximum(about, 0.0) + self.weight * gap * gap
+
+
+def held_out_errors(
+    sums: TargetSums,
+    weights_of: Callable[[System], np.ndarray],
+    intercept: bool,
+    standardize: bool,
+    n_threads: int,
+) -> np.ndarray:
+    """Mean squared errors on the rows of each fold of the models without them, (n_targets, n_models, n_folds).
+
+    `weights_of` returns the weights of the models of a system, (n_kept, n_targets, n_models).
+    """
+
+    def errors(fold: int) -> np.ndarray:
+        system, held_out = System(sums.without_fold(fold), intercept, standardize), System(sums.folds[fold], intercept)
+        coefficients = system.coefficients(weights_of(system))
+        return held_out.squared_errors(coefficients, system.intercepts(coefficients)) / held_out.weight
+
+    return np.stack(list(in_order(errors, range(len(sums.folds)), n_threads)), axis=-1)
 
 
 def _reciprocal_condition(factor: np.ndarray) -> float:

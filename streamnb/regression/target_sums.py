@@ -173,8 +173,9 @@ class TargetScan(PassTask):
         return _Sums(self._joined.partial(), self.exact)
 
     def add(self, partial: Any, block: Block) -> None:
-        X, y = checked(block)[0].to_matrix(), block.y if block.y.ndim == 2 else block.y[:, None]
-        self._check_fits(X.shape[1] + y.shape[1])
+        X, y = checked(block)[0].to_matrix(), targets_of(block)
+        if partial.own.n_features is None:
+            self._check_fits(X.shape[1] + y.shape[1])
         partial.check_widths(X.shape[1], y.shape[1])
         labels = np.zeros(len(y), np.int64)
         self._joined.add(partial.own, replace(block, X=joined(X, y), y=labels))
@@ -233,6 +234,11 @@ def checked_targets(n_targets: int, before: int) -> int:
     if before not in (0, n_targets):
         raise ValueError(f"y has {n_targets} columns, and {before} in the rows before")
     return n_targets
+
+
+def targets_of(block: Block) -> np.ndarray:
+    """The targets of a block, (n_rows, n_targets)."""
+    return block.y if block.y.ndim == 2 else block.y[:, None]
 
 
 def joined(X: Any, y: np.ndarray) -> Any:

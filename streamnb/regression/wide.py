@@ -16,7 +16,7 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.regression.target_sums import checked_targets
+from streamnb.regression.target_sums import checked_targets, targets_of
 from streamnb.rows.block import Block
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.source import Source
@@ -94,7 +94,7 @@ class WideScan(PassTask):
         return _WideSums(every, Accumulator(("sum",), RowOptions(), None, memory_limit=self.memory_limit))
 
     def add(self, partial: Any, block: Block) -> None:
-        (chunk, survey), y = prepared_block(block, RowOptions()), block.y if block.y.ndim == 2 else block.y[:, None]
+        (chunk, survey), y = prepared_block(block, RowOptions()), targets_of(block)
         partial.n_targets = checked_targets(y.shape[1], partial.n_targets)
         partial.features.add(chunk, survey, np.zeros(len(y), np.int64), block.weight)
         weight = 1.0 if block.weight is None else block.weight

@@ -132,7 +132,10 @@ def test_a_folder_in_memory_is_warned_of():
 def test_a_folder_of_the_environment_is_warned_of_once_it_is_used(monkeypatch):
     monkeypatch.setenv("STREAMNB_SCRATCH", "/dev/shm")
     monkeypatch.setattr(scratch._Settings, "warned_of", set())
-    X = lambda: iter([(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)])  # noqa: E731
+
+    def X():
+        yield np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+
     with pytest.warns(snb.StreamnbWarning, match=r"/dev/shm is in memory \(tmpfs\); snb.set_scratch\(path\) sets"):
         assert snb.SoftmaxRegression().fit(X, keep="disk").report_.reads_kept > 0
     with warnings.catch_warnings():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from streamnb.regression.forward import forward_path, held_out_forward
-from streamnb.regression.systems import System
+from streamnb.regression.forward import forward_path, padded_path
+from streamnb.regression.systems import System, held_out_errors
 from streamnb.rows.splits import as_folding, fold_numbers
 from tests.regression.test_penalty_paths import X, Y
 from tests.regression.test_target_sums import summed
@@ -37,7 +37,7 @@ def test_dependent_features_do_not_enter():
 
 def test_held_out_errors_are_those_of_models_without_the_fold():
     sums, folds = summed(X, Y, None, folding=as_folding(3)), fold_numbers(120, 3)
-    found = held_out_forward(sums, 4, True, 1)
+    found = held_out_errors(sums, lambda system: padded_path(system, 4), True, False, 1)
     assert found.shape == (1, 5, 3)
     for fold in range(3):
         rest, own = folds != fold, folds == fold

@@ -6,7 +6,7 @@ from sklearn.linear_model import ElasticNet, Ridge, enet_path
 
 from streamnb.core.messages import StreamnbWarning
 from streamnb.regression import penalty_paths as paths
-from streamnb.regression.systems import System
+from streamnb.regression.systems import System, held_out_errors
 from streamnb.rows.splits import as_folding, fold_numbers
 from tests.regression.test_target_sums import summed
 
@@ -62,7 +62,7 @@ def test_points_that_have_not_converged_are_told(system, monkeypatch):
 def test_errors_of_folds_are_those_of_models_fitted_without_them(l1_ratio):
     sums, folds = summed(X, Y, None, folding=as_folding(4, seed=3)), fold_numbers(120, 4, seed=3)
     alphas = np.array([1.0, 0.1, 0.01])
-    found = paths.held_out_errors(sums, alphas, l1_ratio, True, False, 2)
+    found = held_out_errors(sums, lambda system: paths.elastic_net(system, alphas, l1_ratio).weights, True, False, 2)
     for fold in range(4):
         rest, own = folds != fold, folds == fold
         for alpha, error in zip(alphas, found[0, :, fold]):

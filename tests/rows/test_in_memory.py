@@ -123,14 +123,16 @@ def test_shuffled_fewer_and_wider_rows_are_refused():
 
 @pytest.mark.parametrize("keep", ["auto", "no"])
 def test_a_fit_does_not_train_on_rows_that_change(keep):
-    noise = np.random.default_rng(3)
-    model = snb.SoftmaxRegression()
-    fit = lambda: model.fit(lambda: iter([(MANY + noise.random((700, 3)), NAMES)]), keep=keep)  # noqa: E731
+    noise, model = np.random.default_rng(3), snb.SoftmaxRegression()
+
+    def rows():
+        yield MANY + noise.random((700, 3)), NAMES
+
     if keep == "auto":
-        assert fit().report_.reads_kept > 0  # rows were read once
+        assert model.fit(rows, keep=keep).report_.reads_kept > 0  # rows were read once
     else:
         with pytest.raises(ValueError, match="X gave other features in read 2 than in read 1"):
-            fit()
+            model.fit(rows, keep=keep)
 
 
 rng = np.random.default_rng(5)
