@@ -136,6 +136,7 @@ def check_repeated(y: Any) -> None:
 
     Warn of whole numbers that look like measured ones.
     """
+    y = np.asarray(y) if isinstance(y, list | tuple) or hasattr(y, "to_numpy") else y  # a column of a data frame
     if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_NUMBERS:
         return
     labels = check_labels(y)

@@ -159,6 +159,7 @@ def test_numbers_to_predict_are_told_which_estimators_take_them():
     for fit in (snb.search, snb.LinearNB().fit, snb.SoftmaxRegression().fit):
         with pytest.raises(ValueError, match=r"Unknown label type: continuous.*take snb\.ElasticNetCV or snb\.Ridge"):
             fit(X, y)
-    with pytest.warns(UserWarning, match=r"120 distinct whole numbers in 120 rows.*snb\.ElasticNetCV"):
-        label_checks.check_repeated(np.arange(120))
+    for whole in (np.arange(120), list(range(120)), pd.Series(np.arange(120.0))):
+        with pytest.warns(UserWarning, match=r"120 distinct whole numbers in 120 rows.*snb\.ElasticNetCV"):
+            label_checks.check_repeated(whole)
     label_checks.check_repeated(np.arange(120) % 99)  # classes may be as many
