@@ -7,6 +7,7 @@ such as a long call in C, or that swallows the exception, is ended after a few s
 
 import os
 import signal
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -32,9 +33,9 @@ class _Signals:
     def __init__(self) -> None:
         self.imported = self.raised = self.finished = False
         self.number: int | None = None  # of the last signal
-        read_end, write_end = os.pipe()
-        os.set_blocking(write_end, False)
-        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        read_end, self._write_end = socket.socketpair()  # Windows waits for sockets only, not for pipes
+        self._write_end.setblocking(False)
+        signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
         for number in STATUS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup and in background jobs
                 signal.signal(number, self._handle)
@@ -84,9 +85,9 @@ def _status(signals: _Signals) -> int:
         return FAULT
 
 
-def _end_in_time(read_end: int) -> None:
+def _end_in_time(read_end: socket.socket) -> None:
     """Wait for a signal in a thread of its own, and end the process if the main thread, say in C, does not in time."""
-    number = os.read(read_end, 1)[0]
+    number = read_end.recv(1)[0]
     while number == signal.SIGTERM and stopping.saving.is_set() and not select([read_end], [], [], 0.1)[0]:
         pass  # until the checkpoint is written, or a second signal comes
     time.sleep(PATIENCE)

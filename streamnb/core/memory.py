@@ -57,7 +57,10 @@ def _available() -> int:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return int(dict(line.split(":", 1) for line in lines)["MemAvailable"].removesuffix("kB")) * 1024
     except (OSError, KeyError):  # not Linux
+        pass
+    if hasattr(os, "sysconf"):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _WINDOWS
 
 
 def size(n_bytes: float) -> str:
@@ -66,6 +69,7 @@ def size(n_bytes: float) -> str:
     return f"{n_bytes / _UNITS[unit]:,.1f} {unit}"
 
 
+_WINDOWS = 8 << 30  # Python cannot ask Windows for its memory; `memory_limit` says more, or less
 _UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
 
 

@@ -143,6 +143,8 @@ class ScratchFile:
     """
 
     def __init__(self, where: Path):
+        if not hasattr(os, "pread"):  # Windows
+            raise OSError("scratch files need a system that reads a file from several threads, as Linux and macOS do")
         where.mkdir(parents=True, exist_ok=True)
         _warn_of(where)
         self.where, self.nbytes = where, 0

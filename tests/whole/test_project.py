@@ -55,6 +55,21 @@ def test_requirements_have_no_upper_caps():
         assert not re.search(r"<|==|~=|!=", requirement), requirement
 
 
+def test_the_conda_recipe_has_the_version_and_the_requirements():
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == PYPROJECT["project"]["version"]
+    named = [re.sub(r"\[.*?\]", "-core", wanted).replace(">=", " >=") for wanted in PYPROJECT["project"]["dependencies"]]
+    assert recipe["requirements"]["run"] == [f"python {PYPROJECT['project']['requires-python']}", *named]
+
+
+def test_the_image_and_the_workflow_name_extras_and_pythons_that_exist():
+    extras = re.search(r"\.whl\)\[(.*?)\]", (ROOT / "Dockerfile").read_text())[1].split(",")
+    assert set(extras) <= set(PYPROJECT["project"]["optional-dependencies"])
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    versions = re.findall(r"Python :: (3\.\d+)", " ".join(PYPROJECT["project"]["classifiers"]))
+    assert jobs["test"]["strategy"]["matrix"]["python"] == versions
+
+
 def test_type_checkers_know_every_public_name():
     assert (ROOT / "streamnb" / "py.typed").exists()
     told = re.findall(
