@@ -15,9 +15,11 @@ REST := $(addprefix tests/,hostile laws problem rows selection)
 SLOW := $(shell grep -rlE "mark\.(slow|cluster|process)" --include="test_*.py" tests)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
+BASE ?= main
+BENCHMARKS ?= .
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint docs release-check bench fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint docs release-check bench bench-compare fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -29,6 +31,7 @@ help:
 	@echo "make docs    the site of all pages and of the reference, into build/site"
 	@echo "make release-check  wheel and sdist, installed in clean environments of PYTHONS='python3.11 python3.12 ..'"
 	@echo "make bench   the benchmarks, quickly"
+	@echo "make bench-compare BASE=main  the benchmarks of two commits, in a table of what has changed; BENCHMARKS=Solve for a part"
 	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
 	@echo "make clean   remove virtual environments, caches and build output"
@@ -98,6 +101,9 @@ release-check: $(VENV)/.installed-release
 bench: $(BENCH)
 	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null
 	$(RUN) asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
+
+bench-compare: $(BENCH)
+	$(RUN) benchmarks.commits compare $(BASE) --bench "$(BENCHMARKS)"
 
 fuzz: $(VENV)/.installed-fuzz
 	$(RUN) fuzz --seconds $(SECONDS)

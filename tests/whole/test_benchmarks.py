@@ -22,6 +22,7 @@ from benchmarks import (
     bench_sources,
     bench_start,
     bench_stores,
+    commits,
     compiling,
     filter_speed,
     filters,
@@ -182,3 +183,12 @@ def test_seconds_of_first_fits_that_compile(tmp_path):
 def test_seconds_of_reads_of_rows_that_are_kept(tmp_path):
     keeping.write_lines(tmp_path / "lines.jsonl", 80)
     assert math.isfinite(keeping.seconds_of_reads(tmp_path / "lines.jsonl", "memory"))
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark
+@pytest.mark.process
+def test_two_commits_are_compared(capfd):
+    pytest.importorskip("asv")
+    commits.main(["compare", "HEAD", "--bench", "Score.time_predict.*'joint', 2", "--rounds", "1"])
+    assert "Score" in capfd.readouterr().out

@@ -58,7 +58,9 @@ def test_requirements_have_no_upper_caps():
 def test_the_conda_recipe_has_the_version_and_the_requirements():
     recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
     assert recipe["context"]["version"] == PYPROJECT["project"]["version"]
-    named = [re.sub(r"\[.*?\]", "-core", wanted).replace(">=", " >=") for wanted in PYPROJECT["project"]["dependencies"]]
+    named = [
+        re.sub(r"\[.*?\]", "-core", wanted).replace(">=", " >=") for wanted in PYPROJECT["project"]["dependencies"]
+    ]
     assert recipe["requirements"]["run"] == [f"python {PYPROJECT['project']['requires-python']}", *named]
 
 
