@@ -17,7 +17,23 @@ TOPICS = {
     "login": "password account email locked reset code",
     "shipping": "parcel courier address arrived broken tracking",
 }
-COMMON = "please help my order since yesterday again thanks the a and it is was not".split()
+COMMON = [
+    "please",
+    "help",
+    "my",
+    "order",
+    "since",
+    "yesterday",
+    "again",
+    "thanks",
+    "the",
+    "a",
+    "and",
+    "it",
+    "is",
+    "was",
+    "not",
+]
 
 
 def main():

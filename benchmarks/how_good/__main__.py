@@ -9,7 +9,7 @@ from benchmarks.how_good.results import KEPT, Results, machine, size
 from benchmarks.how_good.tools import TOOLS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "how_good.md", ROOT / "README.md"]
+PAGES = [ROOT / "docs" / "how_good.md"]
 
 
 def measure(options, results: Results) -> None:
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--results", type=Path, default=KEPT, help="the file that keeps them (default %(default)s)")
     parser.add_argument("--page", action="store_true", help="only make the pages of what is kept")
-    parser.add_argument("--out", type=Path, nargs="+", default=PAGES, help="the pages (default: docs and README)")
+    parser.add_argument("--out", type=Path, nargs="+", default=PAGES, help="the pages (default: docs/how_good.md)")
     options = parser.parse_args(arguments)
     if lacking := [str(page) for page in options.out if not page.exists()]:
         parser.error(f"there is no page {', '.join(lacking)}: a page has comments between which its tables are put")

@@ -22,17 +22,6 @@ HIGHER = "accuracy", "roc_auc"  # is better
 LOGISTIC, AS_GOOD = "LogisticRegression", 1.02  # times its log loss
 SLACK = {"accuracy": 0.01, "roc_auc": 0.01, "log_loss": 0.02}  # that search may be behind the best of others
 KINDS = {TABLE: "tables of mixed columns", DENSE: "dense numbers", SPARSE: "sparse counts and categories"}
-README = (
-    SEARCH,
-    "AdditiveClassifier",
-    "LinearNB",
-    "SoftmaxRegression",
-    "LeastSquaresClassifierCV",
-    "LogisticRegression",
-    "LightGBM",
-    "CatBoost",
-    "fastText",
-)
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -77,12 +66,12 @@ def names_of(results: Results, kind: str) -> list[str]:
 # ---- means -----------------------------------------------------------------------------------------------------------
 
 
-def means(results: Results, tools: Iterable[str] = TOOLS) -> str:
+def means(results: Results) -> str:
     rows, lacking = [], []
     for kind, what in KINDS.items():
         names = names_of(results, kind)
         first = f"{what}, {len(names)} sets"
-        for tool in tools:
+        for tool in TOOLS:
             found = [figures(results, name).get(tool) for name in names]
             if any(found) and all(found):
                 values = (shown(metric, mean(one[metric] for one in found)) for metric in OF_MEANS)
@@ -239,7 +228,6 @@ def chosen(results: Results) -> str:
 
 TABLES: dict[str, Callable[[Results], str]] = {
     "means": means,
-    "readme": lambda results: means(results, README),
     "measured": measured,
     "behind": behind,
     "beside": beside_logistic,

@@ -1,7 +1,7 @@
 """What is to be released, as whoever installs it meets it: `make release-check`.
 
 Wheel and sdist are built and looked at by twine. Each is then installed by itself in a clean environment of each of the
-Pythons, where the first code of README is run and prints what README says. Beside the wheel each extra is installed,
+Pythons, where the code of README is run and prints what README says. Beside the wheel each extra is installed,
 alone, and what it is for is done.
 """
 
@@ -16,9 +16,10 @@ from tests.support import object_store
 from tests.support.uses_of_extras import USES
 
 ROOT = Path(__file__).parents[2]
-CODE, SHOWN = re.search(
+BLOCKS = re.findall(
     r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
-).groups()
+)
+CODE, SHOWN = ("".join(part) for part in zip(*BLOCKS, strict=True))
 
 
 def run(*command, **options):
@@ -38,10 +39,15 @@ def check(python, file, folder):
     run(python, "-m", "venv", folder)
     inside = folder / "bin" / "python"
     install(inside, file)
+    before = packages(inside)
+    install(inside, f"{file}[tables]")
+    install(inside, "pandas")  # makes the table of the first example
+    run(inside, "-P", ROOT / "examples" / "readme_data.py", cwd=folder)
     printed = run(inside, "-c", CODE, cwd=folder, capture_output=True, text=True).stdout
     if printed != SHOWN:
         raise SystemExit(f"{python}, {file.name}: README's code prints\n{printed}instead of\n{SHOWN}")
     run(inside, "-c", "import importlib.metadata as m, streamnb; assert m.version('streamnb') == streamnb.__version__")
+    uninstall_others(inside, before)
     print(f"{python}: {file.name} is installed, and does what README says", flush=True)
     return inside
 
@@ -57,6 +63,12 @@ def packages(inside):
     return dict(line.split("==") for line in listed.stdout.split())
 
 
+def uninstall_others(inside, before):
+    """Leave the environment as it was."""
+    if others := packages(inside).keys() - before.keys():
+        run(inside, "-m", "pip", "uninstall", "--quiet", "--yes", *others)
+
+
 def check_extra(inside, wheel, extra):
     """Install an extra beside the wheel, do what it is for, and leave the environment as it was."""
     before = packages(inside)
@@ -69,8 +81,7 @@ def check_extra(inside, wheel, extra):
         keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "tests")
         s3 = {**keys, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": server.url}
         run(inside, "-P", use, extra, cwd=place, env={**os.environ, **s3})
-    if after.keys() - before.keys():
-        run(inside, "-m", "pip", "uninstall", "--quiet", "--yes", *(after.keys() - before.keys()))
+    uninstall_others(inside, before)
     print(f"{inside}: streamnb[{extra}] is enough for what it is for", flush=True)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import runpy
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -125,6 +126,8 @@ def what_pages_take_for_granted(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_code_of_the_page_runs_and_prints_what_stands_below_it(page, what_pages_take_for_granted):
     names = what_pages_take_for_granted
+    if page == "README.md":
+        runpy.run_path(str(ROOT / "examples" / "readme_data.py"), run_name="__main__")
     for k, (block, shown) in enumerate(BLOCK.findall((ROOT / page).read_text())):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             try:
