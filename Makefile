@@ -19,7 +19,7 @@ BASE ?= main
 BENCHMARKS ?= .
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint docs release-check bench bench-compare fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint prose docs release-check bench bench-compare fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -28,6 +28,7 @@ help:
 	@echo "make test-benchmarks  that benchmarks run, on few rows, after changes of theirs"
 	@echo "make sklearn scikit-learn's own tests of naive Bayes, run against the drop-ins"
 	@echo "make lint    ruff and mypy"
+	@echo "make prose   spelling, and sentences of more than 30 words in the pages"
 	@echo "make docs    the site of all pages and of the reference, into build/site"
 	@echo "make release-check  wheel and sdist, installed in clean environments of PYTHONS='python3.11 python3.12 ..'"
 	@echo "make bench   the benchmarks, quickly"
@@ -88,6 +89,10 @@ lint: $(DEV)
 	$(RUN) ruff check --quiet
 	$(RUN) ruff format --check --quiet
 	$(RUN) mypy --no-error-summary
+
+prose: $(DEV)
+	$(RUN) codespell_lib README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/*.md streamnb examples
+	$(RUN) tests.support.prose
 
 # Into a folder of its own: the pages of the reference are made anew, so that none stays of a name that is gone.
 docs: $(VENV)/.installed-docs
