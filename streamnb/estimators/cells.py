@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.estimators.preparation import names_of_columns
+from streamnb.estimators.unknown import check_unknown
 from streamnb.explaining.feature_tables import strongest_features
 from streamnb.rows.in_anndata import RAW, ObsColumns, write_uns
 from streamnb.rows.matrices import made_by
@@ -121,7 +122,12 @@ def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes
 
 
 def annotate(
-    self: Any, adata: Any, key: str = "predicted", *, over: str | None = None, unknown_below: float | None = None
+    self: Any,
+    adata: Any,
+    key: str = "predicted",
+    *,
+    over: str | None = None,
+    unknown_below: float | str | None = None,
 ) -> Any:
     """Add columns to `obs` of an AnnData object: the predicted class of each cell and its probability.
 
@@ -135,9 +141,10 @@ def annotate(
     over : str, optional
         A column of `obs` such as "obs/leiden": the label that most cells of each cluster have, the first of those as
         frequent, goes to ``key + "_majority"``. Cells that are "unknown" vote for it.
-    unknown_below : float, optional
-        Label cells "unknown" whose probability is below. The classes must be strings. Probabilities that are calibrated
-        on folds, such as those of ``LinearNBCV(calibration="sigmoid")``, say how often labels are right.
+    unknown_below : float or "auto", optional
+        Label cells "unknown" whose probability is below; "auto": below `unknown_below_`, which `choose_unknown_below`
+        has chosen on folds. The classes must be strings. Probabilities that are calibrated on folds, such as those of
+        ``LinearNBCV(calibration="sigmoid")``, say how often labels are right.
 
     Returns
     -------
@@ -156,18 +163,13 @@ def annotate(
     from pandas import Categorical
 
     clusters = None if over is None else _clusters(adata, over)
-    if unknown_below is not None:
-        arguments.share("unknown_below", unknown_below)
-        if not hasattr(self, "predict_proba") or self.classes_.dtype.kind not in "UO":
-            raise ValueError(
-                f"unknown_below={unknown_below!r} is for models with predict_proba and with classes that are strings"
-            )
+    below = _threshold(self, unknown_below)
     labels, classes = self.predict(adata), self.classes_
     if np.ndim(labels) != 1:
         raise ValueError("annotate is for one label a row; put each column of predict(adata) into obs by itself")
     proba = self.predict_proba(adata).max(axis=1) if hasattr(self, "predict_proba") else None
-    if unknown_below is not None and proba is not None:
-        labels = np.where(proba < unknown_below, UNKNOWN, labels.astype(object))
+    if below is not None and proba is not None:
+        labels = np.where(proba < below, UNKNOWN, labels.astype(object))
         classes = np.unique([*classes.tolist(), UNKNOWN])
     adata.obs[key] = Categorical(labels, categories=classes)
     if proba is not None:
@@ -175,6 +177,21 @@ def annotate(
     if clusters is not None:
         adata.obs[f"{key}_majority"] = Categorical(_majority(labels, clusters), categories=classes)
     return adata
+
+
+def _threshold(self: Any, unknown_below: float | str | None) -> float | None:
+    """The probability below which a label is "unknown"."""
+    if unknown_below is None:
+        return None
+    check_unknown(self, f"unknown_below={unknown_below!r}")
+    if unknown_below != "auto":
+        return arguments.share("unknown_below", unknown_below)
+    if self.unknown_below_ is None:
+        raise ValueError(
+            "unknown_below='auto' takes the threshold that model.choose_unknown_below(X, y) has chosen for this model, "
+            "which has none; call it with the rows of the fit, or give a number from 0 to 1"
+        )
+    return self.unknown_below_
 
 
 def _clusters(adata: Any, over: str) -> np.ndarray:

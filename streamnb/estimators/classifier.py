@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
-from streamnb.estimators import cells, explained, exporting, preparation, taxonomy
+from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged_in_full
@@ -50,9 +50,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
     ----------
     meta_ : dict or None
         The `meta` given to `save`.
+    unknown_below_ : float or None
+        The threshold that `choose_unknown_below` has chosen.
     """
 
     meta_: dict[str, Any] | None = None
+    unknown_below_: float | None = None
     _fixed: ClassVar[Mapping[str, Any]] = {}  # values of parameters that the constructor lacks but methods use
     _preparation = Preparation()
     _model: LinearModel
@@ -224,6 +227,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         arguments.one_of("method", method, METHODS)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         self._set_calibrated(calibrated(model, rows, method))
+        self.unknown_below_ = None  # it was chosen for other probabilities
         return self
 
     # ---- explanations and exports ------------------------------------------------------------------------------------
@@ -233,6 +237,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     explain = explained.explain
     markers = cells.markers
     annotate = cells.annotate
+    choose_unknown_below = unknown.choose_unknown_below
     predict_ranks = taxonomy.predict_ranks
     save = exporting.save
     export = exporting.export

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from streamnb.core import arguments
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.category_columns import CategoryColumns
@@ -29,7 +30,8 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE, NONE
 
-OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved attributes that describe the rows of a fit
+# saved attributes that describe the rows of a fit, and what is kept beside the model
+OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_", "unknown_below_"
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,9 @@ class Preparation:
 
 @contextmanager
 def all_or_nothing(self: Any) -> Iterator[None]:
-    """Restore the estimator if a fit or refit fails."""
+    """Restore the estimator if a fit or refit fails; a threshold that was chosen for the model before is dropped."""
     before = dict(vars(self))
+    self.__dict__.pop("unknown_below_", None)
     try:
         yield
     except BaseException:  # including interrupts
@@ -236,7 +239,7 @@ def state_of_rows(self: Any) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     if hasattr(self, "feature_names_in_"):  # a list, as every entry of an array would be as wide as the longest name
         kept["feature_names_in_"] = list(map(str, self.feature_names_in_))
-    beside = {"layer_": self.layer_, "encoding_": self.encoding_, "meta_": self.meta_}
+    beside = {name: getattr(self, name, None) for name in OF_ROWS[1:]}
     return kept | {name: value for name, value in beside.items() if value is not None}
 
 
@@ -247,6 +250,8 @@ def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: 
         self.feature_names_in_ = _loaded_names(fitted["feature_names_in_"], n_features)
     if "meta_" in fitted:
         self.meta_ = dict(fitted["meta_"])
+    if "unknown_below_" in fitted:
+        self.unknown_below_ = arguments.share("unknown_below_", fitted["unknown_below_"])
     encoding, layer = fitted.get("encoding_"), fitted.get("layer_")
     if encoding is not None and (not isinstance(encoding, Encoding) or encoding.n_columns != n_features):
         raise ValueError(f"encoding_={encoding!r} should make {n_features} columns")

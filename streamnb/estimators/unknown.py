@@ -1,0 +1,158 @@
+"""Chooses the probability below which `annotate` labels a cell "unknown", on held-out cells and left-out classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from streamnb.core import arguments, messages
+from streamnb.core.frames import pandas_for
+from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.passes.options import RunOptions
+from streamnb.rows.splits import fold_numbers
+
+LEAST_CLASSES = 2  # that a model is fitted to
+
+
+class BestClasses:
+    """Keeps the likeliest class of each row, as the `out` of `predict_proba`, which is written block by block."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, n_rows: int, n_classes: int):
+        self.shape = (n_rows, n_classes)
+        self.codes, self.probability = np.empty(n_rows, np.int64), np.empty(n_rows)
+
+    def __setitem__(self, rows: slice, proba: np.ndarray) -> None:
+        self.codes[rows], self.probability[rows] = proba.argmax(axis=1), proba.max(axis=1)
+
+
+def choose_unknown_below(
+    self: Any,
+    X: Rows,
+    y: PerRow,
+    sample_weight: PerRow = None,
+    *,
+    named: float = 0.95,
+    folds: int = 5,
+    groups: PerRow = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    memory_limit: Bytes = None,
+    client: Any = None,
+) -> Any:
+    """Choose the threshold of ``annotate(unknown_below="auto")`` on folds, and measure what it finds.
+
+    For each fold a model is fitted with the parameters of this one, without the rows of the fold and without some of
+    the classes. The threshold is the highest at which the share `named` of the held-out rows that are labelled right
+    keep their label. Rows of the classes that a model has not seen show how often a new class would be "unknown". A
+    class that looks like another one is often not, whatever the threshold.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        The rows of the fit, with labels; not in Dask. They are read by `folds` fits and predictions.
+    named : float
+        The share of rightly labelled rows that should keep their label, from 0 to 1.
+    folds : int
+    groups : (n_rows,), optional
+        Such as "obs/donor": rows of one group are in one fold, so that the threshold is one for new donors.
+    seed : int
+        Of folds, and of the classes that are left out together.
+    progress, n_threads, memory_limit, client
+        As in `fit`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each class. "right": the share of its held-out rows that is labelled right; "named": the share of
+        these that keeps its label; "unseen": the share of its rows that is "unknown" to a model without the class, NaN
+        where so few classes would be left that there is no such model.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong, the model has no probabilities or other classes than strings, or no row is labelled right.
+
+    Notes
+    -----
+    The threshold becomes `unknown_below_`, is saved with the model, and is dropped when the model changes. Models of
+    folds have not been through `calibrate` or `refit`; take ``calibration="sigmoid"`` where an estimator has it.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> y = np.array(["B cell", "NK cell", "T cell"])[np.arange(90) % 3]
+    >>> X = np.random.default_rng(0).poisson(np.where(y[:, None] == np.unique(y), 4.0, 1.0))
+    >>> model = snb.SoftmaxRegression().fit(X, y)
+    >>> table = model.choose_unknown_below(X, y, named=0.9)
+    >>> table.columns.tolist(), 0.3 < model.unknown_below_ < 0.9
+    (['right', 'named', 'unseen'], True)
+    """
+    check_unknown(self, "choose_unknown_below")
+    named, pd = arguments.share("named", named), pandas_for("choose_unknown_below")
+    options = RunOptions(progress, n_threads, memory_limit, client).fit_options
+    rows = self._opened(X, y, sample_weight, labelled=True)
+    labels = np.asarray(rows.whole_column(y, "y"))
+    weight = np.ones(len(labels)) if sample_weight is None else rows.whole_column(sample_weight, "sample_weight")
+    groups = None if groups is None else rows.whole_column(groups, "groups")
+    numbers = fold_numbers(len(labels), folds, groups=groups, seed=seed)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(other := np.setdiff1d(classes, self.classes_)):
+        raise ValueError(f"y has {messages.listed(other)}, which the model does not know; give the rows of the fit")
+    left_out = _left_out_with(len(classes), folds, seed)
+    right, probability, unseen = np.zeros(len(labels), bool), np.empty(len(labels)), np.full(len(labels), np.nan)
+    held = np.zeros(len(labels), bool)
+    for fold in range(folds):
+        new, known = left_out[codes] == fold, classes[left_out != fold]
+        own = ~new & (numbers == fold)
+        trained = np.where(new | own, 0.0, weight)  # rows of weight 0 take any label, so that no class is left of them
+        if not trained.any():
+            raise ValueError(f"all rows are in fold {fold}; take another seed, or groups= that are more")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", messages.StreamnbWarning)
+            model = clone(self).fit(X, np.where(new, known[0], labels), trained, layer=self.layer_, **options)
+        best = BestClasses(len(labels), len(model.classes_))
+        model.predict_proba(X, out=best)
+        held |= own
+        right[own], probability[own] = (model.classes_[best.codes] == labels)[own], best.probability[own]
+        unseen[new] = best.probability[new]
+    self.unknown_below_ = below = _threshold(probability[right], weight[right], named)
+    shares = {
+        "right": _shares(right, held, codes, weight),
+        "named": _shares(probability >= below, right, codes, weight),
+        "unseen": _shares(unseen < below, ~np.isnan(unseen), codes, weight),
+    }
+    return pd.DataFrame(shares, pd.Index(classes, name="class"))
+
+
+def check_unknown(model: Any, who: str) -> None:
+    """Raise where no label can be "unknown": without probabilities, or with classes that are no strings."""
+    if not hasattr(model, "predict_proba") or model.classes_.dtype.kind not in "UO":
+        raise ValueError(f"{who} is for models with predict_proba and with classes that are strings")
+
+
+def _left_out_with(n_classes: int, folds: int, seed: int) -> np.ndarray:
+    """The fold whose model does not know each class, (n_classes,); -1 where too few would be left."""
+    if n_classes - -(-n_classes // folds) < LEAST_CLASSES:
+        return np.full(n_classes, -1)
+    return fold_numbers(n_classes, folds, seed=seed)
+
+
+def _threshold(probability: np.ndarray, weight: np.ndarray, named: float) -> float:
+    """The highest threshold that at least the share `named` of rows with these probabilities reaches."""
+    if not len(probability):
+        raise ValueError("no held-out row is labelled right, so that no threshold can be chosen; look at score(X, y)")
+    falling = np.argsort(-probability)
+    reached = np.cumsum(weight[falling])
+    return float(probability[falling[min(np.searchsorted(reached, named * reached[-1]), len(falling) - 1)]])
+
+
+def _shares(hit: np.ndarray, some: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The share of hits among some rows of each class, (n_classes,)."""
+    n, hits = (np.bincount(codes, np.where(rows, weight, 0.0)) for rows in (some, some & hit))
+    return np.divide(hits, n, out=np.full(len(n), np.nan), where=n > 0.0)

@@ -1,0 +1,112 @@
+"""The threshold of "unknown" cells: chosen on held-out rows, measured on classes left out, kept with the model."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import streamnb as snb
+from tests.support.refusals import refused
+
+N = 240
+KIND = np.array(["B", "NK", "T", "mono"])[np.arange(N) % 4]
+OWN = np.where(np.arange(12) % 4 == np.arange(N)[:, None] % 4, 2.0, 1.0)  # classes overlap
+X = np.random.default_rng(0).poisson(OWN).astype(np.float32)
+WEIGHT = np.random.default_rng(1).choice([0.5, 1.0, 3.0], N)
+
+
+def cells():
+    obs = pd.DataFrame({"kind": KIND, "donor": np.arange(N) // 24, "w": WEIGHT}, index=[f"c{i}" for i in range(N)])
+    return anndata.AnnData(X, obs)
+
+
+def scored(model, folds, numbers, left_out):
+    """By other means: rows are dropped, one at a time; their probability, whether they are right, and unseen rows."""
+    found = {"right": np.zeros(N, bool), "p": np.full(N, np.nan), "unseen": np.full(N, np.nan)}
+    for fold in range(folds):
+        new = np.isin(KIND, np.unique(KIND)[left_out == fold])
+        held, trained = ~new & (numbers == fold), ~new & (numbers != fold)
+        own = clone(model).fit(X[trained], KIND[trained], WEIGHT[trained])
+        proba = own.predict_proba(X)
+        found["right"][held] = (own.classes_[proba.argmax(axis=1)] == KIND)[held]
+        found["p"][held], found["unseen"][new] = proba.max(axis=1)[held], proba.max(axis=1)[new]
+    return found
+
+
+@pytest.mark.parametrize("groups", [None, "obs/donor"])
+def test_threshold_and_table_are_those_of_models_fitted_to_fewer_rows(groups):
+    model = snb.SoftmaxRegression(1.0, tol=1e-9, max_passes=200).fit(cells(), "obs/kind", "obs/w")
+    table = model.choose_unknown_below(cells(), "obs/kind", "obs/w", named=0.8, folds=3, groups=groups, seed=4)
+    numbers = snb.fold_numbers(N, 3, groups=None if groups is None else np.arange(N) // 24, seed=4)
+    found = scored(model, 3, numbers, snb.fold_numbers(4, 3, seed=4))
+    below, right = model.unknown_below_, found["right"]
+    rightly = found["p"][right] + 1e-4  # whatever stopped the descent
+    assert WEIGHT[right] @ (rightly >= below) >= 0.8 * WEIGHT[right].sum()
+    assert WEIGHT[right] @ (found["p"][right] - 1e-4 > below) < 0.8 * WEIGHT[right].sum()
+    for name in np.unique(KIND):
+        held, new, of_right = (
+            rows & (name == KIND) for rows in (~np.isnan(found["p"]), ~np.isnan(found["unseen"]), right)
+        )
+        expected = [
+            np.average(right[held], weights=WEIGHT[held]),
+            np.average(found["p"][of_right] >= below - 1e-4, weights=WEIGHT[of_right]),
+            np.average(found["unseen"][new] < below, weights=WEIGHT[new]),
+        ]
+        np.testing.assert_allclose(table.loc[name], expected, atol=0.03)
+    assert table["unseen"].mean() > 1.5 * (1.0 - table["named"]).mean()
+
+
+def test_annotate_takes_it_and_files_keep_it(tmp_path):
+    adata = cells()
+    model = snb.LinearNB().fit(adata, "obs/kind")
+    with refused(ValueError, r"unknown_below='auto' takes the threshold that model.choose_unknown_below"):
+        model.annotate(adata, unknown_below="auto")
+    model.choose_unknown_below(adata, "obs/kind")
+    below = model.unknown_below_
+    model.save(tmp_path / "m.snb")
+    for each in (model, snb.load(tmp_path / "m.snb")):
+        assert each.unknown_below_ == below
+        found = each.annotate(adata, unknown_below="auto").obs
+        assert ((found["predicted"] == "unknown") == (model.predict_proba(X).max(axis=1) < below)).all()
+    for changed in (
+        snb.load(tmp_path / "m.snb").refit(penalty=snb.L1(0.1)),
+        snb.load(tmp_path / "m.snb").partial_fit(X[:4], KIND[:4]),
+        snb.load(tmp_path / "m.snb").calibrate(X, KIND),
+        snb.load(tmp_path / "m.snb").fit(X, KIND),
+    ):
+        assert changed.unknown_below_ is None
+
+
+def test_calibrated_forms_and_few_classes():
+    model = snb.LinearNBCV("gaussian", folds=5, scoring="accuracy", calibration="sigmoid").fit(X, KIND)
+    table = model.choose_unknown_below(X, KIND, named=1.0, folds=2)
+    assert (table["named"] == 1.0).all() and table["unseen"].notna().all()
+    two = np.where(KIND == "B", "B", "other")
+    table = snb.LinearNB().fit(X, two).choose_unknown_below(X, two)
+    assert table["unseen"].isna().all() and table["named"].between(0.85, 1.0).all()
+
+
+def test_bad_arguments_are_refused():
+    model = snb.LinearNB().fit(X, KIND)
+    with refused(ValueError, "named=1.5 should be from 0 to 1"):
+        model.choose_unknown_below(X, KIND, named=1.5)
+    with refused(ValueError, "folds=1 should be at least 2"):
+        model.choose_unknown_below(X, KIND, folds=1)
+    with refused(ValueError, "classes that are strings"):
+        snb.LinearNB().fit(X, KIND == "B").choose_unknown_below(X, KIND == "B")
+    with refused(ValueError, "models with predict_proba"):
+        snb.MarginClassifier().fit(X, KIND).choose_unknown_below(X, KIND)
+    with refused(ValueError, "240.*239|239.*240"):
+        model.choose_unknown_below(X, KIND[1:])
+    with refused(ValueError, "y has .'C'., which the model does not know"):
+        model.choose_unknown_below(X, np.where(KIND == "B", "C", KIND))
+    with refused(ValueError, "all rows are in fold"):
+        model.choose_unknown_below(X, KIND, groups=np.zeros(N, int))
+    parity, donor = np.arange(N) % 2, np.arange(N) // 2 % 2
+    seed = next(s for s in range(50) if {*snb.fold_numbers(N, 2, groups=donor, seed=s)[::2]} == {0, 1})
+    other_way = np.where(parity == donor, "B", "T")  # what one donor teaches is wrong for the other
+    model = snb.LinearNB().fit(np.eye(2)[parity], other_way)
+    with refused(ValueError, "no held-out row is labelled right"):
+        model.choose_unknown_below(np.eye(2)[parity], other_way, groups=donor, folds=2, seed=seed)
+    assert model.unknown_below_ is None
