@@ -37,7 +37,7 @@ class LeastSquaresClassifier(TrainedClassifier):
         the same as those of converged conjugate gradients. For sparse rows, such as those of
         ``transform=snb.Bins(..)``, only stored values are multiplied.
     standardize : bool
-        Let `l2` penalise weights of features divided by their standard deviation, for columns with different units.
+        As for `SoftmaxRegression`.
 
     Examples
     --------

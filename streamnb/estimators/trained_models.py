@@ -57,7 +57,8 @@ class SoftmaxRegression(TrainedClassifier):
     class_weight : None, "balanced" or {label: weight}
         Factors of the row weights, by class.
     standardize : bool
-        Let penalties be of weights of features divided by their standard deviation, for columns with different units.
+        Fit as if each feature had mean 0 and variance 1, for columns with different units. Means and scales enter the
+        weights, so that sparse rows stay sparse. `coef_` has weights of features divided by their standard deviation.
 
     Attributes
     ----------
@@ -158,10 +159,11 @@ class MarginClassifier(TrainedClassifier):
         class_weight: Any = None,
         calibration: str | None = None,
         scheme: str = "ovr",
+        standardize: bool = False,
     ):
         self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.calibration, self.scheme = calibration, scheme
+        self.calibration, self.scheme, self.standardize = calibration, scheme, standardize
 
     _learner = _margins
 
@@ -296,11 +298,12 @@ class MarginClassifierCV(TrainedClassifierCV):
         class_weight: Any = None,
         calibration: str | None = "auto",
         scheme: str = "ovr",
+        standardize: bool = False,
     ):
         self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
         self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.calibration, self.scheme = calibration, scheme
+        self.calibration, self.scheme, self.standardize = calibration, scheme, standardize
 
     _learner = _margins
 

@@ -1,10 +1,14 @@
 """The optimum of models of several reads, beside scikit-learn's; and how margins are judged."""
 
+import tracemalloc
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
@@ -156,3 +160,62 @@ def test_joint_margins_are_judged_by_the_probabilities_that_the_model_gives():
         losses.append(-log_loss(Y[folds == fold], model.predict_proba(X[folds == fold]), labels=model.classes_))
     point = at.index({"l2": 1.0, "l1": 0.0, "max_passes": 2})
     assert chosen.cv_results_["mean_test_score"][point] == pytest.approx(np.mean(losses), rel=1e-9)
+
+
+# ---- standardised columns --------------------------------------------------------------------------------------------
+
+UNITS = X * np.array([1e-3, 1.0, 50.0, 1e3, 1.0, 1.0]) * [1, 1, 1, 1, 1, 0] + [0, 0, 0, 0, 7, 0]  # and a constant one
+STANDARD = {
+    "softmax": snb.SoftmaxRegression(2.0, **CLOSE),
+    "l1": snb.SoftmaxRegression(0.5, 2.0, **CLOSE),
+    "margin": snb.MarginClassifier(2.0, **CLOSE),
+    "squares": snb.LeastSquaresClassifier(2.0, **CLOSE),
+    "products": snb.LeastSquaresClassifier(2.0, solver="products"),
+}
+
+
+def standardised(rows, by, weight=None):
+    """Rows, centred and scaled by the means and standard deviations of other rows."""
+    mean = np.average(by, axis=0, weights=weight)
+    spread = np.sqrt(np.average((by - mean) ** 2, axis=0, weights=weight))
+    return (rows - mean) / np.where(np.ptp(by, axis=0) > 0.0, spread, 1.0)
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_sparse_rows_are_standardised_as_dense_ones_are(name):
+    """A twin is fitted to dense rows that were centred and divided by their standard deviation beforehand."""
+    dense, sparse = standardised(UNITS, UNITS, WEIGHT), sp.csr_array(UNITS)
+    twin = clone(STANDARD[name]).fit(dense, Y, WEIGHT)
+    model = clone(STANDARD[name]).set_params(standardize=True).fit(sparse, Y, WEIGHT)
+    found, expected = model.decision_function(sparse), twin.decision_function(dense)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.coef_, twin.coef_, atol=1e-6)
+    cuts = [0, 1, 40, 41, N]
+    pieces = [(sparse[a:b], Y[a:b], WEIGHT[a:b]) for a, b in pairwise(cuts)]
+    in_pieces = clone(model).fit(lambda: iter(pieces), n_threads=2)
+    assert np.array_equal(in_pieces.coef_, model.coef_) and np.array_equal(in_pieces.intercept_, model.intercept_)
+
+
+@pytest.mark.parametrize("kind", ["SoftmaxRegression", "MarginClassifier"])
+def test_folds_are_standardised_by_the_rows_outside_them(kind):
+    folds = np.arange(N) % 2
+    model = getattr(snb, f"{kind}CV")([2.0], folds=folds, scoring="accuracy", standardize=True, max_passes=200)
+    model.fit(sp.csr_array(UNITS), Y)
+    for fold in (0, 1):
+        rest, held = UNITS[folds != fold], UNITS[folds == fold]
+        own = getattr(snb, kind)(2.0, **CLOSE).fit(standardised(rest, rest), Y[folds != fold])
+        expected = own.score(standardised(held, rest), Y[folds == fold])
+        assert abs(model.cv_results_[f"split{fold}_test_score"][-1] - expected) < 1.5 / len(held)  # one row, on an edge
+
+
+def test_sparse_rows_stay_sparse():
+    n, d = 400, 20_000  # 64 MB as a dense table
+    columns = rng.integers(0, d, (n, 10))
+    rows = sp.csr_array((np.ones(10 * n), columns.ravel(), 10 * np.arange(n + 1)), (n, d))
+    model = snb.SoftmaxRegression(tol=0.1, standardize=True)
+    model.fit(rows[:50], np.arange(50) % 2)  # to compile
+    tracemalloc.start()
+    model.fit(rows, np.arange(n) % 2).predict(rows)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 20e6
