@@ -67,6 +67,7 @@ class CategoricalNB(DiscreteNB):
     """
 
     _statistics = "CategoryStats"
+    _keeps_batches = False
 
     def __init__(
         self,

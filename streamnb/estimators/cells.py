@@ -18,7 +18,14 @@ UNKNOWN = "unknown"  # the label of cells that are none of the classes for sure
 DTYPES = {"names": "O", "scores": "f4", "logfoldchanges": "f4", "pvals": "f8", "pvals_adj": "f8"}  # as scanpy has them
 
 
-def markers(self: Any, n_features: int = 10, *, test: str | None = None, corr: str = "benjamini-hochberg") -> Any:
+def markers(
+    self: Any,
+    n_features: Any = 10,
+    *,
+    test: str | None = None,
+    batch: bool = False,
+    corr: str = "benjamini-hochberg",
+) -> Any:
     """The features with the strongest evidence for each class against the others, or the tests of all features.
 
     Parameters
@@ -27,8 +34,11 @@ def markers(self: Any, n_features: int = 10, *, test: str | None = None, corr: s
         The largest number of features per class; None for all features, with `test`.
     test : {"t-test", "t-test_overestim_var", "wilcoxon"}, optional
         In place of weights, test the rows of each class against the rest, from the sums of the fit: they need
-        ``fit(moments=("sum", "sum_sq"))`` where the family does not keep squares. Rank sums, and tests within batches,
-        are of `snb.scan`, see `ClassStats.markers`.
+        ``fit(moments=("sum", "sum_sq"))`` where the family does not keep squares. Rank sums need histograms, which
+        ``snb.scan(histogram=..).markers(test="wilcoxon")`` has.
+    batch : bool
+        Test within batches, for a model of ``fit(batch="obs/sample")``, or within the folds of a CV form; see
+        `ClassStats.markers`.
     corr : {"benjamini-hochberg", "bonferroni"}
         How p-values are corrected for many features.
 
@@ -52,6 +62,8 @@ def markers(self: Any, n_features: int = 10, *, test: str | None = None, corr: s
     """
     names = names_of_columns(self)
     if test is None:
+        if batch:
+            raise ValueError("batch=True is of tests within batches; name a test, such as test='t-test'")
         return strongest_features(self._explained(), names, n_features, positive=True)
     self._fitted_model()
     stats: Any = getattr(self, "stats_", None)
@@ -60,12 +72,14 @@ def markers(self: Any, n_features: int = 10, *, test: str | None = None, corr: s
             f"test={test!r} is of sums of the rows of each class, which {type(self).__name__} does not keep; take "
             "snb.scan(X, y).markers(test=..), or snb.LinearNB"
         )
-    found = stats.markers(n_features, test=test, corr=corr, feature_names=names)
+    found = stats.markers(n_features, test=test, batch=batch, corr=corr, feature_names=names)
     found.attrs["layer"] = self.layer_
     return found
 
 
-def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes_groups") -> None:
+def write_markers(
+    markers: Any, adata: Any, groupby: str, key: str = "rank_genes_groups", *, layer: str | None = None
+) -> None:
     """Write a table of tested markers into `uns` of AnnData, as scanpy's `rank_genes_groups` does.
 
     Parameters
@@ -79,6 +93,8 @@ def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes
         The column of `obs` that the groups come from, for scanpy's plots.
     key : str
         The name in `uns`; what is there is replaced.
+    layer : str, optional
+        The layer that was tested, as given to `snb.scan`; "raw" for `raw`. The table of a fitted model knows it.
 
     Raises
     ------
@@ -109,7 +125,7 @@ def write_markers(markers: Any, adata: Any, groupby: str, key: str = "rank_genes
             f"markers has groups of {min(sizes, default=0)} to {max(sizes, default=0)} rows; scanpy has as many for "
             "each: write the table before rows are left out"
         )
-    about, layer = markers.attrs, markers.attrs.get("layer")
+    about, layer = markers.attrs, layer or markers.attrs.get("layer")
     params = {"groupby": groupby.removeprefix("obs/"), "reference": "rest", "method": about.get("test", "t-test")}
     params |= {"use_raw": layer == RAW, "layer": None if layer == RAW else layer}
     params["corr_method"] = about.get("corr", "benjamini-hochberg")

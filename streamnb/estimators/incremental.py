@@ -36,6 +36,7 @@ class IncrementalClassifier(Classifier):
     _memory_limit: int | None = None  # of the last fit
     _n_threads: int | None = None  # of the last fit
     _statistics = "ClassStats"  # the class of the statistics
+    _keeps_batches = True  # False where statistics have no sums of parts of the rows
     _takes_indicator = False  # True where a row may have any number of labels
     _indicator_advice = "take snb.LinearNB, which has a model for each label"  # for the error message
     class_weight_: Any = None

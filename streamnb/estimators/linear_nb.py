@@ -184,12 +184,12 @@ class LinearNB(IncrementalClassifier):
         options = RowOptions(of_values(vars(self)["transform"]), self.normalize, self.binarize, centre)
         return options if self._columns is None else replace(options, columns=self._columns)
 
-    def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()) -> Any:
+    def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, *more: Any) -> Any:
         if first:
             rows = options.kept(rows) if as_family(self.family).map_names else rows
             (steps,) = self._maps(rows, options, None).values()
             self._columns = cast(ColumnMap | None, steps.whole)
-        return super()._scan(rows, classes, first, options, moments)
+        return super()._scan(rows, classes, first, options, *more)
 
     def _maps(self, rows: Source, options: RunOptions, folding: Folding | None) -> dict[str, StepsOfFolds]:
         """The column maps that the family tries, learned from the rows."""

@@ -19,7 +19,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import run_scan
+from streamnb.scanning.class_scan import run_scan, with_batches
 from streamnb.stats.matching import widened
 from streamnb.stats.moments import check_moments
 
@@ -41,6 +41,7 @@ def fit(
     checkpoint: Any = None,
     layer: str | None = None,
     keep: str = "auto",
+    batch: PerRow = None,
 ) -> Any:
     """Fit in one scan.
 
@@ -78,6 +79,9 @@ def fit(
         The layer of AnnData to read in place of X, now and in predictions; kept as `layer_`. "raw" reads `raw`.
     keep : {"auto", "memory", "disk", "no"}
         Where rows stay that are read more than once, for example to learn bins; as in `SoftmaxRegression.fit`.
+    batch : (n_rows,), optional
+        As in `scan`: `stats_` also keeps the sums of each batch, for ``markers(test=.., batch=True)``. The model is the
+        same. Rows that are added or forgotten later are scanned without batches, and refused.
 
     Raises
     ------
@@ -89,12 +93,14 @@ def fit(
         The tables would take more than `memory_limit`.
     """
     listed = label_checks.check_classes(classes)
+    if batch is not None and not self._keeps_batches:
+        raise ValueError(f"batch={batch!r}: {type(self).__name__} keeps no sums of batches; take snb.LinearNB")
     with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
         self._check_params()
         rows = self._opened_to_fit((X, y, sample_weight), options, layer)
         self._memory_limit, self._n_threads = options.memory_limit, n_threads
-        stats, report = self._scan(rows, listed, True, options, check_moments(moments))
+        stats, report = self._scan(rows, listed, True, options, check_moments(moments), batch)
         self._check_whole(stats)
         for name in ("class_weight_", "forgotten_"):
             self.__dict__.pop(name, None)
@@ -172,12 +178,20 @@ def known_classes(self: Any, classes: Any) -> np.ndarray | None:
 
 
 def scan(
-    self: Any, rows: Source, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()
+    self: Any,
+    rows: Source,
+    classes: Any,
+    first: bool,
+    options: RunOptions,
+    moments: tuple[str, ...] = (),
+    batch: Any = None,
 ) -> tuple[Any, Report]:
     """The statistics of rows, of the first ones or of further ones."""
     self._check_params()
     task = replace(self._task(classes), memory_limit=options.memory_limit)
     task = task.with_moments(moments if first else self.stats_.moments)  # further rows sum the same moments
+    if batch is not None:
+        task, rows = with_batches(task, rows, batch)
     stats, report = run_scan(task, rows, options)
     if not first:
         row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)

@@ -150,6 +150,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     _preparation = Preparation()
     _memory_limit = None
     _statistics = "ClassStats"
+    _keeps_batches = False
     _takes_indicator = False
     _indicator_advice = "take snb.LinearNB, which has a model for each label"
     meta_ = None
@@ -179,7 +180,13 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         return ClassScan(tuple(sorted({*moments})), options, classes, domain, grid=grid)
 
     def _scan(
-        self, rows: Source, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()
+        self,
+        rows: Source,
+        classes: Any,
+        first: bool,
+        options: RunOptions,
+        moments: tuple[str, ...] = (),
+        batch: None = None,
     ) -> tuple[Any, Report]:
         search = self._search()
         if search is None:

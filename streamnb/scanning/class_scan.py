@@ -329,14 +329,20 @@ def scan(
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))
-    rows, names = prepared(step, source, y, sample_weight), ()
-    if batch is not None:
-        check_not_delayed(batch=batch)
-        folds, names = of_batches(rows.whole_column(batch, "batch"), folds, groups)
-    task, rows = with_folds(task, rows, folds, groups, repeats, seed)
-    if task.folding is not None:
-        task = replace(task, folding=replace(task.folding, names=names))
+    rows = prepared(step, source, y, sample_weight)
+    if batch is None:
+        task, rows = with_folds(task, rows, folds, groups, repeats, seed)
+    else:
+        task, rows = with_batches(task, rows, batch, folds, groups)
     return run_scan(task, rows, run_options)[0]
+
+
+def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups: Any = None) -> tuple[Any, Source]:
+    """The task with a folding into batches, which leaves no room for other folds, and the rows with their numbers."""
+    check_not_delayed(batch=batch)
+    numbered, names = of_batches(rows.whole_column(batch, "batch"), folds, groups)
+    task, rows = with_folds(task, rows, numbered, None, 1, 0)
+    return replace(task, folding=replace(task.folding, names=names)), rows
 
 
 def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[Any, Source]:

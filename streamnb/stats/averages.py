@@ -126,7 +126,7 @@ class Averages(Drifts):
             As from ``sc.get.rank_genes_groups_df``: "group", "names", "scores" (t or z, the highest first),
             "logfoldchanges", "pvals" (two-sided) and "pvals_adj". Where nothing varies the score is 0 and p is 1. Fold
             changes are log2 of ``(expm1(mean) + 1e-9) / (expm1(mean of the rest) + 1e-9)``, which is for values that
-            log1p was applied to; NaN where one mean is below 0, as of scaled values. Of "wilcoxon", ``attrs["error"]``
+            log1p was applied to; NaN where a mean is below 0, as of scaled values. Of "wilcoxon", ``attrs["error"]``
             is a bound of the error of scores by bins of several values.
 
         Raises

@@ -102,16 +102,21 @@ def _parts(stats: Any, batch: bool) -> tuple[Any, ...]:
     if not batch:
         return (stats,)
     if not stats.folds:
-        raise ValueError("batch=True, but these statistics know no batches; scan the rows with batch='obs/sample'")
+        raise ValueError(
+            "batch=True, but these statistics know no batches; scan or fit the rows with batch='obs/sample'"
+        )
     return stats.folds[: stats.n_folds]
 
 
 def _too_few(stats: Any, k: int, test: str, batch: bool) -> str:
+    label, weight = stats.classes.tolist()[k], stats.weight[k]
+    if weight == 0.0:
+        return f"class {label!r} has no rows; of classes= list only those that rows have"
     least = "a row" if test == "wilcoxon" else "two rows"
     where = ", in one batch at least" if batch else ""
     return (
-        f"test={test!r} takes {least} of each class and of the others{where}, but class {stats.classes.tolist()[k]!r} "
-        f"has {stats.weight[k]:g} of {stats.total_weight:g} rows; leave its rows out, or join it to another class"
+        f"test={test!r} takes {least} of each class and of the others{where}, but class {label!r} "
+        f"has {weight:g} of {stats.total_weight:g} rows; leave its rows out, or join it to another class"
     )
 
 
@@ -142,10 +147,11 @@ def t_scores(sides: list[tuple[Side, Side]], overestimate: bool) -> tuple[np.nda
 
 
 def fold_changes(sides: list[tuple[Side, Side]]) -> np.ndarray:
-    """log2 of the ratio of means, for rows that log1p was applied to; NaN where one of the two is below 0."""
+    """log2 of the ratio of means, for rows that log1p was applied to; NaN where a mean is below 0."""
     own, rest = (sum(share * pair[at].mean for share, pair in zip(shares(sides), sides, strict=True)) for at in (0, 1))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return np.log2((np.expm1(own) + LEAST) / (np.expm1(rest) + LEAST))
+        change = np.log2((np.expm1(own) + LEAST) / (np.expm1(rest) + LEAST))
+    return np.where(np.minimum(own, rest) < 0.0, np.nan, change)  # two negative means have a ratio, which says nothing
 
 
 def corrected(p: np.ndarray, corr: str) -> np.ndarray:

@@ -140,12 +140,41 @@ def test_batches_are_columns_of_obs(tmp_path):
         assert snb.scan(X, "obs/kind", batch="obs/sample").markers(None, batch=True).equals(expected)
 
 
+def test_models_keep_sums_of_batches_for_tests_within_them(tmp_path):
+    adata = cells()
+    adata.obs["sample"] = np.array(["s1", "s2"])[np.arange(N) // 30]
+    expected = snb.scan(adata, "obs/kind", batch="obs/sample").markers(None, batch=True, feature_names=GENES)
+    model = snb.LinearNB("gaussian").fit(adata, "obs/kind", batch="obs/sample")
+    plain = snb.LinearNB("gaussian").fit(adata, "obs/kind")
+    assert np.array_equal(model.coef_, plain.coef_) and np.array_equal(model.intercept_, plain.intercept_)
+    model.save(tmp_path / "m.snb")
+    for each in (model, snb.load(tmp_path / "m.snb"), model.refit(penalty=snb.L1(0.1))):
+        assert each.markers(None, test="t-test", batch=True).equals(expected)
+    folds = snb.LinearNBCV("gaussian", folds=np.arange(N) // 30, scoring="accuracy").fit(adata, "obs/kind")
+    assert folds.markers(None, test="t-test", batch=True).equals(expected)
+    with refused(ValueError, "scan both with the same"):
+        model.partial_fit(adata, "obs/kind")
+    with refused(ValueError, "batch=True is of tests within batches; name a test"):
+        model.markers(batch=True)
+    with refused(ValueError, "these statistics know no batches; scan or fit the rows with batch="):
+        plain.markers(test="t-test", batch=True)
+    with refused(ValueError, "batch has the value"):
+        plain.fit(adata, "obs/kind", batch=np.zeros(N, int))
+    with refused(ValueError, "CategoricalNB keeps no sums of batches"):
+        snb.CategoricalNB().fit(adata, "obs/kind", batch="obs/sample")
+
+
 def test_markers_of_raw_say_so():
     adata = cells()
     adata.raw = adata.copy()
     table = snb.LinearNB("gaussian").fit(adata, "obs/kind", layer="raw").markers(None, test="t-test")
     snb.write_markers(table, adata, "kind", key="tests")
     assert adata.uns["tests"]["params"]["use_raw"] is True and adata.uns["tests"]["params"]["layer"] is None
+    of_scan = snb.scan(adata, "obs/kind", layer="counts").markers(None)
+    for layer, expected in ((None, (False, None)), ("raw", (True, None)), ("counts", (False, "counts"))):
+        snb.write_markers(of_scan, adata, "kind", layer=layer)
+        params = adata.uns["rank_genes_groups"]["params"]
+        assert (params["use_raw"], params["layer"]) == expected
 
 
 def test_markers_that_cannot_be_written_are_refused(tmp_path):

@@ -177,6 +177,14 @@ def test_batches_change_nothing_where_all_rows_are_compared_or_in_one_batch(tmp_
     assert snb.load(tmp_path / "stats.snb").markers(None, batch=True).equals(kept.markers(None, batch=True))
 
 
+def test_fold_changes_are_of_means_that_are_not_negative():
+    values = np.array([[-1.0, -1.0, 0.0, 1.0], [-1.0, -1.0, 0.0, 1.0], [-2.0, 1.0, 1.0, 0.5], [-2.0, 1.0, 1.0, 0.5]])
+    table = snb.scan(values, ["a", "a", "b", "b"]).markers(None)
+    found = table[table["group"] == "a"].sort_values("names")["logfoldchanges"].to_numpy()
+    expected = np.log2((np.expm1([0.0, 1.0]) + 1e-9) / (np.expm1([1.0, 0.5]) + 1e-9))
+    np.testing.assert_allclose(found, [np.nan, np.nan, *expected])
+
+
 def test_refusals():
     stats = snb.scan(COUNTS, Y)
     for options, message in (
@@ -191,6 +199,8 @@ def test_refusals():
         snb.scan(COUNTS, ["a"] * N).markers()
     with refused(ValueError, "class 'd' has 1 of 241 rows"):
         (stats + snb.scan(COUNTS[:1], ["d"])).markers()
+    with refused(ValueError, "class 'd' has no rows; of classes= list only those that rows have"):
+        snb.scan(COUNTS, Y, classes=[*np.unique(Y), "d"]).markers()
     with refused(ValueError, "lack the moment 'sum_sq'"):
         snb.scan(COUNTS, Y, moments=["sum"]).markers()
     with refused(ValueError, "take histogram='bins' for values below 0"):
