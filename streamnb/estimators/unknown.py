@@ -47,22 +47,22 @@ def choose_unknown_below(
 ) -> Any:
     """Choose the threshold of ``annotate(unknown_below="auto")`` on folds, and measure what it finds.
 
-    For each fold a model is fitted with the parameters of this one, without the rows of the fold and without some of
-    the classes. The threshold is the highest at which the share `named` of the held-out rows that are labelled right
-    keep their label. Rows of the classes that a model has not seen show how often a new class would be "unknown". A
-    class that looks like another one is often not, whatever the threshold.
+    For each fold a model is fitted with the parameters of this one, without the rows of the fold. The threshold is the
+    highest at which the share `named` of the held-out rows that are labelled right keep their label. A second model of
+    each fold also lacks some of the classes. It gets a threshold in the same way, and rows of these classes show how
+    often a new class would be "unknown". A class that looks like another one is often not, whatever the threshold.
 
     Parameters
     ----------
     X, y, sample_weight
-        The rows of the fit, with labels; not in Dask. They are read by `folds` fits and predictions.
+        The rows of the fit, with labels; not in Dask. They are read for two fits and predictions of each fold.
     named : float
         The share of rightly labelled rows that should keep their label, from 0 to 1.
     folds : int
     groups : (n_rows,), optional
         Such as "obs/donor": rows of one group are in one fold, so that the threshold is one for new donors.
     seed : int
-        Of folds, and of the classes that are left out together.
+        Of folds, and of the classes that are left out together: one of `folds` parts.
     progress, n_threads, memory_limit, client
         As in `fit`.
 
@@ -104,30 +104,39 @@ def choose_unknown_below(
     classes, codes = np.unique(labels, return_inverse=True)
     if len(other := np.setdiff1d(classes, self.classes_)):
         raise ValueError(f"y has {messages.listed(other)}, which the model does not know; give the rows of the fit")
-    left_out = _left_out_with(len(classes), folds, seed)
-    right, probability, unseen = np.zeros(len(labels), bool), np.empty(len(labels)), np.full(len(labels), np.nan)
-    held = np.zeros(len(labels), bool)
+    given, left_out = (X, labels, weight, options), _left_out_with(len(classes), folds, seed)
+    right, probability = np.zeros(len(labels), bool), np.zeros(len(labels))
+    unknown = np.zeros(len(labels), bool)  # to a model that has not seen the class, by a threshold of its own
     for fold in range(folds):
-        new, known = left_out[codes] == fold, classes[left_out != fold]
-        own = ~new & (numbers == fold)
-        trained = np.where(new | own, 0.0, weight)  # rows of weight 0 take any label, so that no class is left of them
-        if not trained.any():
-            raise ValueError(f"all rows are in fold {fold}; take another seed, or groups= that are more")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", messages.StreamnbWarning)
-            model = clone(self).fit(X, np.where(new, known[0], labels), trained, layer=self.layer_, **options)
-        best = BestClasses(len(labels), len(model.classes_))
-        model.predict_proba(X, out=best)
-        held |= own
-        right[own], probability[own] = (model.classes_[best.codes] == labels)[own], best.probability[own]
-        unseen[new] = best.probability[new]
-    self.unknown_below_ = below = _threshold(probability[right], weight[right], named)
+        own, new = numbers == fold, left_out[codes] == fold
+        of_all, best = _without(self, given, own, new & False)
+        right[own], probability[own] = of_all[own], best[own]
+        if new.any():
+            of_known, best = _without(self, given, own, new)
+            known = own & of_known
+            unknown[new] = best[new] < _threshold(best[known], weight[known], named)
+    self.unknown_below_ = _threshold(probability[right], weight[right], named)
     shares = {
-        "right": _shares(right, held, codes, weight),
-        "named": _shares(probability >= below, right, codes, weight),
-        "unseen": _shares(unseen < below, ~np.isnan(unseen), codes, weight),
+        "right": _shares(right, np.ones(len(labels), bool), codes, weight),
+        "named": _shares(probability >= self.unknown_below_, right, codes, weight),
+        "unseen": _shares(unknown, left_out[codes] >= 0, codes, weight),
     }
     return pd.DataFrame(shares, pd.Index(classes, name="class"))
+
+
+def _without(self: Any, given: tuple[Any, ...], own: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a model without some rows and without the classes of others; which rows it labels right, and how surely."""
+    X, labels, weight, options = given
+    trained = np.where(own | new, 0.0, weight)
+    if not trained.any():
+        raise ValueError("all rows are in one fold; take another seed, or groups= that are more")
+    named = np.where(new, labels[np.argmin(new)], labels)  # rows of weight 0 take any label, so that no class is left
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", messages.StreamnbWarning)
+        model = clone(self).fit(X, named, trained, layer=self.layer_, **options)
+    best = BestClasses(len(labels), len(model.classes_))
+    model.predict_proba(X, out=best)
+    return model.classes_[best.codes] == labels, best.probability
 
 
 def check_unknown(model: Any, who: str) -> None:
