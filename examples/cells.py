@@ -40,7 +40,12 @@ def main(path, y="obs/cell_type", layer="counts"):
     with warnings.catch_warnings(action="ignore"):  # of anndata, about its own versions to come
         adata = anndata.read_h5ad(path, backed="r")
     model = snb.LinearNBCV(
-        "gaussian", snb.L1(scale="score", n_taus=10), transform=("l1:10000", "log1p"), folds=5, scoring="accuracy"
+        "gaussian",
+        snb.L1(scale="score", n_taus=10),
+        transform=("l1:10000", "log1p"),
+        folds=5,
+        scoring="accuracy",
+        calibration="sigmoid",
     ).fit(path, y, layer=layer)
     print(
         f"{model.score(adata, y):.3f} right, {int((model.coef_ != 0).any(axis=0).sum())} of {adata.n_vars} genes kept"
@@ -52,7 +57,9 @@ def main(path, y="obs/cell_type", layer="counts"):
     snb.write_markers(table, adata, y)  # as sc.get.rank_genes_groups_df(adata, None) reads them
     sure = table[table["pvals_adj"] < 1e-3].groupby("group", observed=True).size()
     print(f"t-tests: {sure.to_dict()} of 20 genes with a corrected p-value below .001")
-    model.annotate(adata)
+    found = model.choose_unknown_below(path, y, folds=3)
+    print(f"of a type that the model has not seen, {found['unseen'].mean():.0%} of cells would be unknown")
+    model.annotate(adata, unknown_below="auto")
     print(adata.obs[["predicted", "predicted_probability"]].head(3).to_string())
 
 

@@ -39,6 +39,7 @@ class Parameter:
 def recalibrate(estimator: Classifier, calibration: Callable[[LinearModel], LinearModel]) -> None:
     """Replace the model of a fitted estimator by a calibrated one."""
     estimator._set_calibrated(calibration(estimator._fitted_model()))
+    estimator.recalibrated_ = True
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -52,10 +53,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         The `meta` given to `save`.
     unknown_below_ : float or None
         The threshold that `choose_unknown_below` has chosen.
+    recalibrated_ : bool or None
+        True if the probabilities were calibrated after the fit.
     """
 
     meta_: dict[str, Any] | None = None
     unknown_below_: float | None = None
+    recalibrated_: bool | None = None
     _fixed: ClassVar[Mapping[str, Any]] = {}  # values of parameters that the constructor lacks but methods use
     _preparation = Preparation()
     _model: LinearModel
@@ -227,7 +231,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         arguments.one_of("method", method, METHODS)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         self._set_calibrated(calibrated(model, rows, method))
-        self.unknown_below_ = None  # it was chosen for other probabilities
+        self.unknown_below_, self.recalibrated_ = None, True  # the threshold was chosen for other probabilities
         return self
 
     # ---- explanations and exports ------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE, NONE
 
 # saved attributes that describe the rows of a fit, and what is kept beside the model
-OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_", "unknown_below_"
+OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_", "unknown_below_", "recalibrated_"
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,10 @@ class Preparation:
 
 @contextmanager
 def all_or_nothing(self: Any) -> Iterator[None]:
-    """Restore the estimator if a fit or refit fails; a threshold that was chosen for the model before is dropped."""
+    """Restore the estimator if a fit or refit fails; what was said of the probabilities before is dropped."""
     before = dict(vars(self))
-    self.__dict__.pop("unknown_below_", None)
+    for name in ("unknown_below_", "recalibrated_"):
+        self.__dict__.pop(name, None)
     try:
         yield
     except BaseException:  # including interrupts
@@ -250,6 +251,8 @@ def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: 
         self.feature_names_in_ = _loaded_names(fitted["feature_names_in_"], n_features)
     if "meta_" in fitted:
         self.meta_ = dict(fitted["meta_"])
+    if "recalibrated_" in fitted:
+        self.recalibrated_ = arguments.one_of("recalibrated_", fitted["recalibrated_"], [True])
     if "unknown_below_" in fitted:
         self.unknown_below_ = arguments.share("unknown_below_", fitted["unknown_below_"])
     encoding, layer = fitted.get("encoding_"), fitted.get("layer_")

@@ -76,12 +76,13 @@ def choose_unknown_below(
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong, the model has no probabilities or other classes than strings, or no row is labelled right.
+        An argument is wrong, the model has no probabilities or other classes than strings, or was calibrated after its
+        fit, or no row is labelled right.
 
     Notes
     -----
     The threshold becomes `unknown_below_`, is saved with the model, and is dropped when the model changes. Models of
-    folds have not been through `calibrate` or `refit`; take ``calibration="sigmoid"`` where an estimator has it.
+    folds are made by `fit`: class weights of `refit`, for instance, are not theirs.
 
     Examples
     --------
@@ -94,6 +95,11 @@ def choose_unknown_below(
     (['right', 'named', 'unseen'], True)
     """
     check_unknown(self, "choose_unknown_below")
+    if self.recalibrated_:
+        raise ValueError(
+            "the model was calibrated after its fit, and models of folds would not be; choose_unknown_below is for "
+            "estimators that calibrate in fit, such as snb.LinearNBCV(calibration='sigmoid')"
+        )
     named, pd = arguments.share("named", named), pandas_for("choose_unknown_below")
     options = RunOptions(progress, n_threads, memory_limit, client).fit_options
     rows = self._opened(X, y, sample_weight, labelled=True)

@@ -70,10 +70,15 @@ def test_annotate_takes_it_and_files_keep_it(tmp_path):
     for changed in (
         snb.load(tmp_path / "m.snb").refit(penalty=snb.L1(0.1)),
         snb.load(tmp_path / "m.snb").partial_fit(X[:4], KIND[:4]),
-        snb.load(tmp_path / "m.snb").calibrate(X, KIND),
+        calibrated := snb.load(tmp_path / "m.snb").calibrate(X, KIND),
         snb.load(tmp_path / "m.snb").fit(X, KIND),
     ):
         assert changed.unknown_below_ is None
+    calibrated.save(tmp_path / "c.snb")
+    for each in (calibrated, snb.load(tmp_path / "c.snb")):
+        with refused(ValueError, "calibrated after its fit"):
+            each.choose_unknown_below(X, KIND)
+    assert calibrated.refit().choose_unknown_below(X, KIND)["named"].notna().all()
 
 
 def test_calibrated_forms_and_few_classes():
