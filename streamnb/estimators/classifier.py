@@ -231,7 +231,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         arguments.one_of("method", method, METHODS)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         self._set_calibrated(calibrated(model, rows, method))
-        self.unknown_below_, self.recalibrated_ = None, True  # the threshold was chosen for other probabilities
+        self.recalibrated_ = True
+        self.__dict__.pop("unknown_below_", None)  # the threshold was chosen for other probabilities
         return self
 
     # ---- explanations and exports ------------------------------------------------------------------------------------
