@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from streamnb.core import arguments, messages
+from streamnb.core import arguments, label_checks, messages
 from streamnb.core.frames import pandas_for
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
@@ -70,8 +70,8 @@ def choose_unknown_below(
     -------
     pandas.DataFrame
         A row for each class. "right": the share of its held-out rows that is labelled right; "named": the share of
-        these that keeps its label; "unseen": the share of its rows that is "unknown" to a model without the class, NaN
-        where so few classes would be left that there is no such model.
+        these that keeps its label; "unseen": the share of its rows that is "unknown" to a model without the class. NaN
+        where there is no such model, as too few classes would be left, or it labels no row right.
 
     Raises
     ------
@@ -105,14 +105,13 @@ def choose_unknown_below(
     rows = self._opened(X, y, sample_weight, labelled=True)
     labels = np.asarray(rows.whole_column(y, "y"))
     weight = np.ones(len(labels)) if sample_weight is None else rows.whole_column(sample_weight, "sample_weight")
-    groups = None if groups is None else rows.whole_column(groups, "groups")
-    numbers = fold_numbers(len(labels), folds, groups=groups, seed=seed)
+    numbers = _folds(len(labels), folds, None if groups is None else rows.whole_column(groups, "groups"), seed)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(other := np.setdiff1d(classes, self.classes_)):
         raise ValueError(f"y has {messages.listed(other)}, which the model does not know; give the rows of the fit")
     given, left_out = (X, labels, weight, options), _left_out_with(len(classes), folds, seed)
     right, probability = np.zeros(len(labels), bool), np.zeros(len(labels))
-    unknown = np.zeros(len(labels), bool)  # to a model that has not seen the class, by a threshold of its own
+    tried, unknown = np.zeros((2, len(labels)), bool)  # by a model without the class, with a threshold of its own
     for fold in range(folds):
         own, new = numbers == fold, left_out[codes] == fold
         of_all, best = _without(self, given, own, new & False)
@@ -120,12 +119,13 @@ def choose_unknown_below(
         if new.any():
             of_known, best = _without(self, given, own, new)
             known = own & of_known
-            unknown[new] = best[new] < _threshold(best[known], weight[known], named)
+            if known.any():
+                tried[new], unknown[new] = True, best[new] < _threshold(best[known], weight[known], named)
     self.unknown_below_ = _threshold(probability[right], weight[right], named)
     shares = {
         "right": _shares(right, np.ones(len(labels), bool), codes, weight),
         "named": _shares(probability >= self.unknown_below_, right, codes, weight),
-        "unseen": _shares(unknown, left_out[codes] >= 0, codes, weight),
+        "unseen": _shares(unknown, tried, codes, weight),
     }
     return pd.DataFrame(shares, pd.Index(classes, name="class"))
 
@@ -133,10 +133,9 @@ def choose_unknown_below(
 def _without(self: Any, given: tuple[Any, ...], own: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Fit a model without some rows and without the classes of others; which rows it labels right, and how surely."""
     X, labels, weight, options = given
-    trained = np.where(own | new, 0.0, weight)
-    if not trained.any():
-        raise ValueError("all rows are in one fold; take another seed, or groups= that are more")
-    named = np.where(new, labels[np.argmin(new)], labels)  # rows of weight 0 take any label, so that no class is left
+    out = own | new
+    trained = np.where(out, 0.0, weight)
+    named = np.where(out, labels[np.argmin(out)], labels)  # some class that is trained: of others no row is left
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", messages.StreamnbWarning)
         model = clone(self).fit(X, named, trained, layer=self.layer_, **options)
@@ -149,6 +148,16 @@ def check_unknown(model: Any, who: str) -> None:
     """Raise where no label can be "unknown": without probabilities, or with classes that are no strings."""
     if not hasattr(model, "predict_proba") or model.classes_.dtype.kind not in "UO":
         raise ValueError(f"{who} is for models with predict_proba and with classes that are strings")
+
+
+def _folds(n_rows: int, folds: int, groups: Any, seed: int) -> np.ndarray:
+    """The fold of each row; groups, if any, are spread evenly, as some folds may otherwise have none of a few."""
+    if groups is None:
+        return fold_numbers(n_rows, folds, seed=seed)
+    of_rows = np.unique(label_checks.check_labels(groups, "groups"), return_inverse=True)[1]
+    if (n_groups := of_rows.max() + 1) < folds:
+        raise ValueError(f"groups has {n_groups} values, and folds={folds}; take as many folds at most")
+    return fold_numbers(n_groups, folds, seed=seed)[of_rows]
 
 
 def _left_out_with(n_classes: int, folds: int, seed: int) -> np.ndarray:

@@ -184,12 +184,12 @@ class _IndicatorInZarr(Column):
 class _Masked(Column):
     """A column in AnnData's layout: codes of categories, -1 where missing, or values and a mask."""
 
-    def __init__(self, group: zarr.Group, categorical: bool):
+    def __init__(self, group: zarr.Group, name: str, categorical: bool):
         names = ("codes", "categories") if categorical else ("values", "mask")
         parts = [member_of(group, name) for name in names]
         if isinstance(parts[1], zarr.Group):  # categories as pandas 3 has strings
             parts[1] = member_of(parts[1], "values")
-        where = f"y: group {group.path!r} in {group.store}"
+        where = f"{name}: group {group.path!r} in {group.store}"
         if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
             raise DataError(f"{where} lacks the 1-D arrays {names[0]!r} and {names[1]!r}")
         self.arrays = first, second = tuple(parts)
@@ -197,6 +197,7 @@ class _Masked(Column):
             raise DataError(f"{where}: array 'codes' has dtype {first.dtype}; it should hold integers")
         if not categorical and (second.shape != first.shape or second.dtype.kind != "b"):
             raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first.shape[0]} values")
+        self._name = name
         self.n_rows, self._categories = first.shape[0], whole(second) if categorical else None
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
@@ -209,8 +210,8 @@ class _Masked(Column):
         values, missing = read if categories is None else of_codes(read[0], categories)
         if missing.any():
             raise ValueError(
-                f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
-                "or give them a label of their own"
+                f"{self._name} has a missing label or category at row {start + int(np.argmax(missing))}; drop those "
+                "rows, or give them a label of their own"
             )
         return values
 
@@ -229,7 +230,7 @@ def in_zarr(column: Any, name: str) -> Any:
             return _IndicatorInZarr(open_csr(column))
         if kind != "categorical" and not kind.startswith("nullable-"):
             raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
-        return _Masked(column, kind == "categorical")
+        return _Masked(column, name, kind == "categorical")
     if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
     return Stored(check_layout(column))
@@ -322,6 +323,8 @@ def _beside(path: Any, name: str, group: Any) -> Any:
 def whole_column(column: Any, name: str, group: Any = None) -> np.ndarray:
     """Read a whole column into memory: an array, a lazy array, or the name of an array in the group."""
     column = _beside(column, name, group)
+    if isinstance(column, zarr.Group):
+        column = in_zarr(column, name)
     if isinstance(column, Column):
         return column.whole()
     return whole(column) if isinstance(column, zarr.Array) else np.asarray(computed(column))

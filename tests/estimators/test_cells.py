@@ -134,9 +134,11 @@ def test_markers_are_written_in_the_layout_of_scanpy(form, tmp_path):
 def test_batches_are_columns_of_obs(tmp_path):
     adata = cells()
     adata.obs["sample"] = pd.Categorical(np.array(["s1", "s2"])[np.arange(N) // 30])
-    adata.write_h5ad(tmp_path / "cells.h5ad")
+    with warnings.catch_warnings(action="ignore"):  # of anndata, about its own versions to come
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        adata.write_zarr(tmp_path / "cells.zarr")
     expected = snb.scan(COUNTS, KIND, batch=adata.obs["sample"]).markers(None, batch=True)
-    for X in (adata, tmp_path / "cells.h5ad"):
+    for X in (adata, tmp_path / "cells.h5ad", tmp_path / "cells.zarr"):
         assert snb.scan(X, "obs/kind", batch="obs/sample").markers(None, batch=True).equals(expected)
 
 
