@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, label_checks, messages
+from streamnb.core import arguments, label_checks, messages, row_checks
 from streamnb.core.frames import pandas_for
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
@@ -94,6 +95,7 @@ def choose_unknown_below(
     >>> table.columns.tolist(), 0.3 < model.unknown_below_ < 0.9
     (['right', 'named', 'unseen'], True)
     """
+    check_is_fitted(self)
     check_unknown(self, "choose_unknown_below")
     if self.recalibrated_:
         raise ValueError(
@@ -103,6 +105,8 @@ def choose_unknown_below(
     named, pd = arguments.share("named", named), pandas_for("choose_unknown_below")
     options = RunOptions(progress, n_threads, memory_limit, client).fit_options
     rows = self._opened(X, y, sample_weight, labelled=True)
+    if rows.lazy:
+        raise TypeError("X is in Dask; give the Zarr store behind it, or rows in memory")
     labels = np.asarray(rows.whole_column(y, "y"))
     weight = np.ones(len(labels)) if sample_weight is None else rows.whole_column(sample_weight, "sample_weight")
     numbers = _folds(len(labels), folds, None if groups is None else rows.whole_column(groups, "groups"), seed)
@@ -152,11 +156,12 @@ def check_unknown(model: Any, who: str) -> None:
 
 def _folds(n_rows: int, folds: int, groups: Any, seed: int) -> np.ndarray:
     """The fold of each row; groups, if any, are spread evenly, as some folds may otherwise have none of a few."""
-    if groups is None:
-        return fold_numbers(n_rows, folds, seed=seed)
-    of_rows = np.unique(label_checks.check_labels(groups, "groups"), return_inverse=True)[1]
-    if (n_groups := of_rows.max() + 1) < folds:
-        raise ValueError(f"groups has {n_groups} values, and folds={folds}; take as many folds at most")
+    of_rows, what = np.arange(n_rows), "rows"
+    if groups is not None:
+        row_checks.check_lengths(n_rows, len(groups), "groups")
+        of_rows, what = np.unique(label_checks.check_labels(groups, "groups"), return_inverse=True)[1], "groups"
+    if (n_groups := of_rows.max() + 1) < arguments.positive_integer("folds", folds, 2):
+        raise ValueError(f"folds={folds} are more than the {n_groups} {what}; take fewer")
     return fold_numbers(n_groups, folds, seed=seed)[of_rows]
 
 

@@ -3,10 +3,12 @@
 import warnings
 
 import anndata
+import dask.array
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
 from tests.support.refusals import refused
@@ -125,8 +127,16 @@ def test_bad_arguments_are_refused():
         model.choose_unknown_below(X, KIND[1:])
     with refused(ValueError, "y has .'C'., which the model does not know"):
         model.choose_unknown_below(X, np.where(KIND == "B", "C", KIND))
-    with refused(ValueError, "groups has 1 values, and folds=5"):
+    with refused(ValueError, "folds=5 are more than the 1 groups"):
         model.choose_unknown_below(X, KIND, groups=np.zeros(N, int))
+    with refused(ValueError, "folds=241 are more than the 240 rows"):
+        model.choose_unknown_below(X, KIND, folds=241)
+    with refused(ValueError, "groups should have one entry for each row"):
+        model.choose_unknown_below(X, KIND, groups=[1, 2])
+    with refused(TypeError, "X is in Dask"):
+        model.choose_unknown_below(dask.array.from_array(X), KIND)
+    with refused(NotFittedError, "not fitted yet"):
+        snb.LinearNB().choose_unknown_below(X, KIND)
     parity, donor = np.arange(N) % 2, np.arange(N) // 2 % 2
     other_way = np.where(parity == donor, "B", "T")  # what one donor teaches is wrong for the other
     model = snb.LinearNB().fit(np.eye(2)[parity], other_way)
