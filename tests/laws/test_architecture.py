@@ -10,6 +10,7 @@ from pkgutil import iter_modules
 import pytest
 
 import streamnb
+from tests.support import module_map
 from tests.support.processes import python
 
 PACKAGE = Path(streamnb.__file__).parent
@@ -148,6 +149,10 @@ def test_rooms_are_few_and_each_is_there():
     assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(ROOMS)
     assert len(ROOMS) <= 21
     assert {path.name for path in PACKAGE.glob("*.py")} <= {"__init__.py", "__main__.py"}
+
+
+def test_the_map_has_every_module_as_its_docstring_says():
+    assert module_map.PAGE.read_text() == module_map.made(ROOMS), "python -m tests.support.module_map writes it anew"
 
 
 @holds_for(MODULES)

@@ -1,0 +1,35 @@
+"""Writes docs/module_map.md, the map of all modules, from their docstrings: `python -m tests.support.module_map`."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "module_map.md"
+HEAD = """# The map of modules
+
+Every module of the package with the first line of its docstring, room by room, in the order of the flow: a room uses
+those above it. `python -m tests.support.module_map` writes this page. [How streamnb is built](architecture.md) explains
+how the rooms work together.
+"""
+
+
+def told(path):
+    """The first paragraph of a module's docstring, on one line of a table."""
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return " ".join(docstring.partition("\n\n")[0].split()).replace("|", "\\|")
+
+
+def made(rooms):
+    lines = [HEAD]
+    for room in rooms:
+        folder = ROOT / "streamnb" / room
+        modules = [path for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
+        lines += [f"## `{room}/`", "", told(folder / "__init__.py"), "", "| module | what it is |", "| --- | --- |"]
+        lines += [*(f"| `{path.stem}` | {told(path)} |" for path in modules), ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from tests.laws.test_architecture import ROOMS
+
+    PAGE.write_text(made(ROOMS))
