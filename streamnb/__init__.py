@@ -97,6 +97,7 @@ _HOMES = {
     "Bins": "estimators.bins",
     "CategoryCounters": "estimators.category_counters",
     "HashedText": "estimators.hashed",
+    "KMerVectorizer": "estimators.kmer_vectorizer",
     "Hashed": "estimators.hashed",
     "MultinomialNB": "estimators.discrete_nb",
     "ComplementNB": "estimators.discrete_nb",

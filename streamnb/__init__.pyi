@@ -30,6 +30,7 @@ from streamnb.estimators.discriminant_analysis import QuadraticDiscriminantAnaly
 from streamnb.estimators.gaussian_nb import GaussianNB as GaussianNB
 from streamnb.estimators.hashed import Hashed as Hashed
 from streamnb.estimators.hashed import HashedText as HashedText
+from streamnb.estimators.kmer_vectorizer import KMerVectorizer as KMerVectorizer
 from streamnb.estimators.least_squares import LabelSpace as LabelSpace
 from streamnb.estimators.least_squares import LabelSpaceCV as LabelSpaceCV
 from streamnb.estimators.least_squares import LeastSquaresClassifier as LeastSquaresClassifier

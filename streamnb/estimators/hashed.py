@@ -14,6 +14,7 @@ from streamnb.core.threads import check_n_threads
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of, names_of_hashed
 from streamnb.encoding.text import text
+from streamnb.rows.raw import TextSource
 from streamnb.rows.texts import TextsInMemory
 
 
@@ -117,8 +118,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         if not TextsInMemory(X).n_rows:
             return sp.csr_array((0, grams.n_features))
         rows = text(X, n_threads=n_threads).with_step(grams, grams.n_features, "")
-        parts = [sp.csr_array(block.X[:3], shape=(block.n_rows, grams.n_features)) for block in rows.blocks()]
-        return sp.vstack(parts, format="csr", dtype=np.float64)
+        return matrix_of(rows)
 
     def _grams(self) -> NGrams:
         options = self.n_features, self.lowercase, self.alternate_sign, None, self.errors
@@ -126,8 +126,7 @@ class HashedText(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns: tokens found by `fit`, else column numbers."""
-        numbered = np.array([f"x{column}" for column in range(check_n_features(self.n_features))], object)
-        return getattr(self, "feature_names_", numbered)
+        return getattr(self, "feature_names_", numbered(check_n_features(self.n_features)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -226,10 +225,21 @@ class Hashed(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Column numbers as names."""
-        return np.array([f"x{column}" for column in range(check_n_features(self.n_features))], object)
+        return numbered(check_n_features(self.n_features))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         tags.requires_fit = False
         return tags
+
+
+def matrix_of(rows: TextSource) -> sp.csr_array:
+    """All rows as one matrix, (n_rows, n_features) float64."""
+    parts = [sp.csr_array(block.X[:3], shape=(block.n_rows, rows.n_features)) for block in rows.blocks()]
+    return sp.vstack(parts, format="csr", dtype=np.float64)
+
+
+def numbered(n_columns: int) -> np.ndarray:
+    """Names of columns by their numbers: x0, x1, .."""
+    return np.array([f"x{column}" for column in range(n_columns)], object)
