@@ -17,6 +17,7 @@ from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells
 from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
+from streamnb.models.many_classes import MANY, ClassTiles
 from streamnb.models.sparse_weights import of_stored, quicker_in_full, stored
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import PassTask
@@ -35,19 +36,8 @@ from streamnb.stats.row_means import RowMeans
 MARGINS = 1 << 25  # margins held at once
 CACHED_MARGINS = 1 << 16  # margins that stay in the cache while they are processed
 FEW_ROWS = 512  # rows at a time at least, so that the overhead of a step is small
-_STATE = (
-    "classes",
-    "weights",
-    "intercept",
-    "scheme",
-    "reference",
-    "options",
-    "moments",
-    "scale",
-    "rule",
-    "second",
-    "curves",
-)
+_STATE = "classes", "weights", "intercept", "scheme", "reference", "options", "moments", "scale", "rule", "second"
+_DERIVED = "_scorer", "_tiles", "_in_full", "absent"
 
 
 def _has_probabilities(model: LinearModel) -> bool:
@@ -145,8 +135,8 @@ class LinearModel:
     def predict(self, X: Rows, *, out: Any = None) -> Any:
         """Return labels, (n_rows,), or a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
         if self.scheme.multilabel:
-            return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
-        return self.answer(X, self._labels, None, self._answers.dtype, out)
+            return self._answered(X, self.predicted, len(self.classes_), np.dtype(np.int64), out)
+        return self._answered(X, self.predicted, None, self._answers.dtype, out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
@@ -177,10 +167,18 @@ class LinearModel:
         """Return the decision for each row, numbered as by `Scheme.decide`; -1 if the row is rejected."""
         return self.scheme.decide(margins) if self.rule is None else self.rule.decide(self.scheme, margins)
 
-    def _labels(self, margins: np.ndarray) -> np.ndarray:
-        """Return predictions for rows with these margins."""
-        decided = self.decided(margins)
+    def predicted(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Return the predictions for the rows of a checked block."""
+        ruled = self.rule is not None
+        decided = self.finished(self.decided, chunk, survey) if ruled else self.top_classes(chunk, survey)
         return decided if self.scheme.multilabel else self._answers[decided]
+
+    def top_classes(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Return what the scheme decides for each row of a checked block, whatever the rule."""
+        found = None
+        if chunk.stored.size > self.n_features and self._tiles is not None:  # of fewer values, tiles take longer
+            found = self._tiles.top_classes(self.prepared(chunk, survey))
+        return self.finished(self.scheme.decide, chunk, survey) if found is None else found
 
     @property
     def _answers(self) -> np.ndarray:
@@ -199,7 +197,7 @@ class LinearModel:
         return probabilities(self.scheme, margins)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_scorer", "_in_full", "absent")}
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
 
     # ---- margins of a block ------------------------------------------------------------------------------------------
 
@@ -257,6 +255,13 @@ class LinearModel:
         out += intercept
         return out if self.curves is None else self.curves.applied(self.scheme, out)
 
+    @cached_property
+    def _tiles(self) -> ClassTiles | None:
+        """Tiles of classes where the decision is the highest of many linear scores."""
+        linear = type(self) is LinearModel and self.second is None and self.curves is None
+        decided = linear and self.scheme.name in ("joint", "ovr") and len(self.classes_) >= MANY
+        return ClassTiles(*self._scorer) if decided and not sp.issparse(self.weights) else None
+
     @property
     def _n_scores(self) -> int:
         """Numbers computed for each row of data."""
@@ -286,9 +291,13 @@ class LinearModel:
 
     def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
         """Apply `finish` to the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
+        return self._answered(X, partial(self.finished, finish), width, dtype, out)
+
+    def _answered(self, X: Any, function: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+        """Apply a function to each checked block, in the kind of X."""
         rows = opened_through(self.options.step, X, labelled=False)
         row_checks.check_n_features(rows.n_features, self._n_taken, type(self).__name__)
-        return answer(partial(self.finished, finish), rows, width, dtype, out=out)
+        return answer(function, rows, width, dtype, out=out)
 
     def save(self, path: Any) -> None:
         """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
@@ -311,7 +320,7 @@ class LinearModel:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> LinearModel:
-        persistence.known(cls, state, "binarize", *_STATE)
+        persistence.known(cls, state, "binarize", "curves", *_STATE)
         classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, options = weights.shape, RowOptions.of_state(state["options"])
         array = persistence.array
@@ -379,5 +388,5 @@ class _HitsTask(PassTask):
     def add(self, partial: RowMeans, block: Block) -> None:
         """Add one block of rows."""
         y, model = label_checks.check_y(block.y), self.model
-        hits = model._hits(model.finished(model._labels, *checked(block)), y)
+        hits = model._hits(model.predicted(*checked(block)), y)
         partial.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)

@@ -65,7 +65,7 @@ class RankedDraws:
         if survey is None or not survey.whole or survey.negatives:
             raise ValueError("predict_ranks draws from counts, and X has a value that is negative or no whole number")
         found = np.empty((chunk.shape[0], 1 + self.taxonomy.n_ranks))
-        found[:, 0] = self.model.finished(self.model.scheme.decide, chunk, survey)
+        found[:, 0] = self.model.top_classes(chunk, survey)
         for first in range(0, chunk.shape[0], TOGETHER):
             rows = np.arange(first, min(first + TOGETHER, chunk.shape[0]))
             drawn, known = self._drawn(chunk, rows, found[rows, 0].astype(np.intp))

@@ -233,8 +233,11 @@ class CSRChunk:
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         arrays = self.data, self.indices, self.indptr
-        weights = frozen(np.ascontiguousarray(weights, np.float64))  # the kernel reads LANES weights at a time
         n_rows, width = out.shape
+        few = width >= lanes.LANES and len(self.indices) < WORTH_A_COPY * self.n_features
+        if not (few and weights.dtype == np.float64 and weights.strides[1] == weights.itemsize):
+            weights = np.ascontiguousarray(weights, np.float64)  # the kernel reads LANES weights at a time
+        weights = frozen(weights)
         if width < lanes.LANES:
             scores.score_csr(*arrays, weights, out)
             return
