@@ -1,5 +1,6 @@
 """Confidence of each rank of a taxonomy, by draws of a part of the features of a row (Wang et al. 2007)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,10 +11,10 @@ from streamnb.core.memory import aligned
 from streamnb.kernels import draws
 from streamnb.models.linear import LinearModel
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.chunk import Chunk, SparseRows
 
 SHARE = 8  # one of so many units of a row is drawn
-TOGETHER = 64  # rows that pass through a tile of weights
+TOGETHER, DRAWN = 64, 1 << 24  # rows, and their drawn units, at most, that pass through a tile of weights
 
 
 class Taxonomy:
@@ -66,34 +67,38 @@ class RankedDraws:
             raise ValueError("predict_ranks draws from counts, and X has a value that is negative or no whole number")
         found = np.empty((chunk.shape[0], 1 + self.taxonomy.n_ranks))
         found[:, 0] = self.model.top_classes(chunk, survey)
-        for first in range(0, chunk.shape[0], TOGETHER):
-            rows = np.arange(first, min(first + TOGETHER, chunk.shape[0]))
-            drawn, known = self._drawn(chunk, rows, found[rows, 0].astype(np.intp))
-            of_rows = self.taxonomy.groups[:, found[rows, 0].astype(np.intp)]
-            same = self.taxonomy.groups[:, drawn] == of_rows[:, :, None]
-            found[rows, 1:] = same.mean(axis=2).T * known[:, None]
-        return found
-
-    def _drawn(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The best class of each draw, (len(rows), n_draws), and whether anything is known of each row.
-
-        `decided` has the class of each row, the likeliest of most draws.
-        """
-        counts = chunk.together(rows)
+        counts = chunk.together(np.arange(chunk.shape[0]))
         ends = counts.indptr - counts.indptr[0]
         totals = np.diff(np.append(0, np.cumsum(counts.data[: ends[-1]], dtype=np.int64))[ends])
-        units, places = np.empty(totals.max(), np.int32), np.empty(np.diff(ends).max(), np.int64)
-        seed, drawn = np.array([self.seed]).astype(np.uint64)[0], []
-        for i, row in enumerate(rows):
-            size = max(int(totals[i]) // SHARE, 1) if totals[i] else 0
-            of_row = np.empty(size * self.n_draws, np.int32), np.empty(size * self.n_draws, np.int32)
-            with np.errstate(over="ignore"):
-                draws.draw(
-                    counts.data, counts.indices, ends[i], ends[i + 1], chunk.first_row + int(row), seed, size,
-                    self.n_draws, units, places, *of_row,
-                )  # fmt: skip
-            drawn.append(of_row)
-        return self._best(drawn, decided // draws.WIDTH), totals > 0
+        sizes = np.where(totals > 0, np.maximum(totals // SHARE, 1), 0)
+        for rows in self._batches(sizes):
+            decided = found[rows, 0].astype(np.intp)
+            drawn = [self._drawn(counts, row, chunk.first_row + row, totals[row], sizes[row]) for row in rows.tolist()]
+            of_draws = self.taxonomy.groups[:, self._best(drawn, decided // draws.WIDTH)]
+            same = of_draws == self.taxonomy.groups[:, decided, None]
+            found[rows, 1:] = same.mean(axis=2).T * (totals[rows] > 0)[:, None]
+        return found
+
+    def _batches(self, sizes: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield numbers of rows that are processed together, at least one; `sizes` are their units in a draw."""
+        first, drawn = 0, np.cumsum(sizes * self.n_draws)
+        while first < len(sizes):
+            few = int(np.searchsorted(drawn[first : first + TOGETHER] - drawn[first], DRAWN, side="right"))
+            yield np.arange(first, first + few)
+            first += few
+
+    def _drawn(self, counts: SparseRows, row: int, number: int, total: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of `size` units in each draw from a row of `total` units, and the draw that each is in."""
+        begin, end = counts.indptr[row : row + 2] - counts.indptr[0]
+        units, places = np.empty(total, np.int32), np.empty(end - begin, np.int64)
+        columns, of_draws = np.empty((2, size * self.n_draws), np.int32)
+        seed = np.array([self.seed]).astype(np.uint64)[0]
+        with np.errstate(over="ignore"):
+            draws.draw(
+                counts.data, counts.indices, begin, end, number, seed, size, self.n_draws, units, places, columns,
+                of_draws,
+            )  # fmt: skip
+        return columns, of_draws
 
     def _best(self, drawn: list[tuple[np.ndarray, np.ndarray]], own: np.ndarray) -> np.ndarray:
         """The best class of each draw; the tile `own` of each row is tried first, and then those with a chance."""

@@ -43,7 +43,7 @@ def test_results_do_not_depend_on_blocks_and_order_of_tiles(model, tmp_path, mon
     (tmp_path / "reads.fa").write_bytes(fasta(READS))
     expected = model.predict_ranks(READS, seed=3)
     monkeypatch.setattr(text_files, "PIECE_BYTES", 700)
-    monkeypatch.setattr(ranks, "TOGETHER", 2)
+    monkeypatch.setattr(ranks, "DRAWN", 4000)  # few rows at a time
     found = model.predict_ranks(snb.sequences(tmp_path / "reads.fa", k=5, n_threads=3), seed=3)
     assert found.drop(columns="read").equals(expected.drop(columns="read"))
     assert not model.predict_ranks(READS, seed=4)["confidence"].equals(expected["confidence"])
