@@ -4,7 +4,19 @@ from typing import Any
 
 import click
 
-from streamnb.cli.given import DATA, MODEL, RUN, SEQUENCES, TABLE, given_names, new_file, penalty_of, rows_of, steps_of
+from streamnb.cli.given import (
+    DATA,
+    MODEL,
+    RUN,
+    SEQUENCES,
+    TABLE,
+    given_names,
+    new_file,
+    penalty_of,
+    refuse,
+    rows_of,
+    steps_of,
+)
 from streamnb.cli.output import say
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
@@ -65,6 +77,8 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     """
     if settings["labels"]:
         settings = {**settings, **_of_sequences(settings)}
+    else:
+        refuse(("k", "both_strands"), "is for sequences, which have --labels")
     path, model = new_file(out, force), _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
@@ -85,8 +99,8 @@ def _of_sequences(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _model(settings: dict[str, Any]) -> Any:
     """The estimator that the options describe; options that it does not take are refused."""
-    named, given = settings["model"], given_names()
-    _refuse(given, NOT_TAKEN.get(named, ()), f"is not for --model {named}")
+    named = settings["model"]
+    refuse(NOT_TAKEN.get(named, ()), f"is not for --model {named}")
     rows = {"transform": steps_of(settings["transform"]), "normalize": settings["normalize"], "idf": settings["idf"]}
     of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
     if named == "additive":
@@ -98,18 +112,9 @@ def _model(settings: dict[str, Any]) -> Any:
     smoothing = "auto" if settings["smoothing"] is None else settings["smoothing"]
     options = {"scheme": settings["scheme"], "smoothing": smoothing, **rows}
     if penalty is None or all(part.tau is not None and len(part.tau) == 1 for part in penalty.parts):
-        _refuse(
-            given, (*OF_FOLDS, "rule"), f"is for choosing, and --penalty {settings['penalty']} leaves nothing to choose"
-        )
+        refuse((*OF_FOLDS, "rule"), f"is for choosing, and --penalty {settings['penalty']} leaves nothing to choose")
         return LinearNB(settings["family"], penalty, **options)
     return LinearNBCV(settings["family"], penalty, **options, **validation)
-
-
-def _refuse(given: list[str], not_taken: tuple[str, ...], why: str) -> None:
-    """Refuse options that would have no effect."""
-    for name in given:
-        if name in not_taken:
-            raise click.UsageError(f"--{'folds' if name == 'cv' else name} {why}")
 
 
 @click.command()

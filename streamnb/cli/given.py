@@ -1,6 +1,6 @@
 """Converts command-line values to arguments of functions and estimators."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +109,8 @@ def rows_of(
 
 def _sequences(path: str, settings: dict[str, Any]) -> Any:
     """Sequences with their labels; options of other rows are refused."""
-    for name in ("y", "text", "weight", "n_features", *TABLE_OPTIONS):
-        if settings.get(name):
-            raise click.UsageError(f"--{name.replace('_', '-')} is not for sequences, whose labels are --labels")
+    not_taken = "y", "text", "weight", "n_features", "layer", *KINDS, *TABLE_OPTIONS
+    refuse(not_taken, "is not for sequences, whose labels are --labels")
     options = {name: settings[name] for name in ("k", "both_strands", "n_threads")}
     return sequences(path, settings["labels"], **options)
 
@@ -163,6 +162,13 @@ def given_names() -> list[str]:
     """The names of the parameters of the running command that were given, not left at their defaults."""
     context = click.get_current_context()
     return [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+
+
+def refuse(not_taken: Iterable[str], why: str) -> None:
+    """Refuse options that were given and would have no effect."""
+    for name in given_names():
+        if name in not_taken:
+            raise click.UsageError(f"--{'folds' if name == 'cv' else name.replace('_', '-')} {why}")
 
 
 def is_folder(out: str) -> bool:

@@ -6,15 +6,19 @@ import click
 import numpy as np
 
 from streamnb.cli.corpus_commands import predict_parts
-from streamnb.cli.given import DATA, NGRAMS, PARTS, ROWS, TABLE, is_folder, model_of, new_file, rows_of
+from streamnb.cli.given import DATA, NGRAMS, PARTS, ROWS, TABLE, is_folder, model_of, new_file, refuse, rows_of
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
 from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole
 from streamnb.encoding.converting import convert as convert_rows
+from streamnb.encoding.ngrams import KINDS
 from streamnb.encoding.sequences import KMers
 from streamnb.estimators.taxonomy import identifiers_of
 from streamnb.evaluation.evaluating import evaluate as judge
 from streamnb.passes.dask_workers import connected
 from streamnb.scanning.planning import plan as plan_scan
+
+OF_PARTS = "format", "keep", "errors", "whole_files"
+NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
 
 
 @click.command()
@@ -79,16 +83,21 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
 
     Example: streamnb predict m.snb 'crawl/*.jsonl.zst' --proba --keep url -o scores/
     """
+    if settings["confidence"] is not None:
+        refuse(NOT_OF_RANKS, "has no effect beside --confidence")
     if out is not None and is_folder(out):
+        refuse(["confidence"], "is for a file, and -o is a folder")
         predict_parts(model, data, out, settings)
         return
+    refuse(OF_PARTS, "is for parts in a folder, and -o is none")
     path = new_file(out, settings["force"])
     check_ending(path)
     fitted, (X, _) = model_of(model), rows_of(data, settings, None)
     if settings["confidence"] is not None:
         if not hasattr(fitted, "predict_ranks"):
             raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
-        taxa = fitted.predict_ranks(X, settings["confidence"])
+        with connected(settings["client"]):
+            taxa = fitted.predict_ranks(X, settings["confidence"])
         write_table({name: column.to_numpy() for name, column in taxa.items()}, path)
         return
     columns = {}

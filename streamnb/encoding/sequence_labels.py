@@ -29,12 +29,13 @@ def labels_of(y: Any, sequences: Any) -> Any:
         return y
     if not isinstance(sequences, SequenceFiles):
         raise ValueError("y: sequences in memory have no identifiers; give an array of labels")
-    headers, where = list(sequences.headers()), sequences.files[0][0]
+    headers, first, n_more = list(sequences.headers()), sequences.files[0][0], len(sequences.files) - 1
     if isinstance(y, str) and y == HEADER:
-        _check_all_labelled(headers, where)
+        _check_all_labelled(headers, sequences)
         return _numbered(label for _, label in headers)
     identifiers = [identifier for identifier, _ in headers]
-    _check_different(identifiers, where)
+    _check_different(identifiers, sequences)
+    where = f"{first} and {n_more} more" if n_more else first
     named = f"y={os.fspath(y)!r}" if not isinstance(y, Mapping) else "y"
     known = y if isinstance(y, Mapping) else table_of_labels(os.fspath(y))
     missing = [identifier for identifier in identifiers if identifier not in known]
@@ -84,23 +85,25 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _check_different(identifiers: list[str], where: str) -> None:
+def _check_different(identifiers: list[str], sequences: SequenceFiles) -> None:
     seen: dict[str, int] = {}
     for row, identifier in enumerate(identifiers):
         first = seen.setdefault(identifier, row)
         if first != row:
+            (path, number), (again, other) = sequences.place_of(first), sequences.place_of(row)
             raise DataError(
-                f"{where}: records {first} and {row} have the same identifier, {identifier!r}, so that labels by "
-                "identifier are ambiguous; rename one, or take it out"
+                f"record {number} of {path} and record {other} of {again} have the same identifier, {identifier!r}, so "
+                "that labels by identifier are ambiguous; rename one, or take it out"
             )
 
 
-def _check_all_labelled(headers: list[tuple[str, str]], where: str) -> None:
+def _check_all_labelled(headers: list[tuple[str, str]], sequences: SequenceFiles) -> None:
     for row, (identifier, label) in enumerate(headers):
         if not label:
+            path, number = sequences.place_of(row)
             raise DataError(
-                f"{where}: record {row}, {identifier!r}, has nothing after its identifier, where y='header' takes the "
-                "label from"
+                f"{path}: record {number}, {identifier!r}, has nothing after its identifier, where y='header' takes "
+                "the label from"
             )
 
 

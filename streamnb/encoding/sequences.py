@@ -71,7 +71,7 @@ def sequences(
         An argument is wrong: the message names it.
     DataError
         A file is neither FASTA nor FASTQ, or cut off; a sequence is empty or has other letters; two have the same
-        identifier, or one has no label. The message names the record, counted from 0.
+        identifier, or one has no label. The message names the file and the record, counted from 0.
 
     Warns
     -----
@@ -210,7 +210,7 @@ def _record(sequences: Texts, row: int, first_row: int) -> str:
     """A record as messages name it."""
     if sequences.beside is None:
         return f"{sequences.where}: sequence {first_row + row}"
-    return f"{sequences.where}: record {first_row + row}, {header_of(sequences, row)[0]!r},"
+    return f"{sequences.where}: record {sequences.numbers[row]}, {header_of(sequences, row)[0]!r},"
 
 
 def _of_letter(sequences: Texts, at: int, first_row: int) -> str:
@@ -232,6 +232,10 @@ def open_sequences(X: Any, n_threads: int) -> SequenceFiles | TextsInMemory:
         return TextsInMemory(X)
     path = os.fspath(X)
     found: Sequence[str] = sorted(glob(path)) if has_magic(path) and not os.path.exists(path) else [path]
+    if os.path.isdir(path):
+        raise FileNotFoundError(
+            f"X={path!r} is a folder; give a pattern of its files: {os.path.join(path, '*.fasta')!r}"
+        )
     if not found or not os.path.isfile(found[0]):
         raise FileNotFoundError(f"X={path!r}: there is no such file; a single sequence goes in a list, [sequence]")
     return SequenceFiles(list(found), n_threads)

@@ -13,6 +13,7 @@ from streamnb.core.types import Rows
 from streamnb.models.linear import LinearModel
 from streamnb.models.ranks import RankedDraws, Taxonomy
 from streamnb.passes.answering import answer
+from streamnb.problem.families import as_family
 from streamnb.rows.sequence_files import SequenceFiles
 
 UNKNOWN = "Unassigned"
@@ -65,7 +66,7 @@ def predict_ranks(self: Any, reads: Rows, confidence: float = 0.7, draws: int = 
     confidence, draws = arguments.share("confidence", confidence), arguments.positive_integer("draws", draws)
     seed = arguments.whole_number("seed", seed)
     model, rows = self._ready(reads)
-    _check_of_counts(model)
+    _check_of_counts(model, getattr(self, "family", "multinomial"))
     pandas, taxonomy = pandas_for("predict_ranks"), Taxonomy(model.classes_)
     function = RankedDraws(model, taxonomy, draws, seed)
     found = np.asarray(answer(function, rows, 1 + taxonomy.n_ranks, np.dtype(np.float64)))
@@ -85,14 +86,15 @@ def identifiers_of(rows: Any) -> list[str] | None:
     return [identifier for identifier, _ in files.headers()] if isinstance(files, SequenceFiles) else None
 
 
-def _check_of_counts(model: LinearModel) -> None:
-    """Refuse models whose scores are not sums of weights times counts."""
+def _check_of_counts(model: LinearModel, family: Any) -> None:
+    """Refuse models whose scores are not sums of weights times counts, as many as there are."""
     plain = model.scale is None and model.second is None and model.curves is None and not sp.issparse(model.weights)
     options = model.options
     changed = options.steps or options.by_length or options.scale or options.columns or options.learned
     counted = set(model.moments) == {"sum"} and not changed and options.step is None
-    if type(model) is not LinearModel or model.scheme.name not in ("joint", "two classes") or not (plain and counted):
+    joint = type(model) is LinearModel and model.scheme.name in ("joint", "two classes")
+    if not (joint and plain and counted and as_family(family).name == "multinomial"):
         raise ValueError(
-            "predict_ranks draws from counts: it needs a model with a score for each class and no transform of rows, "
-            'such as LinearNB("multinomial")'
+            "predict_ranks draws from counts: it needs a multinomial model with a score for each class and rows as they "
+            'are, such as LinearNB("multinomial")'
         )

@@ -1,5 +1,6 @@
 """Sequences of nucleotides in FASTA and FASTQ files, packed or not: a record a row."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,8 @@ class SequenceFormat:
         buffer = np.frombuffer(piece, np.uint8)
         parts = self._fasta(buffer) if self.begin == FASTA else _fastq(piece, buffer, first_row, where)
         headers = Texts(buffer, parts[0], parts[1], where=where)
-        return Texts(buffer, parts[2], parts[3], where=where, beside=headers)
+        numbers = np.arange(first_row, first_row + len(parts[0]))
+        return Texts(buffer, parts[2], parts[3], where=where, beside=headers, numbers=numbers)
 
     def _fasta(self, buffer: np.ndarray) -> tuple[np.ndarray, ...]:
         """Where headers, without ">", begin and end, and their sequences."""
@@ -98,6 +100,11 @@ class SequenceFiles(LineFiles):
         jobs = self.jobs(0, self.n_rows)
         for texts in in_order(lambda job: job[1](), jobs, self._n_threads):
             yield from map(header_of, [texts] * texts.shape[0], range(texts.shape[0]))
+
+    def place_of(self, row: int) -> tuple[str, int]:
+        """The path of the file with a record, and the number of the record there."""
+        at = bisect_right(self._firsts, row) - 1
+        return self.files[at][0], row - self._firsts[at]
 
     def column(self, column: str, name: str) -> Any:
         raise ValueError(f"{name}={column!r} names a column, but sequences have none; give an array")

@@ -27,6 +27,7 @@ class Texts:
     weight: Any = None
     where: str = "X"  # in messages
     beside: Any = None  # the rows as they are stored, where they are to be written again
+    numbers: Any = None  # of the rows in their file, where it has more before
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,9 +39,10 @@ class Texts:
 
     def picked(self, rows: Any) -> "Texts":
         """The texts in a slice, or with these numbers, counted within this object."""
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
+        y, weight, numbers = (None if part is None else part[rows] for part in (self.y, self.weight, self.numbers))
         beside = None if self.beside is None else self.beside.picked(rows)
-        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight, beside=beside)
+        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight, beside=beside,
+                       numbers=numbers)  # fmt: skip
 
     __getitem__ = picked
 

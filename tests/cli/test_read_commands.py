@@ -166,5 +166,28 @@ def test_sequences_from_a_file_to_taxa(tmp_path, capsys):
     assert (tmp_path / "out.tsv").read_text().splitlines() == ["read\tlabel", *expected]
     ended, said, _ = ran(capsys, "predict", model, tmp_path / "reads.fastq", "--confidence", 0.7)
     assert ended == 0 and said.splitlines()[:2] == ["read,taxon,confidence", "s0,k__A;g__x,1.0"]
-    ended, _, words = ran(capsys, *asked[:-1], tmp_path / "n.snb", "--y", "y")
-    assert ended == 2 and "--y is not for sequences" in words
+    again = "predict", model, tmp_path / "reads.fastq"
+    for given, status, why in [
+        ((*asked[:-1], "n.snb", "--y", "y"), 2, "--y is not for sequences"),
+        ((*asked[:-1], "n.snb", "--words", "1-2"), 2, "--words is not for sequences"),
+        (("fit", tmp_path / "tax.tsv", "--labels", "header", "-o", "n.snb"), 1, "neither FASTA nor FASTQ"),
+        (("fit", tmp_path, "--labels", "header", "-o", "n.snb"), 1, "is a folder"),
+        ((*again, "--confidence", 0.7, "--proba"), 2, "--proba has no effect beside --confidence"),
+        ((*again, "--confidence", 0.7, "-o", tmp_path / "parts"), 2, "--confidence is for a file, and -o is a folder"),
+        ((*again, "--keep", "id"), 2, "--keep is for parts in a folder"),
+    ]:
+        ended, _, words = ran(capsys, *given)
+        assert (ended, why in words) == (status, True), words
+
+
+def test_options_of_sequences_are_refused_for_other_rows_and_models(fitted, tmp_path, capsys):
+    path = fitted[0]
+    ended, _, words = ran(capsys, "fit", path, "--y", "y", "--k", 5, "-o", tmp_path / "n.snb")
+    assert ended == 2 and "--k is for sequences, which have --labels" in words
+    normal = snb.LinearNB("gaussian").fit(str(path), "y")
+    normal.save(tmp_path / "normal.snb")
+    ended, _, words = ran(capsys, "predict", tmp_path / "normal.snb", path, "--confidence", 0.7)
+    assert ended == 1 and "draws from counts: it needs a multinomial model" in words
+    normal.save(tmp_path / "bare.snb", stats=False)
+    ended, _, words = ran(capsys, "predict", tmp_path / "bare.snb", path, "--confidence", 0.7)
+    assert ended == 2 and "has no ranks; fit it with its statistics" in words

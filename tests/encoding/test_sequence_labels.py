@@ -64,7 +64,7 @@ def test_tables_with_mistakes_are_refused(lines, message, path, tmp_path):
 def test_sequences_that_no_label_belongs_to_alone_are_refused(tmp_path):
     path = tmp_path / "a.fa"
     path.write_bytes(b">a x\nAC\n>b y\nAC\n>a z\nGT\n")
-    with pytest.raises(DataError, match="records 0 and 2 have the same identifier, 'a'"):
+    with pytest.raises(DataError, match=r"record 0 of .*a\.fa and record 2 of .*a\.fa have the same identifier, 'a'"):
         snb.sequences(path, {"a": 1, "b": 2})
     assert labels_in(snb.sequences(path, "header", k=2)) == ["x", "y", "z"]
     path.write_bytes(b">a x\nAC\n>b\nAC\n")
@@ -92,3 +92,17 @@ def test_labels_of_a_dict_are_checked_and_a_series_goes_by_its_identifiers(path)
 def test_names_of_files_are_files_in_lists_too(path):
     rows = snb.sequences([str(path), str(path)], LABELS * 2, k=3)
     assert rows.n_rows == 8
+
+
+def test_messages_count_the_records_of_each_file(path, tmp_path):
+    more = tmp_path / "more.fa"
+    more.write_bytes(b">t0 x\nAC\n>s2\nAC\n")
+    with pytest.raises(DataError, match=r"record 2 of .*refs\.fa.* and record 1 of .*more\.fa have .*'s2'"):
+        snb.sequences([path, more], {})
+    with pytest.raises(DataError, match=r"more\.fa: record 1, 's2', has nothing after"):
+        snb.sequences([path, more], "header")
+    more.write_bytes(b">t0\nAC\n>t1\nA-C\n")
+    with pytest.raises(DataError, match=r"no label for 6 of the 6 sequences of .*refs\.fasta and 1 more, such as 's0'"):
+        snb.sequences([path, more], {})
+    with pytest.raises(DataError, match=r"more\.fa: record 1, 't1', has '-'"):
+        snb.scan(snb.sequences([path, more], [0, 1, 0, 1, 0, 1], k=2))

@@ -114,6 +114,8 @@ def test_bad_sequences_are_named(text, message, tmp_path):
 def test_bad_paths_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         snb.sequences(tmp_path / "none.fa")
+    with pytest.raises(FileNotFoundError, match=r"is a folder; give a pattern of its files.*\*\.fasta"):
+        snb.sequences(tmp_path)
     with pytest.raises(DataError, match="sequence 1 has 'X'"):
         snb.scan(snb.sequences(["ACGT", "AXA"], [0, 1], k=2))
     (tmp_path / "a.fasta").write_text(">a\nACGT\n")

@@ -74,8 +74,9 @@ def test_a_read_without_kmers_is_unassigned(model):
 
 def test_models_and_rows_that_are_no_counts_are_refused(model):
     X, y = np.array([[3.0, 0.5], [0.0, 4.0], [1.0, 1.0]]), ["a", "b", "c"]
-    with pytest.raises(ValueError, match="draws from counts: it needs a model"):
-        snb.LinearNB("multinomial", idf=True).fit(X, y).predict_ranks(X)
+    for other in (snb.LinearNB("multinomial", idf=True), snb.LinearNB("poisson"), snb.LinearNB("gaussian")):
+        with pytest.raises(ValueError, match="draws from counts: it needs a multinomial model"):
+            other.fit(X, y).predict_ranks(X)
     with pytest.raises(ValueError, match="no whole number"):
         snb.LinearNB("multinomial").fit(X, y).predict_ranks(X)
     for wrong in ({"confidence": 2.0}, {"draws": 0}, {"seed": 0.5}):
