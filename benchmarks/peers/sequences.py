@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 import streamnb as snb
 from benchmarks.peers.table import MEMORY, Row, Size, ratios
@@ -121,10 +123,28 @@ def sequence_rows(size: Size, folder: Path) -> Iterator[Row]:
         model.predict(snb.sequences(read, both_strands=True, n_threads=1))
 
     yield Row(f"labels of {len(reads):,} reads", "HashingVectorizer and predict", 3, 15, timed(predict, label, size))
+    yield from pipeline_rows(peers, str(path), str(read), fits[0][0], size)
     some = reads[: max(len(reads) // 5, 1)]
     few = write_fasta(folder / "few_reads.fasta", some)
     figure = timed(lambda: bootstrapped(peers, str(few)), lambda: model.predict_ranks(str(few)), size)
     yield Row(f"confidence of {len(some):,} reads by 100 draws", "the same, in Python", 10, 50, figure)
+
+
+def pipeline_rows(peers: MultinomialNB, path: str, read: str, peer_seconds: float, size: Size) -> Iterator[Row]:
+    """A pipeline of scikit-learn with our steps, on strings in memory."""
+    (headers, texts), (_, letters) = read_fasta(path), read_fasta(read)
+    kmers, vectorizer = snb.KMerVectorizer(both_strands=True, n_threads=1), HashingVectorizer(**VECTORIZER)
+    pipeline = make_pipeline(kmers, Normalizer(), snb.MultinomialNB(alpha=SMOOTHING, fit_prior=False))
+    start = time.process_time()
+    pipeline.fit(texts, [header.partition(" ")[2] for header in headers])
+    peer, steps = "HashingVectorizer and MultinomialNB", "KMerVectorizer, Normalizer and MultinomialNB"
+    yield Row(f"fit of a pipeline of {steps}", peer, 5, 10, peer_seconds / (time.process_time() - start))
+    figure = timed(lambda: vectorizer.transform(letters), lambda: kmers.transform(letters), size)
+    yield Row(f"7-mers of {len(letters):,} reads by KMerVectorizer", "HashingVectorizer", 5, 15, figure)
+    figure = timed(
+        lambda: peers.predict_proba(vectorizer.transform(letters)), lambda: pipeline.predict_proba(letters), size
+    )
+    yield Row(f"probabilities of {len(letters):,} reads by that pipeline", peer, 2, 5, figure)
 
 
 def bootstrapped(model: MultinomialNB, path: str, draws: int = 100, at_once: int = 10) -> list[list[float]]:
