@@ -95,6 +95,6 @@ def _check_of_counts(model: LinearModel, family: Any) -> None:
     joint = type(model) is LinearModel and model.scheme.name in ("joint", "two classes")
     if not (joint and plain and counted and as_family(family).name == "multinomial"):
         raise ValueError(
-            "predict_ranks draws from counts: it needs a multinomial model with a score for each class and rows as they "
-            'are, such as LinearNB("multinomial")'
+            "predict_ranks draws from counts: it needs a multinomial model with a score for each class and rows as "
+            'they are, such as LinearNB("multinomial")'
         )

@@ -15,6 +15,7 @@ from streamnb.rows.chunk import Chunk, SparseRows
 
 SHARE = 8  # one of so many units of a row is drawn
 TOGETHER, DRAWN = 64, 1 << 24  # rows, and their drawn units, at most, that pass through a tile of weights
+FEATURES = 64  # laid out at once, so that they stay in the cache
 
 
 class Taxonomy:
@@ -50,16 +51,15 @@ class RankedDraws:
         if len(intercept) < len(self.model.classes_):  # one score for the second of two classes
             weights = np.concatenate([np.zeros_like(weights), weights], axis=1)
             intercept = np.append(0.0, intercept)
-        n_features, n_classes = weights.shape
-        n_tiles, middle = -(-n_classes // draws.WIDTH), weights.mean(axis=1, keepdims=True)
-        tiles, bounds = _room(n_tiles, n_features), _room(-(-n_tiles // draws.WIDTH), n_features)
+        firsts = np.arange(0, len(intercept), draws.WIDTH)
+        tiles, bounds = _room(len(intercept), len(weights)), _room(len(firsts), len(weights))
         start = (intercept - intercept.max()).astype(np.float32)
-        for number in range(n_tiles):
-            classes = slice(number * draws.WIDTH, min((number + 1) * draws.WIDTH, n_classes))
-            tile = tiles[number, :, : classes.stop - classes.start]
-            np.subtract(weights[:, classes], middle, out=tile, casting="same_kind")
-            bounds[number // draws.WIDTH, :, number % draws.WIDTH] = tile.max(axis=1)
-        return tiles, start, bounds, np.maximum.reduceat(start, np.arange(0, n_classes, draws.WIDTH))
+        for first in range(0, len(weights), FEATURES):
+            some = weights[first : first + FEATURES]
+            some = (some - some.mean(axis=1, keepdims=True)).astype(np.float32)
+            _lay_out(some, tiles[:, first : first + FEATURES])
+            _lay_out(np.maximum.reduceat(some, firsts, axis=1), bounds[:, first : first + FEATURES])
+        return tiles, start, bounds, np.maximum.reduceat(start, firsts)
 
     def __call__(self, chunk: Chunk, survey: Survey | None) -> np.ndarray:
         """The class of each row of a checked block and the confidence of each rank, (n_rows, 1 + n_ranks)."""
@@ -118,7 +118,13 @@ class RankedDraws:
         return classes
 
 
-def _room(n_tiles: int, n_features: int) -> np.ndarray:
-    room = aligned(n_tiles * n_features, draws.WIDTH, np.float32).reshape(n_tiles, n_features, draws.WIDTH)
-    room[-1] = 0.0  # some of the last are of no class
-    return room
+def _room(n_columns: int, n_features: int) -> np.ndarray:
+    n_tiles = -(-n_columns // draws.WIDTH)
+    return aligned(n_tiles * n_features, draws.WIDTH, np.float32).reshape(n_tiles, n_features, draws.WIDTH)
+
+
+def _lay_out(values: np.ndarray, tiles: np.ndarray) -> None:
+    """Write the columns of some features, (n, n_columns), into tiles of them, (n_tiles, n, WIDTH), and zeros behind."""
+    padded = np.zeros((len(values), len(tiles) * draws.WIDTH), np.float32)
+    padded[:, : values.shape[1]] = values
+    tiles[:] = padded.reshape(len(values), len(tiles), draws.WIDTH).swapaxes(0, 1)
