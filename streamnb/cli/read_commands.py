@@ -119,15 +119,25 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
 @click.argument("data")
 @ROWS
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--interval", type=float, help="Confidence of intervals, such as .95; none by default.")
+@click.option("--groups", help="Column or array of groups whose rows are not independent, for intervals.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read.")
-def evaluate(model: str, data: str, as_json: bool, client: str | None, **settings: Any) -> None:
+def evaluate(
+    model: str,
+    data: str,
+    as_json: bool,
+    interval: float | None,
+    groups: str | None,
+    client: str | None,
+    **settings: Any,
+) -> None:
     """Judge a model on rows whose labels are known.
 
     Example: streamnb evaluate m.snb test.zarr --y y
     """
-    fitted, (X, per_row) = model_of(model), rows_of(data, settings, settings["y"])
+    fitted, (X, per_row) = model_of(model), rows_of(data, settings, settings["y"], groups=groups)
     with connected(client):
-        found = judge(fitted, X, **per_row)
+        found = judge(fitted, X, **per_row, interval=interval)
     if as_json:
         write_json(found.summary())
     else:

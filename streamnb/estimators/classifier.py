@@ -161,7 +161,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         return model.score(rows)
 
-    def evaluate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Evaluation:
+    def evaluate(
+        self,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
+        *,
+        interval: float | None = None,
+        groups: PerRow = None,
+    ) -> Evaluation:
         """All metrics of the model on labelled rows, from one read of them.
 
         Parameters
@@ -169,6 +177,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         X, y, sample_weight
             As in `score`: y may be the name of an array beside X or of a column of X. Rows with a label that the model
             does not know count as errors.
+        interval : float, optional
+            Confidence of intervals, such as 0.95, which `Evaluation.interval` gives for each metric.
+        groups : (n_rows,) labels, or the name of an array beside X or of a column of X, optional
+            Rows of one group, such as those of a patient, are not independent; intervals take that into account.
 
         Returns
         -------
@@ -176,7 +188,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             As from `snb.evaluate` with the results of `predict`, `decision_function` and `predict_proba`.
         """
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return judged_in_full(self, model, rows, None, None)
+        return judged_in_full(self, model, (rows, None, None), interval, groups)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         """The model, and the rows with their labels and weights, checked against it."""

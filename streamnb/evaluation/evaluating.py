@@ -13,7 +13,9 @@ from streamnb.core import label_checks, row_checks
 from streamnb.core.types import PerRow
 from streamnb.encoding.opening import opened_for
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.judging import Sheet, judged_in_full, needs_of, ranked_apart, ranked_by
+from streamnb.evaluation.tallied import check_grouped, check_level
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
@@ -38,6 +40,8 @@ def evaluate(
     proba: Any = None,
     classes: Any = None,
     sample_weight: PerRow = None,
+    interval: float | None = None,
+    groups: PerRow = None,
 ) -> Evaluation:
     """Judge predictions, ``evaluate(y_true, y_pred)``, or a model, ``evaluate(model, X, y)``, in one read.
 
@@ -68,6 +72,12 @@ def evaluate(
         default the sorted labels of y_true and y_pred, for which these are read once more, beforehand. Multi-label:
         names of the labels, in the order of the columns.
     sample_weight : (n_rows,), optional
+    interval : float, optional
+        Confidence of intervals, such as 0.95: `Evaluation.interval` gives that of each metric, and they are printed.
+        They come from the same read.
+    groups : (n_rows,) labels, optional
+        Rows of one group, such as those of a patient, are not independent; intervals are then those of independent
+        groups. With a model it may be the name of a column of X.
 
     Returns
     -------
@@ -78,7 +88,8 @@ def evaluate(
     ------
     ValueError, TypeError
         Lengths or widths that do not match, labels that are not in classes, NaN, probabilities outside [0, 1],
-        negative weights. With a model: the errors of its `score`, and arguments that go with predictions.
+        negative weights, an interval outside (0, 1), groups of another length, or one group alone. With a model:
+        the errors of its `score`, and arguments that go with predictions.
 
     Examples
     --------
@@ -92,15 +103,18 @@ def evaluate(
     """
     if _predicts(y_true):
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
-        return _judged_model(y_true, y_pred, y, sample_weight)
+        return _judged_model(y_true, y_pred, y, sample_weight, interval, groups)
     _check_columns(y_true, y_pred, y)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
+    interval = check_level(interval)
+    check_grouped(groups, interval)
     given = {"y_true": y_true, "y_pred": y_pred, "scores": scores, "proba": proba, "sample_weight": sample_weight}
+    given["groups"] = groups
     if y_true is None:
         label_checks.check_labels(y_true, "y_true")
     given = {name: values for name, values in given.items() if values is not None}
-    rows = opened_columns(given, LABELS)
+    rows = opened_columns(given, (*LABELS, "groups"))
     truth = rows.columns["y_true"]
     multilabel = getattr(truth, "ndim", 1) == 2
     if multilabel:
@@ -112,8 +126,11 @@ def evaluate(
     if not len(names):
         raise ValueError("y_true is empty; there is nothing to judge")
     order = np.arange(len(names)) if multilabel else np.argsort(names)
-    judge = _Judge(names[order], multilabel, frozenset(given), order)
-    return run(judge, rows, RunOptions())[0].evaluations
+    judge = _Judge(names[order], multilabel, frozenset(given), order, interval)
+    evaluation = run(judge, rows, RunOptions())[0].evaluations
+    if groups is not None:
+        check_groups(evaluation)
+    return evaluation
 
 
 def _predicts(given: Any) -> bool:
@@ -145,27 +162,31 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
         )
 
 
-def _judged_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+def _judged_model(model: Any, X: Any, y: Any, sample_weight: Any, interval: Any, groups: Any) -> Evaluation:
     """The evaluation of a model on labelled rows."""
     if isinstance(model, LinearModel):
-        return judged_in_full(model, model, X, y, sample_weight)
+        return judged_in_full(model, model, (X, y, sample_weight), interval, groups)
     if isinstance(model, PortableModel):
-        return _judged_portable(model, X, y, sample_weight)
+        return _judged_portable(model, (X, y, sample_weight), interval, groups)
     if not hasattr(model, "evaluate"):
         raise TypeError(
             f"{type(model).__name__} is no model of streamnb; give what it says: evaluate(y_true, model.predict(X), "
             "proba=model.predict_proba(X))"
         )
-    return model.evaluate(X, y, sample_weight)
+    options = {name: given for name, given in (("interval", interval), ("groups", groups)) if given is not None}
+    return model.evaluate(X, y, sample_weight, **options)
 
 
-def _judged_portable(model: PortableModel, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], interval: Any, groups: Any) -> Evaluation:
     """The evaluation of a portable model by its predictions; labels are read separately."""
-    X, y = with_labels(X, y)
-    rows = opened_for(model.encoding, X, y, sample_weight)
+    X, y = with_labels(*labelled[:2])
+    rows = opened_for(model.encoding, X, y, labelled[2])
+    rows = rows if groups is None else rows.with_split("groups", groups)
     blocks = list(rows.row_columns(BLOCK_ROWS))
-    truth, weight = (_joined([block[name] for block in blocks]) for name in ("y", "sample_weight"))
-    given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight}
+    names = ("y", "sample_weight") if groups is None else ("y", "sample_weight", "groups")
+    truth, weight, *beside = (_joined([block[name] for block in blocks]) for name in names)
+    given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight, "interval": interval}
+    given["groups"] = beside[0] if beside else None
     if model.reference is None:  # a reference class has no score
         given["scores"] = model.decision_function(X)
     if model.probabilities is not None:
@@ -196,11 +217,13 @@ class _Judge(PassTask):
     multilabel: bool
     given: frozenset[str]
     order: np.ndarray
+    interval: float | None = None
 
     def partial(self) -> Sheet:
         n_classes = len(self.classes)
         needs = needs_of(self.given, n_classes, self.multilabel)
-        evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes)
+        intervals: dict[str, Any] = {"interval": self.interval, "grouped": "groups" in self.given}
+        evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes, **intervals)
         return Sheet(evaluation, 8 * n_classes * 10_000)
 
     def add(self, partial: Sheet, block: Block) -> None:
@@ -212,7 +235,7 @@ class _Judge(PassTask):
         n_rows = codes.shape[0]
         for name, values in block.items():
             row_checks.check_lengths(n_rows, values.shape[0], name, "y_true")
-        outputs: dict[str, Any] = {}
+        outputs: dict[str, Any] = {"groups": block.get("groups")}
         if "sample_weight" in block:
             outputs["weight"] = row_checks.check_weights(block["sample_weight"], first_row)
         if "y_pred" in block:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamnb.core import notebook, persistence
-from streamnb.evaluation import metrics
+from streamnb.evaluation import intervals, metrics
 from streamnb.evaluation.tallied import Tallied, has
 
 
@@ -40,6 +40,11 @@ class Evaluation(Tallied):
         Bins of a histogram, at least 2.
     classes : (K,) labels, optional
         Names of the classes in the order of their numbers; 0 .. K - 1 unless given.
+    interval : float, optional
+        Confidence of `interval`, such as 0.95. It takes some more sums, and a sample of rows for more than two classes.
+    grouped : bool
+        Intervals are of rows in groups, such as those of one patient, which are not independent; `add` takes the
+        groups.
 
     Notes
     -----
@@ -79,24 +84,38 @@ class Evaluation(Tallied):
     roc_auc_error = property(metrics.roc_auc_error)
     average_precision_error = property(metrics.average_precision_error)
     roc_curve = metrics.roc_curve
+    interval = intervals.interval
 
     def summary(self) -> dict[str, float]:
-        """The metrics of the printed form, by name."""
-        return {name: float(value) for name, value, _ in self._shown()}
+        """The metrics of the printed form, by name; with intervals, their ends as "accuracy low", "accuracy high"."""
+        found: dict[str, float] = {}
+        for name, value, ends, _ in self._shown():
+            found |= {name: float(value)}
+            found |= {f"{name} {end}": x for end, x in zip(("low", "high"), ends, strict=False)}
+        return found
 
     def __repr__(self) -> str:
-        lines = [f"  {name:18} {value:10.6f}" + error for name, value, error in self._shown()]
+        lines = [f"  {name:18} {value}" for name, value in self._lines(10)]
         return "\n".join([self._title(), *lines])
 
     def _repr_html_(self) -> str:
-        return notebook.table(self._title(), [(name, f"{value:.6f}{error}") for name, value, error in self._shown()])
+        return notebook.table(self._title(), self._lines())
+
+    def _lines(self, width: int = 0) -> list[tuple[str, str]]:
+        """Names and values, with intervals and bounds of errors."""
+        lines = []
+        for name, value, ends, error in self._shown():
+            interval = f"  [{ends[0]:.6f}, {ends[1]:.6f}]" if ends else ""
+            lines.append((name, f"{value:{width}.6f}{interval}" + (f"  (within {error:.1g})" if error > 0.0 else "")))
+        return lines
 
     def _title(self) -> str:
         kind = "labels" if self.multilabel else "classes"
-        return f"Evaluation of {self.n_rows:,} rows (weight {self.weight:,.6g}), {self.n_classes:,} {kind}"
+        title = f"Evaluation of {self.n_rows:,} rows (weight {self.weight:,.6g}), {self.n_classes:,} {kind}"
+        return title if self.level is None else f"{title}, {intervals.described(self)}"
 
-    def _shown(self) -> list[tuple[str, float, str]]:
-        """Names, values and error bounds of the available metrics."""
+    def _shown(self) -> list[tuple[str, float, tuple[float, ...], float]]:
+        """Names, values, intervals and error bounds of the available metrics."""
         shown: list[tuple[str, float, float]] = []
         if has(self, "decisions"):
             shown += [("accuracy", self.accuracy(), 0.0), ("f_score (macro)", self.f_score("macro"), 0.0)]
@@ -113,4 +132,12 @@ class Evaluation(Tallied):
             shown += [("log_loss", self.log_loss(), 0.0), ("brier", self.brier(), 0.0)]
         if has(self, "reliability"):
             shown += [("calibration error", self.expected_calibration_error(), 0.0)]
-        return [(name, value, f"  (within {error:.1g})" if error > 0.0 else "") for name, value, error in shown]
+        return [(name, value, self._interval_of(name), error) for name, value, error in shown]
+
+    def _interval_of(self, shown: str) -> tuple[float, ...]:
+        """The interval of a metric by its name in the printed form; none without intervals."""
+        if self.level is None or self.weight == 0.0:
+            return ()
+        name, _, average = shown.removesuffix(")").partition(" (")
+        name = "expected_calibration_error" if name == "calibration error" else name
+        return self.interval(name, *([average] if average else []))

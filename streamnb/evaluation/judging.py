@@ -10,7 +10,8 @@ from scipy.special import logit, softmax
 from streamnb.core import label_checks
 from streamnb.encoding.learning import opened_through
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.tallied import raw_scores
+from streamnb.evaluation.intervals import check_groups
+from streamnb.evaluation.tallied import check_grouped, check_level, raw_scores
 from streamnb.models.linear import LinearModel, check_kind
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -91,11 +92,14 @@ class JudgingTask(PassTask):
 
     model: LinearModel
     needs: frozenset[str]
+    interval: float | None = None
+    grouped: bool = False
     title = "judging"
 
     def partial(self) -> Sheet:
         classes, multilabel = self.model.classes_, self.model.scheme.multilabel
-        evaluation = Evaluation(len(classes), self.needs, multilabel=multilabel, classes=classes)
+        intervals: dict[str, Any] = {"interval": self.interval, "grouped": self.grouped}
+        evaluation = Evaluation(len(classes), self.needs, multilabel=multilabel, classes=classes, **intervals)
         return Sheet(evaluation, 8 * len(classes) * 10_000)
 
     def add(self, partial: Sheet, block: Block) -> None:
@@ -105,7 +109,8 @@ class JudgingTask(PassTask):
         codes = self._codes(y)
         for some, margins in model.few_margins(*checked(block)):
             weight = None if block.weight is None else block.weight[some]
-            partial.evaluations.add(codes[some], weight, **self._outputs(margins))
+            groups = block.split[some] if self.grouped and block.split is not None else None
+            partial.evaluations.add(codes[some], weight, **self._outputs(margins), groups=groups)
 
     def _outputs(self, margins: np.ndarray) -> dict[str, Any]:
         """The outputs of the model for rows with these margins, as far as they are needed."""
@@ -131,18 +136,37 @@ class JudgingTask(PassTask):
         return positions(self.model.classes_, y)
 
 
-def judged_in_full(estimator: Any, model: LinearModel, X: Any, y: Any, sample_weight: Any) -> Evaluation:
-    """Evaluate `estimator`, which predicts by `model`, with every metric that its methods allow."""
-    given = [name for name, method in _METHODS.items() if hasattr(estimator, method)]
-    return judged(model, X, y, sample_weight, needs_of(given, len(model.classes_), model.scheme.multilabel))
+def judged_in_full(
+    estimator: Any, model: LinearModel, given: tuple[Any, Any, Any], interval: float | None = None, groups: Any = None
+) -> Evaluation:
+    """Evaluate `estimator`, which predicts by `model`, with every metric that its methods allow.
+
+    `given` are X, y and sample_weight.
+    """
+    outputs = [name for name, method in _METHODS.items() if hasattr(estimator, method)]
+    needs = needs_of(outputs, len(model.classes_), model.scheme.multilabel)
+    return judged(model, *given, needs, interval, groups)
 
 
-def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str]) -> Evaluation:
+def judged(
+    model: LinearModel,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    needs: Iterable[str],
+    interval: float | None = None,
+    groups: Any = None,
+) -> Evaluation:
     """Evaluate a model on rows of any kind with the given needs; the other arguments are those of `scan`."""
-    needs = frozenset(needs)
+    needs, interval = frozenset(needs), check_level(interval)
+    check_grouped(groups, interval)
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
     rows = opened_through(model.options.step, X, y, sample_weight)
     label_checks.check_labels_of_model(rows.label_names, model.classes_)
-    sheet, _ = run(JudgingTask(model, needs), rows, RunOptions())
+    if groups is not None:
+        rows = rows.with_split("groups", groups)
+    sheet, _ = run(JudgingTask(model, needs, interval, groups is not None), rows, RunOptions())
+    if groups is not None:
+        check_groups(sheet.evaluations)
     return sheet.evaluations

@@ -55,19 +55,19 @@ def precision(judged: Tallied, average: str | None = "binary") -> Any:
         "binary": class 1 of two; "macro": mean over classes that occur, true or predicted (multi-label: over all);
         "weighted": by true weight; "samples": mean over multi-label rows; None: each class, (K,).
     """
-    return _rate(judged, "precision", average)
+    return rate(judged, "precision", average)
 
 
 def recall(judged: Tallied, average: str | None = "binary") -> Any:
     """Share of the weight of a class that was predicted as it; 0 where the class has none; see `precision`."""
-    return _rate(judged, "recall", average)
+    return rate(judged, "recall", average)
 
 
 def specificity(judged: Tallied, average: str | None = "binary") -> Any:
     """Share of the weight outside a class that was not predicted as it; see `precision`, without "samples"."""
     if average == "samples":
         raise ValueError("average='samples' is not kept for specificity; choose 'micro', 'macro', 'weighted' or None")
-    return _rate(judged, "specificity", average)
+    return rate(judged, "specificity", average)
 
 
 def matthews_corrcoef(judged: Tallied) -> float:
@@ -75,7 +75,7 @@ def matthews_corrcoef(judged: Tallied) -> float:
 
     ``(h W - sum t_k p_k) / sqrt((W^2 - sum t_k^2) (W^2 - sum p_k^2))``, h the correctly predicted weight, W all weight.
     """
-    right, true, predicted, whole = _shares(judged, "matthews_corrcoef")
+    right, true, predicted, whole = shares(judged, "matthews_corrcoef")
     spread = (whole**2 - true @ true) * (whole**2 - predicted @ predicted)
     return float((right * whole - true @ predicted) / np.sqrt(spread)) if spread > 0.0 else 0.0
 
@@ -85,12 +85,12 @@ def cohen_kappa(judged: Tallied) -> float:
 
     NaN where all rows belong to one class and are predicted as it.
     """
-    right, true, predicted, whole = _shares(judged, "cohen_kappa")
+    right, true, predicted, whole = shares(judged, "cohen_kappa")
     guessed = true @ predicted
     return float((right * whole - guessed) / (whole**2 - guessed)) if guessed < whole**2 else np.nan
 
 
-def _shares(judged: Tallied, metric: str) -> tuple[float, np.ndarray, np.ndarray, float]:
+def shares(judged: Tallied, metric: str) -> tuple[float, np.ndarray, np.ndarray, float]:
     """Weight predicted correctly, by true class, by predicted class, and in total; unknown labels form one class."""
     check_single(judged, metric)
     tally = decisions(judged)
@@ -104,10 +104,11 @@ def f_score(judged: Tallied, average: str | None = "binary", beta: float = 1.0) 
     beta = arguments.finite_number("beta", beta, minimum=0.0)
     if average == "samples" and beta != 1.0:
         raise ValueError(f"beta={beta!r}: the mean over rows is kept for beta=1 alone; choose another average")
-    return _rate(judged, "f_score", average, beta)
+    return rate(judged, "f_score", average, beta)
 
 
-def _rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> Any:
+def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> Any:
+    """A ratio of counts of decisions by name, averaged over classes."""
     arguments.one_of("average", average, [None, "binary", "micro", "macro", "weighted", "samples"])
     if average == "samples":
         check_multilabel(judged, "average='samples'")
@@ -188,7 +189,7 @@ def expected_calibration_error(judged: Tallied) -> float:
     ``sum_b w_b / W |right_b - proba_b|`` (Guo et al. 2017), by the probability of the likeliest class of each row;
     multi-label, by the probabilities of all labels.
     """
-    share, proba, right = _curve(judged)
+    share, proba, right = reliability_sums(judged)
     return float(np.abs(right - proba).sum()) if share.any() else np.nan
 
 
@@ -197,12 +198,12 @@ def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
     The bins are those of `expected_calibration_error`. Where the second is below the first, the model is overconfident.
     """
-    share, proba, right = _curve(judged)
+    share, proba, right = reliability_sums(judged)
     some = share > 0.0
     return proba[some] / share[some], right[some] / share[some], share[some]
 
 
-def _curve(judged: Tallied) -> np.ndarray:
+def reliability_sums(judged: Tallied) -> np.ndarray:
     """Share of the rows in each bin, and its sums of probabilities and of correct predictions, (3, BINS)."""
     means = kept(judged, "reliability", "reliability")
     hi, lo = means.pairs

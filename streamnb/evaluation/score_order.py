@@ -131,13 +131,24 @@ class Histogram:
         if not known or (n_used > self.n_bins).any() or self.table[:, 1:-1][beyond].any():
             raise ValueError("the bins of a histogram should hold the scores, and no other rows")
 
-    def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
-        """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
+    def _edges(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        """The lower and the upper edge of each bin of a column."""
         shift = int(self.shift[column])
         bins = int(self.first[column]) + np.arange(self.n_bins + 1)
         # there are no scores beyond the keys of numbers: such a bin is empty and its edge is infinity
         edges = _scores(np.clip(bins, -_LAST >> shift, _LAST >> shift) << shift)
         lower, upper = (np.concatenate([[-np.inf], some, [np.inf]]) for some in (edges[:-1], edges[1:]))
+        return lower, upper
+
+    def tops(self, column: int) -> np.ndarray:
+        """The largest score that each bin of a column may hold."""
+        upper = self._edges(column)[1]
+        upper[1:-1] = np.nextafter(upper[1:-1], -np.inf)
+        return upper
+
+    def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
+        """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
+        lower, upper = self._edges(column)
         thresholds = -upper if negate else lower
         blurred = np.ones(len(own), bool)
         blurred[[0, -1]] = False
@@ -215,7 +226,7 @@ class Ranking:
             by_model = scores[:, :, : self._n_models].swapaxes(1, 2).reshape(len(weight), self._n_columns)
             self._blocks.append((by_model.copy(), labels.copy(), weight.copy()))
         else:
-            self._fill(histogram, scores, self._groups(labels), weight)
+            self._fill(histogram, scores, self.groups(labels), weight)
 
     def counting(self, n_rows: int) -> Histogram | None:
         """The histogram that the next n_rows are counted in; None while rows are kept one by one."""
@@ -246,19 +257,19 @@ class Ranking:
     def _count(self, histogram: Histogram, scores: Any, labels: np.ndarray, weight: np.ndarray) -> None:
         """Count rows that were kept one by one."""
         by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
-        self._fill(histogram, np.ascontiguousarray(by_column), self._groups(labels), weight)
+        self._fill(histogram, np.ascontiguousarray(by_column), self.groups(labels), weight)
 
     def _fill(self, histogram: Histogram, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
         """Count rows as `Histogram.add` does."""
         histogram.add(scores, groups, weight)
 
     @property
-    def _shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:
         """Columns and groups of the histogram."""
         return self._n_columns, self._n_groups
 
     def _empty(self) -> Histogram:
-        return Histogram(*self._shape, self.n_bins)
+        return Histogram(*self.shape, self.n_bins)
 
     def of_point(self, model: int) -> "Ranking":
         """The ranking of one model."""
@@ -282,7 +293,7 @@ class Ranking:
         self.n_rows = arguments.whole_number("n_rows", state["n_rows"])
         self._blocks = [self._checked(*block) for block in state["blocks"]]
         if state["histogram"] is not None:
-            shape = self._shape[0], self.n_bins + 2, self._shape[1]
+            shape = self.shape[0], self.n_bins + 2, self.shape[1]
             persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before allocating
             self._histogram = self._empty()
             self._histogram.restore(state["histogram"])
@@ -299,7 +310,7 @@ class Ranking:
             raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
         return scores, labels, weight
 
-    def _groups(self, labels: np.ndarray) -> np.ndarray:
+    def groups(self, labels: np.ndarray) -> np.ndarray:
         """The group of histograms that each score of a row is counted in, (n, columns)."""
         if labels.ndim == 2:
             return labels

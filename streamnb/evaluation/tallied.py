@@ -10,9 +10,20 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
-from streamnb.evaluation.tallies import LOSSES, RELIABILITY, Decisions, Rows, SetDecisions, losses_of, reliability_of
+from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
+from streamnb.evaluation.tallies import (
+    LOSSES,
+    RELIABILITY,
+    Decisions,
+    Rows,
+    SetDecisions,
+    add_reliability,
+    losses_of,
+    reliability_of,
+)
 from streamnb.kernels import ranks
 from streamnb.problem.schemes import Scheme
+from streamnb.rows.splits import Folding
 from streamnb.stats.row_means import RowMeans
 
 _GIVEN_AS = {
@@ -29,6 +40,7 @@ _GIVEN_AS = {
 
 NEEDS = ("hits", "confusion", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel")
 _DECISIONS = frozenset({"hits", "confusion", "multilabel"})
+_HASHED = Folding(BUCKETS, by="groups")  # the bucket of a group is the same in every process
 
 
 class Tallied:
@@ -43,6 +55,8 @@ class Tallied:
         exact_rows: int = 10_000,
         n_bins: int = 2048,
         classes: Any = None,
+        interval: float | None = None,
+        grouped: bool = False,
     ):
         self.n_classes = K = arguments.positive_integer("n_classes", n_classes)
         needs = (needs,) if isinstance(needs, str) else needs
@@ -55,7 +69,8 @@ class Tallied:
         if self.classes.shape != (K,):
             raise ValueError(f"classes has shape {self.classes.shape}; it should name each of the {K} classes")
         self.n_rows = 0
-        self._form = (K, self.needs, self.multilabel, exact_rows, n_bins)
+        self.level = check_level(interval)
+        self._form = (K, self.needs, self.multilabel, exact_rows, n_bins, self.level, grouped)
         self._tallies: dict[str, Any] = {"total": RowMeans(())}
         if self.multilabel and self.needs & _DECISIONS:
             self._tallies["decisions"] = SetDecisions(K, False)
@@ -71,6 +86,24 @@ class Tallied:
             self._tallies["losses"] = RowMeans(LOSSES)
             if "reliability" in self.needs:
                 self._tallies["reliability"] = RowMeans(RELIABILITY)
+        check_grouped(grouped, self.level)
+        if self.level is not None:
+            self._tallies["spread"] = self._spread(exact_rows, grouped)
+
+    def _spread(self, exact_rows: int, grouped: bool) -> RowSpread | GroupSpread:
+        """What the intervals of the metrics that are kept need."""
+        K, tallies = self.n_classes, self._tallies
+        means = {"losses": LOSSES, "reliability": RELIABILITY, "ranking_loss": ("ranking_loss",)}
+        means = {name: values for name, values in means.items() if name in tallies}
+        if "decisions" in tallies and (grouped or self.multilabel):
+            means["decisions"] = tallies["decisions"].names
+        ranked: list[str] = [name for name in ("ranking", "margin") if name in tallies]
+        if grouped:
+            return GroupSpread(K, means, {name: tallies[name].shape for name in ranked}, self.multilabel)
+        several = K > 2 or self.multilabel
+        if "decisions" in tallies and tallies["decisions"].table is None:
+            ranked.append("predicted")
+        return RowSpread(K, means, ranked if several else (), exact_rows, self.multilabel)
 
     @property
     def weight(self) -> float:
@@ -93,6 +126,7 @@ class Tallied:
         ranking: Any = None,
         margin: Any = None,
         log_proba: Any = None,
+        groups: Any = None,
     ) -> None:
         """Add a block of rows; arguments that no need requires are ignored.
 
@@ -111,6 +145,8 @@ class Tallied:
             For "margin": raw scores of the classes.
         log_proba : (n, K)
             For "probabilities": natural logs of class probabilities; multi-label, of each label being on.
+        groups : (n,) labels
+            With `grouped`: the group of each row.
 
         Raises
         ------
@@ -119,29 +155,37 @@ class Tallied:
             weights. Nothing is added in these cases.
         """
         outputs = {"predicted": predicted, "ranking": ranking, "margin": margin, "log_proba": log_proba}
-        rows = self._checked(codes, weight, outputs)
+        rows = self._checked(codes, weight, outputs, groups)
         self.n_rows += len(rows.weight)
         self._tallies["total"].add([], rows.weight)
+        values: dict[str, Any] = {}
         if "decisions" in self._tallies:
-            self._tallies["decisions"].add(rows)
+            values["decisions"] = self._tallies["decisions"].add(rows)
         known = rows.known()
-        for name, values_of in (("losses", losses_of), ("reliability", reliability_of)):
-            if name in self._tallies:
-                self._tallies[name].add(values_of(known), known.weight)
+        if "losses" in self._tallies:
+            values["losses"] = losses_of(known)
+            self._tallies["losses"].add(values["losses"], known.weight)
+        if "reliability" in self._tallies:
+            values["reliability"] = reliability_of(known)
+            add_reliability(self._tallies["reliability"], values["reliability"], known.weight)
         if {"ranking", "margin"} & self._tallies.keys():
-            self._rank(known)
+            self._rank(known, values)
+        if "spread" in self._tallies:
+            self._tallies["spread"].add(rows, known, values)
 
-    def _rank(self, known: Rows) -> None:
+    def _rank(self, known: Rows, values: dict[str, Any]) -> None:
         labels = known.labels.toarray() if self.multilabel else known.labels
         for name in ("ranking", "margin"):
             if name in self._tallies:
                 self._tallies[name].add(getattr(known, name)[:, :, None], labels, known.weight)
+                values[f"{name} groups"] = self._tallies[name].groups(labels)
         if "ranking_loss" in self._tallies:
             loss = np.empty(len(labels))
             ranks.ranking_loss(known.ranking, labels, loss)
+            values["ranking_loss"] = [loss]
             self._tallies["ranking_loss"].add([loss], known.weight)
 
-    def _checked(self, codes: Any, weight: Any, outputs: dict[str, Any]) -> Rows:
+    def _checked(self, codes: Any, weight: Any, outputs: dict[str, Any], groups: Any) -> Rows:
         K = self.n_classes
         if self.multilabel:
             labels: Any = label_checks.check_indicator(codes, K, "codes")
@@ -162,7 +206,22 @@ class Tallied:
         if "losses" in self._tallies:
             log_proba = self._given("log_proba", outputs, {"probabilities"})
             rows["log_proba"] = row_checks.check_log_proba(log_proba, n_rows, K)
+        if self.is_grouped:
+            rows["bucket"] = self._buckets(groups, n_rows)
         return Rows(labels, weight, **rows)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether intervals are of rows in groups."""
+        return self._form[-1]
+
+    def _buckets(self, groups: Any, n_rows: int) -> np.ndarray:
+        """The bucket of the group of each row."""
+        if groups is None:
+            raise ValueError("groups is missing; intervals of this evaluation are of rows in groups: give them")
+        groups = label_checks.check_labels(groups, "groups")
+        row_checks.check_lengths(n_rows, len(groups), "groups", "codes")
+        return _HASHED.numbers(0, n_rows, groups, 0)
 
     def _given(self, name: str, outputs: dict[str, Any], needs: Iterable[str]) -> Any:
         """An output that some of the needs require; refuse None."""
@@ -187,7 +246,7 @@ class Tallied:
         if not isinstance(other, Tallied):
             return NotImplemented
         if self._form != other._form or not np.array_equal(self.classes, other.classes):
-            names = ("n_classes", "needs", "multilabel", "exact_rows", "n_bins", "classes")
+            names = ("n_classes", "needs", "multilabel", "exact_rows", "n_bins", "interval", "grouped", "classes")
             forms: Any = zip(names, (*self._form, self.classes), (*other._form, other.classes), strict=True)
             name, one, two = next((n, a, b) for n, a, b in forms if not np.array_equal(a, b))
             raise ValueError(
@@ -198,7 +257,7 @@ class Tallied:
 
     def ranking_of(self, n_models: int) -> Ranking:
         """An empty ranking of several models with the settings of this evaluation."""
-        K, needs, multilabel, exact_rows, n_bins = self._form
+        K, needs, multilabel, exact_rows, n_bins, *_ = self._form
         pairs = "pairs" in needs and K > 2 and not multilabel
         return Ranking(K, multilabel=multilabel, pairs=pairs, exact_rows=exact_rows, n_bins=n_bins, n_models=n_models)
 
@@ -213,9 +272,10 @@ class Tallied:
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        form = [sorted(self.needs), *self._form[2:]]
+        form = [sorted(self.needs), *self._form[2:5]]
         tallies = {name: tally._to_state() for name, tally in self._tallies.items()}
-        return {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": tallies}
+        state = {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": tallies}
+        return state if self.level is None else {**state, "interval": self.level, "grouped": self.is_grouped}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -225,12 +285,29 @@ class Tallied:
         if "confusion" in needs and not multilabel:  # checked before a table larger than the file is allocated
             persistence.array("table", state["tallies"]["decisions"][3], ["f8"], (len(classes),) * 2)
         options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
+        options |= {name: state[name] for name in ("interval", "grouped") if name in state}
         restored = cls(len(classes), needs, **options, classes=classes)
         restored.n_rows = arguments.whole_number("n_rows", state["n_rows"])
         persistence.known(cls, state["tallies"], *restored._tallies)
         for name, tally in restored._tallies.items():
             tally.restore(state["tallies"][name])
         return restored
+
+
+def check_level(interval: Any) -> float | None:
+    """The confidence of intervals, between 0 and 1, or None."""
+    if interval is None:
+        return None
+    level = arguments.finite_number("interval", interval)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"interval={interval!r} should be between 0 and 1, such as 0.95")
+    return level
+
+
+def check_grouped(groups: Any, interval: Any) -> None:
+    """Refuse groups without intervals."""
+    if groups is not None and groups is not False and interval is None:
+        raise ValueError("groups goes with intervals; give interval=0.95, or leave groups out")
 
 
 # ---- tallies ---------------------------------------------------------------------------------------------------------
@@ -251,6 +328,11 @@ def ranking_by_margin(judged: Tallied) -> Ranking:
     """The ranking of rows by raw scores, which equals that by log-odds for two classes and for labels."""
     same_order = judged.multilabel or judged.n_classes == 2
     return kept(judged, "ranking" if same_order and "margin" not in judged._tallies else "margin", "margin")
+
+
+def ranking_name(judged: Tallied, ranked: Ranking) -> str:
+    """The name of a ranking of an evaluation."""
+    return next(name for name in ("ranking", "margin") if judged._tallies.get(name) is ranked)
 
 
 def raw_scores(scheme: Scheme, margins: np.ndarray) -> np.ndarray:

@@ -28,6 +28,7 @@ class Rows:
     ranking: np.ndarray | None = None
     log_proba: np.ndarray | None = None
     margin: np.ndarray | None = None
+    bucket: np.ndarray | None = None  # of the group of each row, for intervals
 
     def known(self) -> "Rows":
         """The rows with a known label and positive weight."""
@@ -67,14 +68,15 @@ class Decisions:
         decisions.table, decisions.means = table, means
         return decisions
 
-    def add(self, rows: Rows) -> None:
-        """Add rows with `predicted`."""
+    def add(self, rows: Rows) -> list[np.ndarray]:
+        """Add rows with `predicted`; return the values of each row whose means are kept."""
         right = rows.labels == rows.predicted
         known = rows.known()
         self._count(rows.predicted[right], known.labels, rows.predicted, rows.weight[right], known.weight, rows.weight)
         self.means.add([right], rows.weight)
         if self.table is not None:
             np.add.at(self.table, (known.labels, known.predicted), known.weight)
+        return [right]
 
     def _count(self, hit: Any, true: Any, predicted: Any, *weights: np.ndarray) -> None:
         """Add weights (m,) to the classes (m,) that were hit, true and predicted."""
@@ -115,7 +117,7 @@ class SetDecisions(Decisions):
 
     names = ("right", "hamming", "jaccard", "precision", "recall", "f_score")
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Rows) -> list[np.ndarray]:
         true, predicted = rows.labels, rows.predicted
         hit = true.multiply(predicted).tocsr()
         self._count(
@@ -133,6 +135,7 @@ class SetDecisions(Decisions):
             ratio(2.0 * n_hit, n_true + n_predicted),
         ]
         self.means.add(values, rows.weight)
+        return values
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
@@ -160,10 +163,10 @@ def losses_of(rows: Rows) -> list[np.ndarray]:
     return [log_loss, np.square(proba).sum(axis=1) * (0.5 if proba.shape[1] == 2 else 1.0)]
 
 
-def reliability_of(rows: Rows) -> list[np.ndarray]:
-    """Weight, probability and correctness of each row in bins of equal width of the predicted probability.
+def reliability_of(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bin, probability and correctness of each prediction of a row, each (n, m), in bins of equal width.
 
-    Of the likeliest class of each row; multi-label: of every label, averaged over the labels of a row.
+    Of the likeliest class of each row, m = 1; multi-label: of every label.
     """
     assert rows.log_proba is not None
     if sp.issparse(rows.labels):
@@ -171,9 +174,17 @@ def reliability_of(rows: Rows) -> list[np.ndarray]:
     else:
         likeliest = rows.log_proba.argmax(axis=1)
         proba, right = np.exp(rows.log_proba.max(axis=1))[:, None], (likeliest == rows.labels)[:, None]
-    bins = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
+    return np.minimum((proba * BINS).astype(np.int64), BINS - 1), proba, right
+
+
+def add_reliability(means: RowMeans, found: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarray) -> None:
+    """Add weight, probability and correctness in each bin, of multi-label rows averaged over their labels."""
+    bins, proba, right = found
+    if bins.shape[1] == 1:
+        means.add_cells(bins[:, 0], [np.ones(len(weight)), proba[:, 0], right[:, 0]], weight)
+        return
     values = []
     for number in range(BINS):
         inside = bins == number
         values += [part.mean(axis=1) for part in (inside, inside * proba, inside & right)]
-    return values
+    means.add(values, weight)

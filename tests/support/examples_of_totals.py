@@ -10,10 +10,12 @@ from streamnb.corpora.written import Written
 from streamnb.encoding.by_fold import TotalsOfFolds
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
+from streamnb.evaluation.content_sample import ContentSample
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
+from streamnb.evaluation.spread import GroupSpread, RowSpread, Weights
 from streamnb.evaluation.tallied import Tallied
 from streamnb.evaluation.tallies import Decisions, Rows, SetDecisions
 from streamnb.passes.report import Report
@@ -110,6 +112,30 @@ def means(seed: int) -> Any:
     return of_rows
 
 
+def content(seed: int) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    sample = ContentSample(9)
+    sample.add({"labels": codes, "ranking": margins[:, :, 0]}, weight)
+    return sample
+
+
+def weights(seed: int) -> Any:
+    counted = Weights()
+    counted.add(drawn(seed)[2])
+    return counted
+
+
+def spread(kind: Any, seed: int) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    rows = Rows(codes, weight, codes[::-1], np.ascontiguousarray(margins[:, :, 0]), bucket=codes + 7)
+    values = {"decisions": [codes == codes[::-1]], "ranking groups": (codes[:, None] == np.arange(K)).astype(np.uint8)}
+    sampled: Any = {"ranking": (K, 2)} if kind is GroupSpread else ("ranking",)
+    options = () if kind is GroupSpread else (100,)
+    found = kind(K, {"decisions": ["right"]}, sampled, *options, False)
+    found.add(rows, rows, values)
+    return found
+
+
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TotalsOfFolds: every(
@@ -128,9 +154,15 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     RowMeans: every(means),
     Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
     SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
+    Weights: every(weights),
+    ContentSample: every(content),
+    RowSpread: every(lambda seed: spread(RowSpread, seed)),
+    GroupSpread: every(lambda seed: spread(GroupSpread, seed)),
     Tallied: every(lambda seed: judged(Tallied, seed)),
     Evaluation: every(
-        lambda seed: judged(Evaluation, seed), bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8)
+        lambda seed: judged(Evaluation, seed),
+        bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8),
+        intervals=lambda seed: judged(Evaluation, seed, interval=0.95),
     ),
     GridEvaluation: every(lambda seed: grid(GridEvaluation, seed, "confusion", "ranking", "probabilities")),
     EachEvaluation: every(

@@ -1,0 +1,107 @@
+"""Intervals of the metrics of an `Evaluation`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from streamnb.evaluation import decision_estimates, mean_estimates, metrics, ranking_estimates
+from streamnb.evaluation.estimates import Estimate, filled_buckets, spread_of
+from streamnb.evaluation.spread import GroupSpread
+from streamnb.evaluation.tallied import Tallied
+
+
+def interval(judged: Tallied, metric: str, *args: Any, **options: Any) -> tuple[Any, Any]:
+    """Interval of a metric, which holds its true value with the confidence that `interval=` named.
+
+    "True" is the value of all rows like these: of the population that the rows, or groups, were drawn from. The model
+    is what it is; how it would vary if it were trained again is not part of the interval.
+
+    Parameters
+    ----------
+    metric : str
+        The name of a method that is a metric, such as "roc_auc".
+    *args, **options
+        Those of the method, such as ``average=None`` for an interval of each class.
+
+    Returns
+    -------
+    (low, high)
+        Floats, or (K,) each with ``average=None``; NaN where the metric is undefined, and for classes without rows.
+
+    Raises
+    ------
+    ValueError
+        The evaluation was made without intervals, lacks what the metric needs, or has rows of one group only; or there
+        is no metric of this name, which the message lists.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> judged = snb.evaluate(["a", "b"] * 50, ["a", "b"] * 45 + ["b", "a"] * 5, interval=0.95)
+    >>> low, high = judged.interval("accuracy")
+    >>> round(low, 3), round(high, 3)
+    (0.826, 0.945)
+    """
+    if metric not in ESTIMATES:
+        listed = ", ".join(map(repr, sorted(ESTIMATES)))
+        raise ValueError(f"there is no interval of {metric!r}; it should be one of {listed}")
+    check_groups(judged)
+    assert judged.level is not None
+    return ESTIMATES[metric](judged, *args, **options).bounds(judged.level)
+
+
+def check_groups(judged: Tallied) -> None:
+    """Refuse rows of one group alone."""
+    spread = spread_of(judged)
+    if isinstance(spread, GroupSpread) and filled_buckets(spread) == 1:
+        raise ValueError(
+            "groups has one group, or two or three that were hashed alike; an interval needs rows of several groups, "
+            "the more the better"
+        )
+
+
+def described(judged: Tallied) -> str:
+    """What intervals are of, in words."""
+    spread = spread_of(judged)
+    said = f"{100.0 * (judged.level or 0.0):g} % intervals of "
+    if isinstance(spread, GroupSpread):
+        n = filled_buckets(spread)
+        return said + (f"{n} groups" if n < len(spread.total.sums) // 8 else f"groups in {n} buckets")
+    if spread.weights.are_counts:
+        return said + "independent rows"
+    return said + f"rows with fractional weights, as many as {spread.weights.n_rows:,.0f} of equal weight"
+
+
+def _rate(kind: str) -> Callable[..., Estimate]:
+    def of(judged: Tallied, average: str | None = "binary", **options: Any) -> Estimate:
+        value = getattr(metrics, kind)(judged, average, **options)  # refuses what it does not take
+        if average == "samples":
+            return mean_estimates.of_rows(judged, value, "decisions", kind)
+        return decision_estimates.rate(judged, kind, average, **options)
+
+    return of
+
+
+def _set_mean(name: str, tally: str, metric: Callable[[Tallied], float], judged: Tallied) -> Estimate:
+    return mean_estimates.of_rows(judged, metric(judged), tally, name)
+
+
+ESTIMATES: dict[str, Callable[..., Estimate]] = {
+    "accuracy": mean_estimates.accuracy,
+    "balanced_accuracy": decision_estimates.balanced_accuracy,
+    **{kind: _rate(kind) for kind in ("precision", "recall", "specificity", "f_score")},
+    "matthews_corrcoef": decision_estimates.matthews_corrcoef,
+    "cohen_kappa": decision_estimates.cohen_kappa,
+    "hamming_loss": partial(_set_mean, "hamming", "decisions", metrics.hamming_loss),
+    "jaccard": partial(_set_mean, "jaccard", "decisions", metrics.jaccard),
+    "subset_accuracy": partial(_set_mean, "right", "decisions", metrics.subset_accuracy),
+    "ranking_loss": partial(_set_mean, "ranking_loss", "ranking_loss", metrics.ranking_loss),
+    "log_loss": mean_estimates.log_loss,
+    "brier": mean_estimates.brier,
+    "expected_calibration_error": mean_estimates.expected_calibration_error,
+    "roc_auc": ranking_estimates.roc_auc,
+    "roc_auc_margin": ranking_estimates.roc_auc_margin,
+    "average_precision": ranking_estimates.average_precision,
+}

@@ -1,0 +1,255 @@
+"""Variances of metrics of rankings, by what each row adds to them at its score."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.evaluation import metrics
+from streamnb.evaluation.estimates import Estimate, clustered, filled_buckets, per_weight, spread_of
+from streamnb.evaluation.levels import Levels
+from streamnb.evaluation.score_order import Ranking
+from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
+from streamnb.evaluation.tallied import Tallied, is_binary, ranking, ranking_by_margin, ranking_name
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What rows add to an area or an average precision by their level, a column of scores at a time.
+
+    Attributes
+    ----------
+    column : int
+        The class by whose scores rows are placed.
+    versus : int or None
+        The one other class whose rows are compared; all others without.
+    thresholds : (m,)
+        The lowest score of each level, falling.
+    own, rest : (m,)
+        What a row of the class adds, and another.
+    """
+
+    column: int
+    versus: int | None
+    thresholds: np.ndarray
+    own: np.ndarray
+    rest: np.ndarray
+
+    def at(self, scores: np.ndarray) -> np.ndarray:
+        """The level of each score."""
+        levels = np.searchsorted(-self.thresholds, -scores)
+        return np.minimum(levels, len(self.thresholds) - 1)
+
+
+def of_auc(levels: Levels, rate: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """The area, and what rows add to it: their placement among the rows of the other kind (DeLong et al. 1988)."""
+    n_own, n_rest = levels.own.sum(), levels.rest.sum()
+    above_own = np.cumsum(levels.own) - 0.5 * levels.own
+    above_rest = np.cumsum(levels.rest) - 0.5 * levels.rest
+    value = levels.auc()
+    own = (1.0 - above_rest / n_rest - value) / n_own * _unbiased(n_own * rate)
+    return value, own, (above_own / n_own - value) / n_rest * _unbiased(n_rest * rate)
+
+
+def _unbiased(n: float) -> float:
+    """The factor of deviations whose mean was estimated from the same n rows."""
+    return float(np.sqrt(n / (n - 1.0))) if 1.0 < n < np.inf else 1.0
+
+
+def of_average_precision(levels: Levels, rate: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """The average precision, and its derivative by the weight of rows at each level.
+
+    ``P = sum_l own_l T_l / (T_l + F_l) / own``: a row adds its own precision, and changes that of all levels below.
+    """
+    n_own, hits, others = levels.own.sum(), np.cumsum(levels.own), np.cumsum(levels.rest)
+    all_ = hits + others
+    value = levels.average_precision()
+    by_hit = np.cumsum((levels.own * others / all_**2)[::-1])[::-1]
+    by_other = np.cumsum((levels.own * hits / all_**2)[::-1])[::-1]
+    return value, (hits / all_ - value + by_hit) / n_own, -by_other / n_own
+
+
+def _rate(judged: Tallied) -> float:
+    """Equal rows for each unit of weight; infinite for rows in groups, whose variance is corrected by their number."""
+    return np.inf if isinstance(spread_of(judged), GroupSpread) else per_weight(judged)
+
+
+Influence = Callable[[Levels, float], tuple[float, np.ndarray, np.ndarray]]
+
+
+def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | None) -> Estimate:
+    """The estimate of a metric of one class against the rest, or of its average over classes."""
+    rate = _rate(judged)
+    if average == "micro":
+        levels = ranked.all_levels()
+        if not levels.defined:
+            return Estimate(np.nan, np.nan)
+        value, own, rest = kind(levels, rate)
+        columns = [1] if is_binary(judged) else range(judged.n_classes)
+        placed = [Placed(k, None, levels.thresholds, own, rest) for k in columns]
+        return _estimate(judged, ranked, value, placed, _squares(levels, own, rest), _least(levels))
+    if average is None:
+        return _of_each(judged, kind, ranked)
+    parts = []
+    for k in range(judged.n_classes)[is_binary(judged) :]:
+        levels = ranked.levels(k)
+        if levels.defined:
+            parts.append((k, levels, *kind(levels, rate)))
+    if not parts:
+        return Estimate(np.nan, np.nan)
+    weights = np.array([levels.own.sum() if average == "weighted" else 1.0 for _, levels, *_ in parts])
+    value = float(np.average([part[2] for part in parts], weights=weights))
+    placed, squares, least = [], 0.0, []
+    for (k, levels, one, own, rest), weight in zip(parts, weights / weights.sum(), strict=True):
+        own, rest = weight * own, weight * rest
+        if average == "weighted":
+            own = own + (one - value) / weights.sum()
+        placed.append(Placed(k, None, levels.thresholds, own, rest))
+        squares += _squares(levels, own, rest)
+        least.append(weight**2 / _least(levels))
+    return _estimate(judged, ranked, value, placed, squares, 1.0 / sum(least))
+
+
+def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
+    """The estimate of each class."""
+    found = []
+    for k in range(judged.n_classes):
+        binary = is_binary(judged)
+        levels = ranked.levels(1 if binary else k)
+        if not levels.defined:
+            found.append(Estimate(np.nan, np.nan))
+            continue
+        turned = _turned(levels) if binary and k == 0 else levels
+        value, own, rest = kind(turned, _rate(judged))
+        if turned is not levels:  # of the second class by its own scores
+            own, rest = rest[::-1], own[::-1]
+        placed = Placed(1 if binary else k, None, levels.thresholds, own, rest)
+        found.append(_estimate(judged, ranked, value, [placed], _squares(levels, own, rest), _least(levels)))
+    parts = ([getattr(one, name) for one in found] for name in ("value", "variance", "n_rows", "df"))
+    values, variances, n_rows, df = (np.array(part, np.float64) for part in parts)
+    return Estimate(values, variances, n_rows, df=df)
+
+
+def _turned(levels: Levels) -> Levels:
+    """The levels of the other class, ranked by minus the score."""
+    return Levels(levels.rest[::-1], levels.own[::-1], -levels.thresholds[::-1], levels.blurred[::-1])
+
+
+def of_pairs(judged: Tallied, average: str | None) -> Estimate:
+    """The estimate of the area one against one."""
+    ranked, rate = ranking(judged, "pairs"), _rate(judged)
+    parts = []
+    for k, other in combinations(range(judged.n_classes), 2):
+        both = ranked.levels(k, other), ranked.levels(other, k)
+        if both[0].defined:
+            sides = [of_auc(levels, rate) for levels in both]
+            weight = both[0].own.sum() + both[0].rest.sum() if average == "weighted" else 1.0
+            parts.append(((k, other), both, sides, weight))
+    if not parts:
+        return Estimate(np.nan, np.nan)
+    total = sum(weight for *_, weight in parts)
+    value = sum(weight * (one[0] + two[0]) / 2.0 for _, _, (one, two), weight in parts) / total
+    placed, squares, least = [], 0.0, 0.0
+    for (k, other), both, sides, weight in parts:
+        more = (0.5 * (sides[0][0] + sides[1][0]) - value) / total if average == "weighted" else 0.0
+        for column, versus, levels, (_, own, rest) in zip((k, other), (other, k), both, sides, strict=True):
+            own, rest = 0.5 * weight / total * own + more, 0.5 * weight / total * rest
+            placed.append(Placed(column, versus, levels.thresholds, own, rest))
+            squares += _squares(levels, own, rest)
+        least += (weight / total) ** 2 / _least(both[0])
+    return _estimate(judged, ranked, value, placed, squares, 1.0 / least)
+
+
+def _squares(levels: Levels, own: np.ndarray, rest: np.ndarray) -> float:
+    return float(levels.own @ own**2 + levels.rest @ rest**2)
+
+
+def _least(levels: Levels) -> float:
+    return float(min(levels.own.sum(), levels.rest.sum()))
+
+
+def _estimate(
+    judged: Tallied, ranked: Ranking, value: float, placed: list[Placed], squares: float, n_rows: float
+) -> Estimate:
+    """The estimate with the variance of what rows, or buckets of groups, add to it."""
+    spread, rate = spread_of(judged), per_weight(judged)
+    if isinstance(spread, GroupSpread):
+        sums = sum(_bucket_sums(judged, ranked, spread, one) for one in placed)
+        variance, n, df = clustered(sums)  # type: ignore[arg-type]
+        n_buckets = filled_buckets(spread)
+        return Estimate(value, variance if n else 0.0, n_buckets, df=df if n else n_buckets - 1)
+    if len(placed) > 1:
+        squares += _products(judged, ranked, spread, placed)
+    return Estimate(value, max(squares, 0.0) / rate, n_rows * rate)
+
+
+def _products(judged: Tallied, ranked: Ranking, spread: RowSpread, placed: list[Placed]) -> float:
+    """Sum over rows of the products of what a row adds by its scores for different classes, from a sample of them."""
+    assert spread.sample is not None
+    sample = spread.sample.prune()
+    labels, scores = sample.parts["labels"], sample.parts[ranking_name(judged, ranked)]
+    labels = labels.toarray() if sp.issparse(labels) else labels
+    added, squares = np.zeros((2, len(sample.weight)))
+    for one in placed:
+        own, rest = _sides(labels, one)
+        level = one.at(scores[:, one.column])
+        of_row = own * one.own[level] + rest * one.rest[level]
+        added += of_row
+        squares += np.square(of_row)
+    return float(sample.weight @ (added**2 - squares)) * _ranked_weight(judged) / sample.weight.sum()
+
+
+def _ranked_weight(judged: Tallied) -> float:
+    """Weight of the rows with known labels."""
+    ranked = ranking(judged)
+    levels = ranked.levels(1 if is_binary(judged) else 0)
+    return float(levels.own.sum() + levels.rest.sum())
+
+
+def _sides(labels: np.ndarray, one: Placed) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows are of the class, and which others it is compared with."""
+    if labels.ndim == 2:
+        own = labels[:, one.column] > 0
+        return own, ~own
+    own = labels == one.column
+    return own, ~own if one.versus is None else labels == one.versus
+
+
+def _bucket_sums(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Placed) -> np.ndarray:
+    """What the rows of each bucket add, by the bins of their scores, (buckets,)."""
+    histogram = spread.scores[ranking_name(judged, ranked)]
+    column = 0 if is_binary(judged) else one.column
+    table = histogram.table[column].reshape(len(histogram.table[column]), BUCKETS, -1)
+    used = table.any(axis=(1, 2))
+    table, level = table[used].astype(np.float64), one.at(histogram.tops(column)[used])
+    own, others = (1, [0]) if table.shape[2] == 2 else (one.column, _others(table.shape[2], one))
+    return table[:, :, own].T @ one.own[level] + table[:, :, others].sum(axis=2).T @ one.rest[level]
+
+
+def _others(n_classes: int, one: Placed) -> list[int]:
+    return [k for k in range(n_classes) if k != one.column] if one.versus is None else [one.versus]
+
+
+# ---- metrics ---------------------------------------------------------------------------------------------------------
+
+
+def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "ovr") -> Estimate:
+    """The area under the ROC curve."""
+    metrics.roc_auc(judged, average, multi_class)  # refuses what it does not take
+    if multi_class == "ovo" and not is_binary(judged):
+        return of_pairs(judged, average)
+    return estimate(judged, of_auc, ranking(judged), average)
+
+
+def roc_auc_margin(judged: Tallied, average: str | None = "macro") -> Estimate:
+    """The area under the ROC curve by raw scores."""
+    metrics.roc_auc_margin(judged, average)
+    return estimate(judged, of_auc, ranking_by_margin(judged), average)
+
+
+def average_precision(judged: Tallied, average: str | None = "macro") -> Estimate:
+    """Average precision."""
+    metrics.average_precision(judged, average)
+    return estimate(judged, of_average_precision, ranking(judged), average)

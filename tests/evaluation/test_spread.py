@@ -1,0 +1,102 @@
+"""What intervals are computed from: the same for all cuts and orders, in files, and for any type of groups."""
+
+import numpy as np
+import pytest
+
+from streamnb.core.persistence import load
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.intervals import ESTIMATES
+from streamnb.evaluation.spread import BUCKETS, Weights
+from tests.support.influence import drawn, judged
+
+SETS = {"hamming_loss", "jaccard", "ranking_loss", "subset_accuracy"}
+
+
+def intervals(one):
+    names = ESTIMATES.keys() - (set() if one.multilabel else SETS)
+    if one.multilabel:
+        names -= {"balanced_accuracy", "matthews_corrcoef", "cohen_kappa", "precision", "recall", "specificity"}
+        names -= {"f_score"}
+    averages = {"precision", "recall", "specificity", "f_score"} & names
+    return {name: one.interval(name, *(["macro"] if name in averages else [])) for name in names}
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_intervals_have_the_same_bits_for_all_cuts(multilabel, grouped, tmp_path):
+    made, labels, outputs = drawn(8, n=200, multilabel=multilabel, interval=0.95, grouped=grouped, exact_rows=90)
+    groups = np.arange(200) % 37 if grouped else None
+    whole = judged(made, labels, outputs, None, groups)
+    cut = judged(made, labels, outputs, None, groups, cuts=[1, 2, 95, 150])
+
+    def part(some):
+        parts = {name: part[some] for name, part in outputs.items()}
+        return judged(made, labels[some], parts, None, None if groups is None else groups[some])
+
+    merged = part(slice(120, 200)) + (part(slice(0, 30)) + part(slice(30, 120)))
+    assert intervals(cut) == intervals(whole) == intervals(merged)
+    assert str(whole) == str(merged)
+    whole.save(tmp_path / "e.snb")
+    loaded = load(tmp_path / "e.snb")
+    assert intervals(loaded) == intervals(whole) and str(loaded) == str(whole)
+    assert intervals(loaded + part(slice(0, 50))) == intervals(whole + part(slice(0, 50)))
+
+
+def test_groups_are_the_same_whatever_holds_them():
+    made, labels, outputs = drawn(9, interval=0.95, grouped=True)
+    numbers = np.arange(60) // 4
+    found = [
+        intervals(judged(made, labels, outputs, None, groups))
+        for groups in (numbers, numbers.astype(np.int8), numbers.astype(np.uint32))
+    ]
+    assert found[0] == found[1] == found[2]
+    names = np.array([f"patient {k}" for k in numbers])
+    text = [intervals(judged(made, labels, outputs, None, each)) for each in (names, names.astype(object))]
+    assert text[0] == text[1]
+
+
+def test_of_rows_that_are_groups_intervals_are_nearly_those_of_rows():
+    made, labels, outputs = drawn(10, n=4000, interval=0.95)
+    alone = intervals(judged(made, labels, outputs))
+    together = intervals(judged({**made, "grouped": True}, labels, outputs, None, np.arange(4000)))
+    for name, (low, high) in alone.items():
+        assert np.diff(together[name])[0] == pytest.approx(high - low, rel=0.25), name
+
+
+def test_repeated_rows_in_groups_say_no_more_than_once():
+    made, labels, outputs = drawn(11, n=100, interval=0.95, K=2)
+    twice = np.repeat(np.arange(100), 5)
+    repeated = {name: part[twice] for name, part in outputs.items()}
+    once = judged({**made, "grouped": True}, labels, outputs, None, np.arange(100))
+    more = judged({**made, "grouped": True}, labels[twice], repeated, None, twice)
+    for name, ends in intervals(once).items():
+        assert intervals(more)[name] == pytest.approx(ends, rel=1e-9), name
+
+
+def test_bad_groups_and_levels():
+    made, labels, outputs = drawn(12, interval=0.95, grouped=True)
+    one = Evaluation(**made)
+    with pytest.raises(ValueError, match="groups is missing"):
+        one.add(labels, **outputs)
+    with pytest.raises(ValueError, match="groups should have one entry"):
+        one.add(labels, **outputs, groups=[1, 2, 3])
+    assert one.n_rows == 0
+    with pytest.raises(ValueError, match="groups has one group"):
+        judged(made, labels, outputs, None, np.zeros(60, int)).interval("accuracy")
+    for wrong in (0.0, 1.0, 95, -0.5):
+        with pytest.raises(ValueError, match=r"interval=.* should be between 0 and 1, such as 0.95"):
+            Evaluation(2, interval=wrong)
+    with pytest.raises(TypeError, match="interval=True should be a number"):
+        Evaluation(2, interval=True)
+    with pytest.raises(ValueError, match=r"groups goes with intervals; give interval=0.95"):
+        Evaluation(2, grouped=True)
+    with pytest.raises(ValueError, match=r"interval differ: 0.9 and None"):
+        Evaluation(2, interval=0.9) + Evaluation(2)
+
+
+def test_weights_count_rows_while_they_are_whole():
+    weights = Weights()
+    weights.add(np.array([1.0, 3.0, 0.0]))
+    assert weights.are_counts and weights.n_rows == 4.0
+    weights.add(np.array([0.5]))
+    assert not weights.are_counts and weights.n_rows == 4.5**2 / (1.0 + 9.0 + 0.25) and BUCKETS == 256
