@@ -48,7 +48,9 @@ class Gradient:
         return Gradient(factor * self.hit, factor * self.true, factor * self.predicted, factor * self.row)
 
 
-def estimate(judged: Tallied, value: float, gradient: Gradient, n_rows: float, low: float = 0.0) -> Estimate:
+def estimate(
+    judged: Tallied, value: float, gradient: Gradient, n_rows: float, low: float = 0.0, is_share: bool = False
+) -> Estimate:
     """The estimate of one number."""
     spread = spread_of(judged)
     if isinstance(spread, GroupSpread):
@@ -60,7 +62,7 @@ def estimate(judged: Tallied, value: float, gradient: Gradient, n_rows: float, l
         return _of_buckets(judged, value, sums, low)
     added = _squares_of_labels(judged, gradient, spread) if judged.multilabel else _squares(judged, gradient, spread)
     rate = per_weight(judged)
-    return Estimate(value, max(added, 0.0) / rate, n_rows * rate, low)
+    return Estimate(value, max(added, 0.0) / rate, n_rows * rate, low, is_share=is_share)
 
 
 def estimates(judged: Tallied, values: np.ndarray, gradient: Gradient, n_rows: np.ndarray) -> Estimate:
@@ -167,10 +169,10 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
     if average is None:
         return estimates(judged, value, gradient, n_rows)
     if average == "micro":
-        return estimate(judged, value, gradient, float(n_rows[0]))
+        return estimate(judged, value, gradient, float(n_rows[0]), is_share=True)
     if average == "binary":
         one = np.arange(2) == 1
-        return estimate(judged, value, gradient.scaled(one), float(n_rows[1]))
+        return estimate(judged, value, gradient.scaled(one), float(n_rows[1]), is_share=kind != "f_score")
     if average == "weighted" and tally.true.any():
         share = tally.true / tally.true.sum()
         gradient = gradient.scaled(share)

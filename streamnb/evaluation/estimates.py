@@ -10,6 +10,7 @@ from streamnb.evaluation.spread import GroupSpread, RowSpread
 from streamnb.evaluation.tallied import Tallied, kept
 
 _ROUNDED = 1e-12  # relative rounding error of sums that are 0
+_SYMMETRIC = 1e-6  # skewness that makes no difference
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,12 @@ class Estimate:
     low, high : float
         Least and largest possible value.
     df : float or (K,)
-        Degrees of freedom of the variance; infinite for independent rows.
+        Degrees of freedom of the variance; infinite for the counts of independent rows.
+    skewness : float
+        Of the estimate, where values have no upper bound.
+    is_share : bool
+        Whether the variance is that of a share of rows. Others are estimated, and too small now and then if rows are
+        few: one of them is then taken for a share, ``p (1 - p) / (n (n + 4))`` (as Agresti and Coull add four rows).
     """
 
     value: Any
@@ -33,24 +39,26 @@ class Estimate:
     low: float = 0.0
     high: float = 1.0
     df: Any = np.inf
+    skewness: float = 0.0
+    is_share: bool = True
 
     def bounds(self, level: float) -> tuple[Any, Any]:
         """Wilson's interval of a share with this variance, in place of that of a share of rows.
 
         With p the value, scaled to [0, 1], and v its variance, a share of ``n = p (1 - p) / v`` rows would be as sure;
         the interval holds all shares that a score test does not refuse (Wilson 1927). Values without upper bound have
-        the normal interval, on the scale of their logarithm.
+        the normal interval, corrected for skewness (Hall 1992).
         """
-        df, upto = np.asarray(self.df, np.float64), 0.5 + 0.5 * level
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            q = np.where(np.isinf(df), ndtri(upto), stdtrit(np.where(df > 0.0, df, np.nan), upto))
-            found = self._wilson(q) if np.isfinite(self.high) else self._of_logarithm(q)
+            found = (self._wilson if np.isfinite(self.high) else self._hall)(quantile(level, self.df))
         return tuple(float(end) if np.ndim(end) == 0 else end for end in found)  # type: ignore[return-value]
 
     def _wilson(self, q: Any) -> tuple[Any, Any]:
         width = self.high - self.low
         p, v = (np.asarray(self.value) - self.low) / width, np.asarray(self.variance) / width**2
         p = np.clip(p, 0.0, 1.0)
+        if not self.is_share:
+            v = v + p * (1.0 - p) / (self.n_rows * (self.n_rows + 4.0))
         n = np.where(v > 0.0, p * (1.0 - p) / v, self.n_rows)
         n = np.where(n > 0.0, n, self.n_rows)
         centre = (p + q**2 / (2.0 * n)) / (1.0 + q**2 / n)
@@ -58,9 +66,18 @@ class Estimate:
         low, high = np.minimum(centre - half, p), np.maximum(centre + half, p)
         return self.low + width * np.maximum(low, 0.0), self.low + width * np.minimum(high, 1.0)
 
-    def _of_logarithm(self, q: Any) -> tuple[Any, Any]:
-        factor = np.exp(q * np.sqrt(self.variance) / self.value)
-        return self.value / factor, self.value * factor
+    def _hall(self, q: Any) -> tuple[Any, Any]:
+        error, a = np.sqrt(self.variance), self.skewness
+        more, less = q, -q
+        if abs(a) > _SYMMETRIC:
+            more, less = (3.0 / a * (np.cbrt(1.0 + a * (x - a / 6.0)) - 1.0) for x in (q, -q))
+        return np.maximum(self.value - more * error, self.low), self.value - less * error
+
+
+def quantile(level: float, df: Any = np.inf) -> Any:
+    """The quantile of Student's t, or of the normal distribution, that leaves half of the rest above it."""
+    df, upto = np.asarray(df, np.float64), 0.5 + 0.5 * level
+    return np.where(np.isinf(df), ndtri(upto), stdtrit(np.where(df > 0.0, df, np.nan), upto))
 
 
 def spread_of(judged: Tallied) -> RowSpread | GroupSpread:

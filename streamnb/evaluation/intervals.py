@@ -88,7 +88,7 @@ def _set_mean(name: str, tally: str, metric: Callable[[Tallied], float], judged:
     return mean_estimates.of_rows(judged, metric(judged), tally, name)
 
 
-ESTIMATES: dict[str, Callable[..., Estimate]] = {
+ESTIMATES: dict[str, Callable[..., Estimate | mean_estimates.CalibrationEstimate]] = {
     "accuracy": mean_estimates.accuracy,
     "balanced_accuracy": decision_estimates.balanced_accuracy,
     **{kind: _rate(kind) for kind in ("precision", "recall", "specificity", "f_score")},
@@ -98,8 +98,8 @@ ESTIMATES: dict[str, Callable[..., Estimate]] = {
     "jaccard": partial(_set_mean, "jaccard", "decisions", metrics.jaccard),
     "subset_accuracy": partial(_set_mean, "right", "decisions", metrics.subset_accuracy),
     "ranking_loss": partial(_set_mean, "ranking_loss", "ranking_loss", metrics.ranking_loss),
-    "log_loss": mean_estimates.log_loss,
-    "brier": mean_estimates.brier,
+    "log_loss": partial(mean_estimates.loss, name="log_loss"),
+    "brier": partial(mean_estimates.loss, name="brier"),
     "expected_calibration_error": mean_estimates.expected_calibration_error,
     "roc_auc": ranking_estimates.roc_auc,
     "roc_auc_margin": ranking_estimates.roc_auc_margin,

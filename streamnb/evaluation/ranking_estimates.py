@@ -25,22 +25,32 @@ class Placed:
         The class by whose scores rows are placed.
     versus : int or None
         The one other class whose rows are compared; all others without.
-    thresholds : (m,)
-        The lowest score of each level, falling.
+    levels : Levels
     own, rest : (m,)
-        What a row of the class adds, and another.
+        What a row of the class adds at each level, and another.
+    share : float
+        Of these levels in the metric; 0 if they were counted with another column.
     """
 
     column: int
     versus: int | None
-    thresholds: np.ndarray
+    levels: Levels
     own: np.ndarray
     rest: np.ndarray
+    share: float = 1.0
 
     def at(self, scores: np.ndarray) -> np.ndarray:
         """The level of each score."""
-        levels = np.searchsorted(-self.thresholds, -scores)
-        return np.minimum(levels, len(self.thresholds) - 1)
+        levels = np.searchsorted(-self.levels.thresholds, -scores)
+        return np.minimum(levels, len(self.levels.thresholds) - 1)
+
+    def squares(self) -> np.ndarray:
+        """The sum of squares of what rows of the class add, and others, (2,)."""
+        return np.array([self.levels.own @ self.own**2, self.levels.rest @ self.rest**2])
+
+    def n_rows(self) -> np.ndarray:
+        """Weight of the rows of the class, and of others, (2,)."""
+        return np.array([self.levels.own.sum(), self.levels.rest.sum()])
 
 
 def of_auc(levels: Levels, rate: float) -> tuple[float, np.ndarray, np.ndarray]:
@@ -88,8 +98,8 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
             return Estimate(np.nan, np.nan)
         value, own, rest = kind(levels, rate)
         columns = [1] if is_binary(judged) else range(judged.n_classes)
-        placed = [Placed(k, None, levels.thresholds, own, rest) for k in columns]
-        return _estimate(judged, ranked, value, placed, _squares(levels, own, rest), _least(levels))
+        placed = [Placed(k, None, levels, own, rest, float(k == columns[0])) for k in columns]
+        return _estimate(judged, ranked, value, placed)
     if average is None:
         return _of_each(judged, kind, ranked)
     parts = []
@@ -101,15 +111,13 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
         return Estimate(np.nan, np.nan)
     weights = np.array([levels.own.sum() if average == "weighted" else 1.0 for _, levels, *_ in parts])
     value = float(np.average([part[2] for part in parts], weights=weights))
-    placed, squares, least = [], 0.0, []
+    placed = []
     for (k, levels, one, own, rest), weight in zip(parts, weights / weights.sum(), strict=True):
         own, rest = weight * own, weight * rest
         if average == "weighted":
             own = own + (one - value) / weights.sum()
-        placed.append(Placed(k, None, levels.thresholds, own, rest))
-        squares += _squares(levels, own, rest)
-        least.append(weight**2 / _least(levels))
-    return _estimate(judged, ranked, value, placed, squares, 1.0 / sum(least))
+        placed.append(Placed(k, None, levels, own, rest, weight))
+    return _estimate(judged, ranked, value, placed)
 
 
 def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
@@ -125,11 +133,10 @@ def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
         value, own, rest = kind(turned, _rate(judged))
         if turned is not levels:  # of the second class by its own scores
             own, rest = rest[::-1], own[::-1]
-        placed = Placed(1 if binary else k, None, levels.thresholds, own, rest)
-        found.append(_estimate(judged, ranked, value, [placed], _squares(levels, own, rest), _least(levels)))
+        found.append(_estimate(judged, ranked, value, [Placed(1 if binary else k, None, levels, own, rest)]))
     parts = ([getattr(one, name) for one in found] for name in ("value", "variance", "n_rows", "df"))
     values, variances, n_rows, df = (np.array(part, np.float64) for part in parts)
-    return Estimate(values, variances, n_rows, df=df)
+    return Estimate(values, variances, n_rows, df=df, is_share=False)
 
 
 def _turned(levels: Levels) -> Levels:
@@ -151,38 +158,37 @@ def of_pairs(judged: Tallied, average: str | None) -> Estimate:
         return Estimate(np.nan, np.nan)
     total = sum(weight for *_, weight in parts)
     value = sum(weight * (one[0] + two[0]) / 2.0 for _, _, (one, two), weight in parts) / total
-    placed, squares, least = [], 0.0, 0.0
+    placed = []
     for (k, other), both, sides, weight in parts:
-        more = (0.5 * (sides[0][0] + sides[1][0]) - value) / total if average == "weighted" else 0.0
+        share, more = weight / total, 0.0
+        if average == "weighted":
+            more = (0.5 * (sides[0][0] + sides[1][0]) - value) / total
         for column, versus, levels, (_, own, rest) in zip((k, other), (other, k), both, sides, strict=True):
-            own, rest = 0.5 * weight / total * own + more, 0.5 * weight / total * rest
-            placed.append(Placed(column, versus, levels.thresholds, own, rest))
-            squares += _squares(levels, own, rest)
-        least += (weight / total) ** 2 / _least(both[0])
-    return _estimate(judged, ranked, value, placed, squares, 1.0 / least)
+            own, rest = 0.5 * share * own + more, 0.5 * share * rest
+            placed.append(Placed(column, versus, levels, own, rest, share / np.sqrt(2.0)))
+    return _estimate(judged, ranked, value, placed)
 
 
-def _squares(levels: Levels, own: np.ndarray, rest: np.ndarray) -> float:
-    return float(levels.own @ own**2 + levels.rest @ rest**2)
+def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Placed]) -> Estimate:
+    """The estimate with the variance of what rows, or buckets of groups, add to it.
 
-
-def _least(levels: Levels) -> float:
-    return float(min(levels.own.sum(), levels.rest.sum()))
-
-
-def _estimate(
-    judged: Tallied, ranked: Ranking, value: float, placed: list[Placed], squares: float, n_rows: float
-) -> Estimate:
-    """The estimate with the variance of what rows, or buckets of groups, add to it."""
+    Degrees of freedom are Satterthwaite's, of variances from as many rows as each class has.
+    """
     spread, rate = spread_of(judged), per_weight(judged)
+    squares = np.array([one.squares() for one in placed if one.share])
+    n = np.array([one.n_rows() for one in placed if one.share]) * rate
+    share = np.array([one.share for one in placed if one.share])
     if isinstance(spread, GroupSpread):
-        sums = sum(_bucket_sums(judged, ranked, spread, one) for one in placed)
-        variance, n, df = clustered(sums)  # type: ignore[arg-type]
-        n_buckets = filled_buckets(spread)
-        return Estimate(value, variance if n else 0.0, n_buckets, df=df if n else n_buckets - 1)
+        found = [_of_buckets(judged, ranked, spread, one) for one in placed]
+        variance, n_buckets, df = clustered(np.sum([sums for sums, _ in found], axis=0))
+        least = 1.0 / float(sum(one.share**2 / max(n, 1) for one, (_, n) in zip(placed, found, strict=True)))
+        df = df if n_buckets else filled_buckets(spread) - 1
+        return Estimate(value, variance if n_buckets else 0.0, least, df=df, is_share=False)
+    total, n_rows = squares.sum(), 1.0 / float((share**2 / n.min(axis=1)).sum())
+    df = total**2 / max((squares**2 / np.maximum(n - 1.0, 0.5)).sum(), 1e-300) if total else np.inf
     if len(placed) > 1:
-        squares += _products(judged, ranked, spread, placed)
-    return Estimate(value, max(squares, 0.0) / rate, n_rows * rate)
+        total += _products(judged, ranked, spread, placed)
+    return Estimate(value, max(total, 0.0) / rate, n_rows, df=max(df, 1.0), is_share=False)
 
 
 def _products(judged: Tallied, ranked: Ranking, spread: RowSpread, placed: list[Placed]) -> float:
@@ -217,15 +223,17 @@ def _sides(labels: np.ndarray, one: Placed) -> tuple[np.ndarray, np.ndarray]:
     return own, ~own if one.versus is None else labels == one.versus
 
 
-def _bucket_sums(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Placed) -> np.ndarray:
-    """What the rows of each bucket add, by the bins of their scores, (buckets,)."""
+def _of_buckets(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Placed) -> tuple[np.ndarray, int]:
+    """What the rows of each bucket add, by the bins of their scores; and in how many the rarer of the two kinds is."""
     histogram = spread.scores[ranking_name(judged, ranked)]
     column = 0 if is_binary(judged) else one.column
     table = histogram.table[column].reshape(len(histogram.table[column]), BUCKETS, -1)
     used = table.any(axis=(1, 2))
     table, level = table[used].astype(np.float64), one.at(histogram.tops(column)[used])
     own, others = (1, [0]) if table.shape[2] == 2 else (one.column, _others(table.shape[2], one))
-    return table[:, :, own].T @ one.own[level] + table[:, :, others].sum(axis=2).T @ one.rest[level]
+    of_class, of_others = table[:, :, own].T, table[:, :, others].sum(axis=2).T  # (buckets, bins)
+    n_buckets = min(int(kind.any(axis=1).sum()) for kind in (of_class, of_others))
+    return of_class @ one.own[level] + of_others @ one.rest[level], n_buckets
 
 
 def _others(n_classes: int, one: Placed) -> list[int]:

@@ -12,10 +12,10 @@ from streamnb.evaluation.tallies import BINS, Rows
 from streamnb.stats.row_means import RowMeans
 
 BUCKETS = 256  # of groups; with fewer groups, nearly each has a bucket of its own
-SAMPLED = 1 << 22  # scores of all rows of the sample, at most
-LEAST_SAMPLED = 1000  # rows of it
-CELLS = 1 << 23  # of all histograms of buckets of one ranking, at most: 32 MiB, 64 MiB with fractional weights
-BUCKET_BINS = 64, 1024  # of these histograms, at least and at most
+SAMPLED = 1 << 17  # scores of all rows of the sample, about
+LEAST_SAMPLED = 2000  # rows of it, of many classes
+CELLS = 1 << 21  # of all histograms of buckets of one ranking: 8 MiB, 16 MiB with fractional weights
+BUCKET_BINS = 32, 256  # of these histograms, at least and at most
 
 Means = Mapping[str, Sequence[str]]  # names of the values of each row whose means are kept, by tally
 Values = Mapping[str, Any]  # of a block of rows, by tally
@@ -55,7 +55,7 @@ class Weights:
 
 
 class RowSpread:
-    """For rows that are independent: sums of squares, and a sample of rows.
+    """For rows that are independent: sums of squares, of losses of cubes too, and a sample of rows.
 
     Parameters
     ----------
@@ -73,6 +73,7 @@ class RowSpread:
     def __init__(self, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool):
         self.weights, self._sampled = Weights(), tuple(sampled)
         self.squares = {name: RowMeans(values) for name, values in means.items()}
+        self.cubes = {name: RowMeans(values) for name, values in means.items() if name == "losses"}
         if "reliability" in means:
             pairs = (f"{a} {b}" for a, b in zip(*np.triu_indices(BINS), strict=True))
             self.squares["reliability"] = RowMeans(pairs if multilabel else map(str, range(BINS)))
@@ -92,6 +93,8 @@ class RowSpread:
             else:
                 excess = _excess(*values[name])
                 squares.add([excess[:, a] * excess[:, b] for a, b in zip(*np.triu_indices(BINS), strict=True)], weight)
+        for name, cubes in self.cubes.items():
+            cubes.add([value**3 for value in values[name]], known.weight)
         if self.sample is not None:
             parts = {name: getattr(known, name) for name in self._sampled}
             self.sample.add({"labels": known.labels, **parts}, known.weight)
@@ -100,19 +103,24 @@ class RowSpread:
         total = type(self).__new__(type(self))
         total.__dict__.update(self.__dict__, weights=self.weights + other.weights)
         total.squares = {name: squares + other.squares[name] for name, squares in self.squares.items()}
+        total.cubes = {name: cubes + other.cubes[name] for name, cubes in self.cubes.items()}
         total.sample = None if self.sample is None or other.sample is None else self.sample + other.sample
         return total
 
     def _to_state(self) -> dict[str, Any]:
-        squares = {name: each._to_state() for name, each in self.squares.items()}
+        powers = {"squares": self.squares, "cubes": self.cubes}
+        state: dict[str, Any] = {
+            power: {name: each._to_state() for name, each in sums.items()} for power, sums in powers.items()
+        }
         sample = None if self.sample is None else self.sample._to_state()
-        return {"weights": self.weights._to_state(), "squares": squares, "sample": sample}
+        return {"weights": self.weights._to_state(), "sample": sample, **state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Fill an empty object from the state that `_to_state` returned."""
         self.weights.restore(state["weights"])
-        for name, squares in self.squares.items():
-            squares.restore(state["squares"][name])
+        for power, sums in (("squares", self.squares), ("cubes", self.cubes)):
+            for name, each in sums.items():
+                each.restore(state[power][name])
         if self.sample is not None:
             self.sample.restore(state["sample"])
 

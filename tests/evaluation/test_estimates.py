@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest, norm, t
 
 import streamnb as snb
-from streamnb.evaluation.estimates import Estimate, clustered, filled_buckets, per_weight, spread_of
+from streamnb.evaluation.estimates import Estimate, clustered, filled_buckets, per_weight, quantile, spread_of
 
 
 def share(right, n):
@@ -23,11 +23,22 @@ def test_of_a_share_it_is_wilsons(right, n):
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high)) and np.isnan([low[1], high[1]]).all()
 
 
-def test_of_a_mean_loss_it_is_normal_on_the_scale_of_logarithms():
-    low, high = Estimate(0.5, 0.01, 40.0, high=np.inf).bounds(0.95)
-    assert np.log([low, high]) == pytest.approx(np.log(0.5) + norm.ppf([0.025, 0.975]) * 0.1 / 0.5)
-    low, high = Estimate(0.5, 0.01, 40.0, high=np.inf, df=4).bounds(0.95)
-    assert np.log([low, high]) == pytest.approx(np.log(0.5) + t(4).ppf([0.025, 0.975]) * 0.1 / 0.5)
+def test_of_a_mean_loss_it_is_normal_but_for_skewness():
+    for df, law in ((np.inf, norm), (4.0, t(4))):
+        ends = Estimate(0.5, 0.01, 40.0, high=np.inf, df=df).bounds(0.95)
+        assert ends == pytest.approx(0.5 + law.ppf([0.025, 0.975]) * 0.1)
+        assert quantile(0.95, df) == pytest.approx(law.ppf(0.975))
+    skew = 0.4
+    ends = Estimate(0.5, 0.01, 40.0, high=np.inf, skewness=skew).bounds(0.95)
+    x = (0.5 - np.array(ends)) / 0.1  # Hall's transformation of the Studentised mean is normal
+    assert x + skew * x**2 / 3.0 + skew**2 * x**3 / 27.0 + skew / 6.0 == pytest.approx(norm.ppf([0.975, 0.025]))
+    assert Estimate(0.01, 0.01, 40.0, high=np.inf).bounds(0.95)[0] == 0.0
+
+
+def test_what_is_no_share_has_one_row_that_may_lie_anywhere():
+    p, n = 0.9, 20.0
+    wider = Estimate(p, 1e-4 + p * (1.0 - p) / (n * (n + 4.0)), n)
+    assert Estimate(p, 1e-4, n, is_share=False).bounds(0.95) == wider.bounds(0.95)
 
 
 def test_what_buckets_add_is_compared_with_nothing_added():
