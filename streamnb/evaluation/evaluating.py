@@ -174,6 +174,10 @@ def _judged_model(model: Any, X: Any, y: Any, sample_weight: Any, interval: Any,
             "proba=model.predict_proba(X))"
         )
     options = {name: given for name, given in (("interval", interval), ("groups", groups)) if given is not None}
+    if options and not hasattr(model, "classes_"):
+        raise TypeError(
+            f"{type(model).__name__} predicts numbers; interval and groups are of classifiers, leave them out"
+        )
     return model.evaluate(X, y, sample_weight, **options)
 
 

@@ -67,6 +67,21 @@ def test_evaluation_is_that_of_the_library(fitted, capsys):
     assert "accuracy" in ran(capsys, "evaluate", file, path, "--y", "y")[1]
 
 
+def test_evaluation_has_intervals(tmp_path, capsys):
+    frame = pd.DataFrame({"n": np.arange(80) % 7, "patient": np.arange(80) // 4, "y": np.arange(80) % 7 // 3 % 2})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = snb.LinearNB("auto").fit(snb.table(tmp_path / "rows.csv", "y", columns=["n"]))
+    model.save(tmp_path / "m.snb")
+    asked = ["evaluate", tmp_path / "m.snb", tmp_path / "rows.csv", "--y", "y", "--interval", ".9"]
+    ended, said, _ = ran(capsys, *asked)
+    assert ended == 0 and "90 % intervals of independent rows" in said
+    ended, said, _ = ran(capsys, *asked, "--groups", "patient", "--json")
+    same = model.evaluate(frame, "y", interval=0.9, groups="patient").summary()
+    assert ended == 0 and json.loads(said) == pytest.approx(same) and "accuracy low" in same
+    ended, _, words = ran(capsys, *asked[:-1], "95")
+    assert ended in (1, 2) and "interval=95.0 should be between 0 and 1" in words
+
+
 def test_evaluation_weighs_rows(tmp_path, capsys):
     frame = pd.DataFrame({"n": np.arange(8) // 3, "w": np.arange(8) % 3, "y": np.arange(8) // 2 % 2})
     frame.to_csv(tmp_path / "rows.csv", index=False)

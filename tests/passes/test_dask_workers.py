@@ -121,6 +121,8 @@ def test_workers_score_what_is_scored_here(client, store, small_segments):
     watched(client)
     assert model.score(store, "y", weights) == expected
     assert watched(client)[1] > 10
+    options = {"interval": 0.95, "groups": np.arange(N_ROWS) % 300}
+    assert model.evaluate(store, "y", **options).summary() == here(model.evaluate, store, "y", **options).summary()
 
 
 def files_of(rows, folder):

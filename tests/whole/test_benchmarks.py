@@ -28,6 +28,7 @@ from benchmarks import (
     filters,
     fit_memory,
     growth,
+    intervals,
     keeping,
     scaling,
     simulated_cluster,
@@ -192,3 +193,14 @@ def test_two_commits_are_compared(capfd):
     pytest.importorskip("asv")
     commits.main(["compare", "HEAD", "--bench", "Score.time_predict.*'joint', 2", "--rounds", "1"])
     assert "Score" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark
+def test_intervals_hold_what_they_should(monkeypatch, capsys):
+    monkeypatch.setattr(intervals, "SETTINGS", intervals.SETTINGS[:2] + intervals.SETTINGS[-2:])
+    intervals.print_coverage(20, 5000)
+    intervals.print_binning(5000)
+    intervals.print_costs(2000, 1)
+    shown = capsys.readouterr().out
+    assert "3 labels a row, 300 rows" in shown and "bound of the error of roc_auc" in shown and "20 classes" in shown
