@@ -121,5 +121,6 @@ def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:
         variance = signed / n_rows
     together = float(ratio(np.array(variance), np.nansum(variances)))
     if not spread.grouped:
-        variances = np.maximum(variances, expected / n_rows)
+        n_predictions = n_rows * (judged.n_classes if judged.multilabel else 1)
+        variances = np.maximum(variances, expected / n_predictions)
     return CalibrationEstimate(np.abs(excess), np.where(weight > 0.0, variances, np.nan), together, float(df))

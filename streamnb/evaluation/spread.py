@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import persistence
+from streamnb.core import memory, persistence
 from streamnb.evaluation.content_sample import ContentSample
 from streamnb.evaluation.score_order import Histogram
 from streamnb.evaluation.tallies import BINS, Rows
@@ -99,26 +99,30 @@ class RowSpread:
             parts = {name: getattr(known, name) for name in self._sampled}
             self.sample.add({"labels": known.labels, **parts}, known.weight)
 
+    def _powers(self) -> dict[str, dict[str, RowMeans]]:
+        return {"squares": self.squares, "cubes": self.cubes}
+
     def __add__(self, other: Self) -> Self:
         total = type(self).__new__(type(self))
         total.__dict__.update(self.__dict__, weights=self.weights + other.weights)
-        total.squares = {name: squares + other.squares[name] for name, squares in self.squares.items()}
-        total.cubes = {name: cubes + other.cubes[name] for name, cubes in self.cubes.items()}
+        total.squares, total.cubes = (
+            {name: each + others[name] for name, each in sums.items()}
+            for sums, others in zip(self._powers().values(), other._powers().values(), strict=True)
+        )
         total.sample = None if self.sample is None or other.sample is None else self.sample + other.sample
         return total
 
     def _to_state(self) -> dict[str, Any]:
-        powers = {"squares": self.squares, "cubes": self.cubes}
-        state: dict[str, Any] = {
-            power: {name: each._to_state() for name, each in sums.items()} for power, sums in powers.items()
+        powers = {
+            power: {name: each._to_state() for name, each in sums.items()} for power, sums in self._powers().items()
         }
         sample = None if self.sample is None else self.sample._to_state()
-        return {"weights": self.weights._to_state(), "sample": sample, **state}
+        return {"weights": self.weights._to_state(), "sample": sample, **powers}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Fill an empty object from the state that `_to_state` returned."""
         self.weights.restore(state["weights"])
-        for power, sums in (("squares", self.squares), ("cubes", self.cubes)):
+        for power, sums in self._powers().items():
             for name, each in sums.items():
                 each.restore(state[power][name])
         if self.sample is not None:
@@ -152,7 +156,7 @@ class GroupSpread:
         if "reliability" in means:
             self.sums["reliability"] = RowMeans(("excess",), n_groups=BUCKETS * BINS)
         # hit, true and predicted weight by bucket and class
-        self.counts = np.zeros((3, BUCKETS, n_classes if "decisions" in means else 0))
+        self.counts = memory.zeros(3, BUCKETS, n_classes if "decisions" in means else 0)
         self.scores: dict[str, Histogram] = {}
         self._label_groups = {name: n_groups for name, (_, n_groups) in rankings.items()}
         for name, (n_columns, n_groups) in rankings.items():

@@ -178,7 +178,8 @@ class Tallied:
         for name in ("ranking", "margin"):
             if name in self._tallies:
                 self._tallies[name].add(getattr(known, name)[:, :, None], labels, known.weight)
-                values[f"{name} groups"] = self._tallies[name].groups(labels)
+                if self.is_grouped:
+                    values[f"{name} groups"] = self._tallies[name].groups(labels)
         if "ranking_loss" in self._tallies:
             loss = np.empty(len(labels))
             ranks.ranking_loss(known.ranking, labels, loss)

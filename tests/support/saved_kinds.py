@@ -193,6 +193,7 @@ KINDS = {
     "checkpoint": checkpoint,
     "evaluation": lambda: judged(Y),
     "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
+    "evaluation-intervals": lambda: judged(Y, interval=0.9),
     "evaluation-labels": lambda: judged(LABELS, multilabel=True, exact_rows=4, n_bins=16),
 }
 
