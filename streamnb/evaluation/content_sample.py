@@ -32,8 +32,16 @@ class ContentSample:
     def add(self, parts: RowParts, weight: np.ndarray) -> None:
         """Add rows with their weights (n,)."""
         key = _keys(parts)
-        some = key <= self._limit
+        some = key <= self._enough(key)
         self._append({name: part[some] for name, part in parts.items()}, weight[some], key[some])
+
+    def _enough(self, key: np.ndarray) -> np.uint64:
+        """A limit of hashes of which those of the sample are below: that so far, or a lower one of many new rows."""
+        share = 2.0 * self.size / max(len(key), 1)
+        if share >= 0.5 or self._limit < NO_LIMIT:
+            return self._limit
+        likely = np.uint64(share * 2.0**64)
+        return likely if len(np.unique(key[key <= likely])) >= self.size else self._limit
 
     def _append(self, parts: RowParts, weight: np.ndarray, key: np.ndarray) -> None:
         before = self.parts or {name: part[:0] for name, part in parts.items()}

@@ -112,7 +112,9 @@ def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:
         variance, n_buckets, df = clustered(added @ sign)
         variances = np.square(added).sum(axis=0) * float(ratio(n_buckets, df))
     else:
-        squares, df = spread.squares["reliability"].sums[0, :-1] / max(weight, 1e-300), np.inf
+        sums = spread.squares["reliability"].sums
+        squares = (sums[0, :-1] if judged.multilabel else sums[:, 0]) / max(weight, 1e-300)
+        df = np.inf
         n_rows = max(weight * per_weight(judged), 1e-300) if weight > 0.0 else np.nan
         a, b = np.triu_indices(BINS)
         products = squares if judged.multilabel else np.where(a == b, squares[a], 0.0)

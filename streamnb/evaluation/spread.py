@@ -28,7 +28,11 @@ class Weights:
         self._sums = RowMeans(("squared", "fractional"))
 
     def add(self, weight: np.ndarray) -> None:
-        self._sums.add([weight, weight % 1.0 != 0.0], weight)
+        if (weight == 1.0).all():  # as one row
+            weight = np.array([float(len(weight))])
+            self._sums.add([np.ones(1), np.zeros(1)], weight)
+        else:
+            self._sums.add([weight, weight % 1.0 != 0.0], weight)
 
     @property
     def are_counts(self) -> bool:
@@ -76,7 +80,7 @@ class RowSpread:
         self.cubes = {name: RowMeans(values) for name, values in means.items() if name == "losses"}
         if "reliability" in means:
             pairs = (f"{a} {b}" for a, b in zip(*np.triu_indices(BINS), strict=True))
-            self.squares["reliability"] = RowMeans(pairs if multilabel else map(str, range(BINS)))
+            self.squares["reliability"] = RowMeans(pairs) if multilabel else RowMeans(("excess",), n_groups=BINS)
         size = max(min(most_rows, SAMPLED // n_classes), LEAST_SAMPLED)
         self.sample = ContentSample(size) if sampled else None
 
@@ -89,12 +93,12 @@ class RowSpread:
                 squares.add([np.square(value) for value in values[name]], weight)
             elif values[name][0].shape[1] == 1:
                 bins, proba, right = (part[:, 0] for part in values[name])
-                squares.add_cells(bins, [np.square(right - proba)], weight)
+                squares.add([np.square(right - proba)], weight, bins)
             else:
                 excess = _excess(*values[name])
                 squares.add([excess[:, a] * excess[:, b] for a, b in zip(*np.triu_indices(BINS), strict=True)], weight)
         for name, cubes in self.cubes.items():
-            cubes.add([value**3 for value in values[name]], known.weight)
+            cubes.add([value * value * value for value in values[name]], known.weight)
         if self.sample is not None:
             parts = {name: getattr(known, name) for name in self._sampled}
             self.sample.add({"labels": known.labels, **parts}, known.weight)
