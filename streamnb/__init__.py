@@ -117,6 +117,8 @@ _HOMES = {
     "Search": "searching.search_result",
     "warm": "searching.warming",
     "load": "core.persistence",
+    "schema": "sharing.schema",
+    "Schema": "sharing.schema",
     "AdditiveDisplay": "plotting",
     "RegressionPathDisplay": "plotting",
     "RegularizationPathDisplay": "plotting",

@@ -117,6 +117,8 @@ from streamnb.selection.wrappers import BackwardElimination as BackwardEliminati
 from streamnb.selection.wrappers import ExhaustiveSearch as ExhaustiveSearch
 from streamnb.selection.wrappers import ForwardSelection as ForwardSelection
 from streamnb.selection.wrappers import IncrementalSelection as IncrementalSelection
+from streamnb.sharing.schema import Schema as Schema
+from streamnb.sharing.schema import schema as schema
 from streamnb.solving.solving import solve as solve
 from streamnb.solving.taus import tau_for as tau_for
 from streamnb.solving.weight_paths import WeightPath as WeightPath

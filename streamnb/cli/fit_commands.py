@@ -1,5 +1,6 @@
 """The commands that learn: fit and search."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,12 +19,18 @@ from streamnb.cli.given import (
     steps_of,
 )
 from streamnb.cli.output import say
+from streamnb.cli.sharing_commands import folds_of, leave, of_sites
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
-from streamnb.estimators.least_squares import LeastSquaresClassifierCV
+from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.trained_models import (
+    MarginClassifier,
+    MarginClassifierCV,
+    SoftmaxRegression,
+    SoftmaxRegressionCV,
+)
 from streamnb.passes.dask_workers import connected
 from streamnb.searching.searching import search as find
 
@@ -35,10 +42,11 @@ READS = {
     "crammer-singer": CrammerSingerSVMCV,
     "least-squares": LeastSquaresClassifierCV,
 }
+AT_L2 = {"softmax": SoftmaxRegression, "margin": MarginClassifier, "least-squares": LeastSquaresClassifier}
 OF_FOLDS = "cv", "scoring", "seed"
 OF_ROWS = "transform", "normalize", "idf"
 OF_BAYES = "family", "penalty", "scheme", "smoothing"
-NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule"), **dict.fromkeys(READS, OF_BAYES)}
+NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"), **dict.fromkeys(READS, OF_BAYES)}
 
 
 @click.command()
@@ -55,6 +63,7 @@ NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule"), **dict.fromkeys(READS, O
     show_default=True,
     help="Naive Bayes in one or two reads, or a model of a few more.",
 )
+@click.option("--l2", type=float, help="Penalty of a model of a few more reads, which is chosen on folds by default.")
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to choose by.")
 @click.option(
     "--scoring",
@@ -74,12 +83,23 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     Example: streamnb fit store.zarr --y y --family multinomial --penalty l1:score --cv 5 -o m.snb
 
     Example: streamnb fit refs.fasta.gz --labels tax.tsv --k 7 -o m.snb
+
+    Of several sites DATA is what `merge` wrote of their scans, or a schema; --family may then list several:
+
+    Example: streamnb fit all.snb --family multinomial,bernoulli -o m.snb
     """
     if settings["labels"]:
         settings = {**settings, **_of_sequences(settings)}
     else:
         refuse(("k", "both_strands"), "is for sequences, which have --labels")
-    path, model = new_file(out, force), _model(settings)
+    path = new_file(out, force)
+    if Path(data).suffix == ".snb":
+        shared = of_sites(data)
+        families = settings["family"].split(",")
+        settings |= {name: value for name, value in folds_of(shared).items() if name not in given_names()}
+        leave(shared.fit(*(_model({**settings, "family": family}) for family in families)), path, stats)
+        return
+    model = _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
         X, per_row = rows_of(data, settings, settings["y"], NAMED)
@@ -105,6 +125,10 @@ def _model(settings: dict[str, Any]) -> Any:
     of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
     if named == "additive":
         return AdditiveClassifier(**of_folds, scoring=settings["scoring"] or "neg_log_loss")
+    if settings["l2"] is not None and named in AT_L2:
+        _refuse(given, (*OF_FOLDS, "rule"), "is for choosing, and --l2 leaves nothing to choose")
+        return AT_L2[named](settings["l2"], **rows)
+    _refuse(given, ("l2",), f"is not for --model {named}")
     validation = {**of_folds, "scoring": settings["scoring"] or "roc_auc", "rule": settings["rule"]}
     if named != "bayes":
         return READS[named](**rows, **validation)

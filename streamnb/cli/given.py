@@ -102,8 +102,8 @@ def rows_of(
         return _table(path, settings, chosen, groups), {}
     if chosen:
         raise click.BadParameter(f"--text has one column, of texts, and --{next(iter(chosen))} is of tables")
-    how = lengths_of(settings) | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
-    X = text(path, settings["text"], y=y, weight=settings.get("weight"), keep_tokens=keep_tokens, **how)
+    how = {"keep_tokens": keep_tokens, **text_options(settings)}
+    X = text(path, settings["text"], y=y, weight=settings.get("weight"), **how)
     return X, {name: per_row[name] for name in ("groups",) if name in per_row}
 
 
@@ -119,23 +119,38 @@ def _table(path: str, settings: dict[str, Any], chosen: dict[str, str], groups: 
     """Rows of a table with the chosen columns and their encoding."""
     if not is_table(path):
         raise click.BadParameter(f"{path!r} is no table, which --{next(iter(chosen))} is of", param_hint="DATA")
-    options: dict[str, Any] = {"hashed": names_of(chosen.get("hash"))}
-    if "bins" in chosen:
-        options["bins"] = bins_of(chosen["bins"])
-    if "columns" in chosen:
-        options["columns"] = names_of(chosen["columns"])
+    return table(path, settings["y"], weight=settings["weight"], groups=groups, **table_options(settings))
+
+
+def table_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `table` about columns."""
+    options: dict[str, Any] = {"hashed": names_of(settings["hash"])}
+    if settings["bins"]:
+        options["bins"] = bins_of(settings["bins"])
+    if settings["columns"]:
+        options["columns"] = names_of(settings["columns"])
     if settings["n_features"]:
         options["hash_features"] = settings["n_features"]
-    return table(path, settings["y"], weight=settings["weight"], groups=groups, **options)
+    return options
+
+
+def text_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `text` about columns."""
+    return lengths_of(settings) | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
+
+
+def saved(path: str, hint: str, who: str = "fit or search") -> Any:
+    """What a file holds that `who` wrote; `hint` names the argument."""
+    if not Path(path).exists():
+        raise click.BadParameter(f"there is no {path!r}", param_hint=hint)
+    if not _may_be_saved(Path(path)):
+        raise click.BadParameter(f"{path!r} is no file that {who} wrote", param_hint=hint)
+    return load(path)
 
 
 def model_of(path: str) -> Any:
     """A saved model."""
-    if not Path(path).exists():
-        raise click.BadParameter(f"there is no {path!r}", param_hint="MODEL")
-    if not _may_be_saved(Path(path)):
-        raise click.BadParameter(f"{path!r} is no file that fit or search wrote", param_hint="MODEL")
-    model = load(path)
+    model = saved(path, "MODEL")
     if not hasattr(model, "predict"):
         raise click.BadParameter(f"{path!r} holds a {type(model).__name__}, which predicts nothing", param_hint="MODEL")
     return model
@@ -143,7 +158,7 @@ def model_of(path: str) -> Any:
 
 def _may_be_saved(path: Path) -> bool:
     """Whether a file starts like a zip file, as files of `save` do."""
-    if path.is_dir():
+    if not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(2) == b"PK"

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from streamnb.cli import corpus_commands, fit_commands, read_commands, warm_command
+from streamnb.cli import corpus_commands, fit_commands, read_commands, sharing_commands, warm_command
 from streamnb.cli.output import BarLines, say
 from streamnb.passes import stopping
 
@@ -18,6 +18,11 @@ COMMANDS = (
     read_commands.plan,
     fit_commands.fit,
     fit_commands.search,
+    sharing_commands.schema,
+    sharing_commands.scan,
+    sharing_commands.merge,
+    sharing_commands.read,
+    sharing_commands.step,
     read_commands.predict,
     corpus_commands.select,
     read_commands.evaluate,

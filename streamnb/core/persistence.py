@@ -272,7 +272,7 @@ def _check_version(path: Any, header: Any, sealed: bool) -> None:
         )
 
 
-def _class(name: str) -> Any:
+def registered_class(name: str) -> Any:
     """The class that is registered under a name, imported first if necessary."""
     if name not in _registry:
         import_module(_LIGHT if name in _OF_LIGHT else _ALL)
@@ -305,7 +305,7 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            return restored(_class(node["object"]), self._decode(node["state"]))
+            return restored(registered_class(node["object"]), self._decode(node["state"]))
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 

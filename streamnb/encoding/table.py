@@ -149,12 +149,12 @@ class TableToLearn:
     ):
         self._options, (self._n_threads, memory_limit) = options, run
         self._tables = open_tables(X, options.strings, self._n_threads)
-        self._kinds = options.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
+        self.kinds = options.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
         self._labels, self._groups = (y, weight), groups
-        self._zones = zones_of(self._tables.schema)
-        self.rows = TableSource.of_columns(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
+        self.zones = zones_of(self._tables.schema)
+        self.rows = TableSource.of_columns(self._tables, self.kinds, self.zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
-        self.task = TableScan(options.parts(self._tables, self._kinds), options.n_hashed, limit)
+        self.task = TableScan(options.parts(self._tables, self.kinds), options.n_hashed, limit)
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:
@@ -162,7 +162,7 @@ class TableToLearn:
         bound = signature(table).bind(X, y, weight=weight, **options)
         bound.apply_defaults()
         every = bound.arguments
-        checked = ColumnOptions(*(every[name] for name in COLUMN_OPTIONS))
+        checked = column_options(every)
         run = check_n_threads(every["n_threads"]), every["memory_limit"]
         found = cls(X, y, weight, every["groups"], every["columns"], checked, run)
         found._searched = True
@@ -171,17 +171,23 @@ class TableToLearn:
     @property
     def has_numbers(self) -> bool:
         """Whether some columns are numbers."""
-        return NUMBER in self._kinds.values()
+        return NUMBER in self.kinds.values()
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
         """The rows with columns encoded by these counts; warns of columns left out unless `quiet`."""
-        encoding = self._options.encoding(counts, self._kinds, *self._labels, self._zones)
+        encoding = self._options.encoding(counts, self.kinds, *self._labels, self.zones)
         if not quiet:
-            _warn_of(counts, [name for name in self._kinds if name not in encoding.columns], self._searched)
+            _warn_of(counts, [name for name in self.kinds if name not in encoding.columns], self._searched)
         rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._labels, self._n_threads)
         rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows
+
+
+def column_options(given: Mapping[str, Any]) -> ColumnOptions:
+    """The options of `table` about columns, among its arguments by name; its defaults where they are not given."""
+    defaults = {name: parameter.default for name, parameter in signature(table).parameters.items()}
+    return ColumnOptions(*(given.get(name, defaults[name]) for name in COLUMN_OPTIONS))
 
 
 def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:

@@ -191,6 +191,11 @@ class UnknownValues:
         self._codes[part] = code
         self._found.setdefault(part, []).append(found)
 
+    def totals(self) -> dict[str, int]:
+        """The number of unknown values of each part that has any."""
+        found = {part.label: sum(one.unknown for one in counts) for part, counts in self._found.items()}
+        return {label: count for label, count in found.items() if count}
+
     def warn_of_most(self, n_rows: int) -> None:
         """Warn, once, if all `n_rows` rows have been read."""
         by_part = list(self._found.items())

@@ -149,8 +149,8 @@ class TextsToLearn:
     """Texts whose vocabulary is learned in a pass: run `task` on `rows`, and give its total to `encoded`."""
 
     def __init__(self, rows: TextSource, grams: NGrams, n_tokens: Any, fields: Any, memory_limit: Any = None):
-        self.rows, self._grams, self._fields = rows, grams, fields
-        self._n_tokens = arguments.positive_integer("vocabulary", n_tokens)
+        self.rows, self.grams, self._fields = rows, grams, fields
+        self.n_tokens = arguments.positive_integer("vocabulary", n_tokens)
         replace(grams, vocabulary=("a",))  # refuses what no vocabulary has
         self.task = TokenScan(grams, check_memory_limit(memory_limit))
 
@@ -166,11 +166,15 @@ class TextsToLearn:
 
     def encoded(self, counts: TokenCounts, quiet: bool = False) -> TextSource:
         """The rows with a column for each of the most frequent n-grams."""
-        known = counts.most_frequent(self._n_tokens)
-        if not known:
-            raise ValueError("vocabulary: the texts have no word of two characters or more")
-        grams = replace(self._grams, alternate_sign=False, vocabulary=known)
-        return _encoding(grams, *self._fields).applied(self.rows)
+        return learned_encoding(self.grams, self.n_tokens, self._fields, counts).applied(self.rows)
+
+
+def learned_encoding(grams: NGrams, n_tokens: int, fields: Any, counts: TokenCounts) -> TextEncoding:
+    """The encoding with the most frequent n-grams; `fields` are those of texts, labels and weights."""
+    known = counts.most_frequent(n_tokens)
+    if not known:
+        raise ValueError("vocabulary: the texts have no word of two characters or more")
+    return _encoding(replace(grams, alternate_sign=False, vocabulary=known), *fields)
 
 
 def _encoding(grams: NGrams, text: str | None, y: Any, weight: Any) -> TextEncoding:

@@ -24,7 +24,7 @@ SECONDS = 10.0  # between two writes: at most so much work is lost
 SHARE = 20  # the next write waits this many times as long as the last one took: a twentieth of the time at most
 SAMPLES = 8  # positions at which rows are read to recognise the data
 SAMPLE_ROWS = 64
-_SUMS = 1  # raised when a new version of the code computes other sums
+SUMS = 1  # raised when a new version of the code computes other sums
 
 Range = tuple[int, int]  # rows [start, stop)
 
@@ -162,7 +162,7 @@ def description(task: PassTask, source: Source) -> dict[str, str]:
 
     It covers all labels, weights and folds, and the layout and some rows of X.
     """
-    about = {"the way of summing": f"number {_SUMS}", **task.about()}
+    about = {"the way of summing": f"number {SUMS}", **task.about()}
     about["the shape of X"] = repr((source.n_rows, source.n_features))
     return about | source.layout() | _beside(source) | {"the rows of X": _samples(source)}
 

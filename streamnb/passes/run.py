@@ -39,6 +39,13 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
     total, report
         The total of all rows, which does not depend on blocks, threads or workers, and the report of the pass.
     """
+    made = run_here if rows.sites is None else rows.sites.run
+    total, report = made(task, rows, options)
+    return task.ended(total, report), report
+
+
+def run_here(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+    """The same for rows that can be read here, without the task's checks of all rows."""
     started, earlier = time.perf_counter(), 0.0
     client = client_for(options.client)
     if options.checkpoint is not None:
@@ -60,8 +67,7 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
             else:
                 total, report = _in_threads(task, rows, options, checkpoint)
     seconds, all_kept = earlier + time.perf_counter() - started, 0 < report.bytes == report.bytes_kept
-    report = replace(report, seconds=seconds, reads=1, reads_kept=int(all_kept))
-    return task.ended(total, report), report
+    return total, replace(report, seconds=seconds, reads=1, reads_kept=int(all_kept))
 
 
 def _in_threads(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpoint | None) -> tuple[Any, Report]:

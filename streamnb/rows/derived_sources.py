@@ -17,7 +17,7 @@ from streamnb.rows.splits import Folding
 
 SHARED = (
     *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
-    *("read_once", "own_groups", "label_names"),
+    *("read_once", "own_groups", "own_folding", "sites", "label_names"),
 )
 
 

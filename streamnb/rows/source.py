@@ -30,6 +30,8 @@ class Source:
     feature_names: np.ndarray | None = None  # names of columns that the source itself makes
     label_names: np.ndarray | None = None  # names of the columns of an indicator matrix of labels, if any
     own_groups: str | None = None  # the name of groups that come with the rows, for folds
+    own_folding: Any = None  # the folding of rows that come with their fold numbers
+    sites: Any = None  # answers passes over rows that stay at several sites; see sharing.rounds
     encoding: Any = None  # the encoding of raw rows, which fitted models keep
     opened_by_user = False  # True if users open the rows themselves, with labels and weights
     names_last = True  # False if names may differ between rows with the same columns, as those of hashed columns do

@@ -349,6 +349,8 @@ def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, s
     """The task with a folding, and the rows with the groups or fold numbers that it needs."""
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
+    if rows.own_folding is not None:
+        return replace(task, folding=rows.own_folding), rows
     if groups is None and isinstance(folds, numbers.Number):
         groups = rows.own_groups
     column = folds

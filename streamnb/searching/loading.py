@@ -21,6 +21,7 @@ from streamnb.estimators import (
 from streamnb.problem import mixed, together
 from streamnb.regression import chosen, penalised
 from streamnb.searching import comparison, search_result
+from streamnb.sharing import rounds, schema
 
 REGISTERED = (
     table_encoding,
@@ -33,6 +34,8 @@ REGISTERED = (
     mixed,
     chosen,
     penalised,
+    rounds,
+    schema,
     bins,
     categorical_nb,
     category_counters,

@@ -169,7 +169,10 @@ class Learner:
 
         `scan` reports the scan of the rows; `name` is that of a file for a checkpoint.
         """
-        if not self.sampled or data.start is not None or self.max_passes < 2 or not self.method.samples(data, point):
+        alone = rows.read.sites is not None  # rows of a sample would leave their sites
+        if alone or not self.sampled or data.start is not None or self.max_passes < 2:
+            return None, Report()
+        if not self.method.samples(data, point):
             return None, Report()
         row_bytes = scan.bytes / max(scan.rows, 1)
         return TrainingSample.of(stats, rows, options_of(options, name), row_bytes, self.method.sampling)

@@ -37,13 +37,7 @@ from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.boundary import Domain
-from streamnb.rows.derived_sources import (
-    FoldRows,
-    NarrowSource,
-    PreparedSource,
-    TiledSource,
-    WrappedSource,
-)
+from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
 from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource, StreamSource
@@ -65,6 +59,7 @@ from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import Judge, ReadRequest, SharedRead
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
+from streamnb.sharing.site_rows import SiteRows
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_sample import SampleTask
@@ -75,6 +70,7 @@ from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, outside_a_fold, table_of, texts_of
 from tests.support.examples_of_regressions import REGRESSIONS
+from tests.support.examples_of_sharing import SCANS, site_rows
 from tests.support.of_users import Highest
 
 N, K = 40, 3
@@ -88,6 +84,7 @@ WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
+OTHERS = {**REGRESSIONS, **SCANS}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
@@ -288,7 +285,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
-    **{kind: {n: lambda one=one: Pass(*one()) for n, one in named.items()} for kind, named in REGRESSIONS.items()},
+    **{kind: {n: lambda one=one: Pass(*one()) for n, one in named.items()} for kind, named in OTHERS.items()},
     _UserTask: every(lambda: Pass(_UserTask(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 
@@ -372,6 +369,7 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         stored=(lambda folder: NarrowSource(csr_group(folder), RowOptions("binary"), np.arange(5), 5), PRESENT),
     ),
     FoldRows: every(outside_a_fold(COUNTS, Y, WEIGHT)),
+    SiteRows: every((site_rows(COUNTS, Y, WEIGHT), LABELLED)),
     TiledSource: every(
         (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
         stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),

@@ -28,6 +28,7 @@ from streamnb.stats.value_counts import ValueCells, cells_of
 from tests.support.examples_of_contracts import CODES, COUNTS, WEIGHT, K
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import counted_columns
+from tests.support.examples_of_sharing import MERGED_SHARED
 
 
 def drawn(seed: int, n: int = 12) -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
@@ -174,5 +175,6 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
     NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),
+    **MERGED_SHARED,
     Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
 }

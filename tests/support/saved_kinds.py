@@ -17,6 +17,8 @@ from streamnb.encoding.sequences import KMers
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.regression.regressor import LinearRegressor
+from streamnb.sharing.rounds import Answer, Round
+from streamnb.sharing.site_sums import SiteSums
 from streamnb.solving.covariance_path import CovariancePath
 
 HERE = Path(__file__).parent / "formats"
@@ -63,6 +65,20 @@ def checkpoint():
     with TemporaryDirectory() as folder:
         stats(folds=2, checkpoint=f"{folder}/c.snb")
         return snb.load(f"{folder}/c.snb")
+
+
+def schema(**options):
+    return snb.schema(TABLE.assign(y=Y), "y", bins=2, folds=2, **options)
+
+
+def site_sums():
+    return schema().scan(TABLE.assign(y=Y), site="here")
+
+
+def begun():
+    """A fit in rounds that waits for its second."""
+    asked = schema().fit(snb.SoftmaxRegression(0.5, tol=1e-3))
+    return asked.step(asked.read(TABLE.assign(y=Y), site="here"))
 
 
 def judged(y, **options):
@@ -191,6 +207,12 @@ KINDS = {
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
     "search": lambda: snb.search(X, Y, families=["poisson"], folds=2, show=False),
     "checkpoint": checkpoint,
+    "schema": schema,
+    "schema-vocabulary": lambda: snb.schema(TEXTS, Y, vocabulary=3, sites=["here", "there"]),
+    "schema-fixed": lambda: schema().without_counts(),
+    "site-sums": site_sums,
+    "round": begun,
+    "round-answer": lambda: begun().read(TABLE.assign(y=Y), site="here"),
     "evaluation": lambda: judged(Y),
     "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
     "evaluation-intervals": lambda: judged(Y, interval=0.9),
@@ -229,6 +251,15 @@ def answers(value):
         return [[e.n_rows, e.roc_auc(None).tolist(), e.f_score(None).tolist(), repr(e)] for e in (value, twice)]
     if isinstance(value, Checkpoint):
         return [value.about, list(map(list, value.done)), value.report.rows, answers(value.stats)]
+    if isinstance(value, snb.Schema):
+        parts = value.classes.tolist(), value.encoding.column_names if value.fixed else value.n_columns
+        return [list(map(str, part)) if isinstance(part, np.ndarray) else part for part in parts]
+    if isinstance(value, SiteSums):
+        return [answers(value.schema), [*value.sites], answers(value.stats)]
+    if isinstance(value, Round):
+        return [answers(value.schema), value.asks, [*value.sites], value.weights["weights"].tolist()]
+    if isinstance(value, Answer):
+        return [value.task, [*value.sites], value.report.rows, value.total["gradient"].tolist()]
     encoding = getattr(value, "encoding_", None)
     rows = TABLE if isinstance(encoding, TableEncoding) else SEQUENCES if isinstance(encoding, KMers) else X
     of_scores = value.decision_function if hasattr(value, "decision_function") else value.predict_joint_log_proba

@@ -157,6 +157,12 @@ def test_schemes_agree_where_they_are_one_classifier(output):
     assert numbers(tables[1], "joint")[0][1] < plain["joint"][1]
 
 
+@example("three_sites")
+def test_three_sites(output):
+    assert "rows: north 90, south 210, west 269" in output
+    assert "LinearNBCV in 2 rounds" in output and "same bits as fits of all rows in one place: True" in output
+
+
 @example("multilabel")
 def test_multilabel_finds_every_label(output):
     for label in ("even", "prime", "has a loop", "is drawn in one stroke", "is zero"):

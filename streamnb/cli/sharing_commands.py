@@ -1,0 +1,185 @@
+"""The commands of sites that share sums and no rows: schema, scan, merge, read, step."""
+
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamnb.cli.given import (
+    DATA,
+    TABLE,
+    TABLE_OPTIONS,
+    names_of,
+    new_file,
+    options,
+    saved,
+    steps_of,
+    table_options,
+    text_options,
+)
+from streamnb.cli.output import say
+from streamnb.sharing.rounds import Answer, Round
+from streamnb.sharing.schema import Schema
+from streamnb.sharing.schema import schema as make_schema
+from streamnb.sharing.site_sums import SiteSums
+
+SITE = options(
+    click.option("--site", help="Name of the site; that of the file by default."),
+    click.option("--y", help="Name of the labels, if not the one in the schema."),
+    click.option("--weight", help="Name of the weights, if not the one in the schema."),
+    click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
+    click.option("--memory-limit", help="Bytes for the sums, such as 4GB."),
+    click.option("-o", "out", required=True, help="The file of the sums."),
+    click.option("--force", is_flag=True, help="Replace a file that is there."),
+)
+
+
+@click.command()
+@click.argument("data")
+@DATA
+@TABLE
+@click.option("--vocabulary", type=click.IntRange(1), help="Number of n-grams of --text to learn, in place of hashing.")
+@click.option("--classes", help="All labels, split at commas; those of the data by default.")
+@click.option("--moments", help="Sums to keep, split at commas: sum,sum_sq,nonzero,above by default.")
+@click.option("--transform", help="Steps for each row, split at commas: log1p, or l1:10000,log1p.")
+@click.option("--normalize", type=click.Choice(["l1", "l2"]), help="Divide each row by its length.")
+@click.option("--folds", type=click.IntRange(2), help="Folds into which each site splits its rows.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@click.option("--sites", help="All sites, split at commas, where each is to be a fold.")
+@click.option("-o", "out", required=True, help="The file of the schema.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def schema(data: str, out: str, force: bool, **settings: Any) -> None:
+    """Make the schema by which sites scan: classes, columns and how they are encoded, sums and folds.
+
+    Of rows like those of the sites; or each site makes one of its own rows, and `merge` adds them.
+
+    Example: streamnb schema flights.parquet --y late --bins distance=20 --folds 5 -o schema.snb
+    """
+    path = new_file(out, force)
+    columns: dict[str, Any] = {}
+    if any(settings[name] for name in TABLE_OPTIONS):
+        columns = table_options(settings)
+    elif settings["text"]:
+        columns = {"text": settings["text"], **text_options(settings)}
+        columns |= {"vocabulary": settings["vocabulary"]} if settings["vocabulary"] else {}
+    listed = {name: names_of(settings[name]) for name in ("classes", "moments", "sites")}
+    more = {name: settings[name] for name in ("normalize", "folds", "seed")} | {"sites": listed["sites"]}
+    more |= {name: listed[name] or None for name in ("classes", "moments")}
+    more |= {"transform": steps_of(settings["transform"]), "sample_weight": settings["weight"]}
+    made = make_schema(data, settings["y"], **more, **columns)
+    made.save(path)
+    say(f"{out}: {made}")
+
+
+@click.command()
+@click.argument("data")
+@click.option("--schema", "by", required=True, help="The file of the schema.")
+@SITE
+def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings: Any) -> None:
+    """Sum the rows of one site by a schema. The file of the sums is all that leaves the site.
+
+    Example: streamnb scan hospital_a.parquet --schema schema.snb -o a.snb
+    """
+    path, found = new_file(out, force), _of_kind(by, "--schema", Schema, "schema")
+    sums = found.scan(data, site=site or Path(data).stem, **_run(settings))
+    sums.save(path)
+    say(f"{out}: {sums}")
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("--drop-counts", is_flag=True, help="Leave out of a schema the counts that it was learned from.")
+@click.option("-o", "out", required=True, help="The file of the sum.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def merge(files: tuple[str, ...], drop_counts: bool, out: str, force: bool) -> None:
+    """Add what sites left: schemas, sums of scans, or a round followed by answers to it.
+
+    Example: streamnb merge a.snb b.snb c.snb -o all.snb
+
+    Example: streamnb merge w.snb read_a.snb read_b.snb -o answer.snb
+    """
+    path = new_file(out, force)
+    first, *others = (saved(file, "FILES", "schema, scan, read or fit") for file in files)
+    kinds = {type(one) for one in (first, *others)}
+    both: Any
+    if isinstance(first, Round) and {type(one) for one in others} == {Answer}:
+        both = first.merge(*others)
+    elif kinds == {Schema} or kinds == {SiteSums}:
+        both = reduce(add, others, first)
+    else:
+        names = ", ".join(f"{file} a {type(one).__name__}" for file, one in zip(files, (first, *others), strict=True))
+        raise click.UsageError(f"files should be schemas, or sums, or a round and answers to it; there are: {names}")
+    both = both.without_counts() if drop_counts and isinstance(both, Schema) else both
+    both.save(path)
+    say(f"{out}: {both}")
+
+
+@click.command()
+@click.argument("data")
+@click.option("--weights", "of", required=True, help="The file of the round, which fit or step wrote.")
+@SITE
+def read(data: str, of: str, site: str | None, out: str, force: bool, **settings: Any) -> None:
+    """Read the rows of one site for what a round asks: a gradient at its weights, scores on held-out rows, values.
+
+    Example: streamnb read hospital_a.parquet --weights w.snb -o read_a.snb
+    """
+    path, asked = new_file(out, force), _of_kind(of, "--weights", Round, "fit or step")
+    answer = asked.read(data, site=site or Path(data).stem, **_run(settings))
+    answer.save(path)
+    say(f"{out}: {answer}")
+
+
+@click.command()
+@click.argument("of")
+@click.argument("answers", nargs=-1, required=True)
+@click.option("-o", "out", required=True, help="The file of the next round, or of the model.")
+@click.option("--stats/--no-stats", default=True, help="Keep statistics in the file of the model.  [default: stats]")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) -> None:
+    """Go on from a round with the answers of all sites: to the next round, or to the model.
+
+    Example: streamnb step w.snb read_a.snb read_b.snb -o w2.snb
+    """
+    path, asked = new_file(out, force), _of_kind(of, "OF", Round, "fit or step")
+    leave(asked.step(*(_of_kind(file, "ANSWERS", Answer, "read") for file in answers)), path, stats)
+
+
+def of_sites(path: str) -> Any:
+    """The sums or the schema in a file, from which a model is fitted."""
+    found = saved(path, "DATA", "merge, scan or schema")
+    if not isinstance(found, SiteSums | Schema):
+        raise click.BadParameter(f"{path!r} holds a {type(found).__name__}, and fit takes rows, sums or a schema")
+    return found
+
+
+def folds_of(shared: Any) -> dict[str, Any]:
+    """The folds of sums or a schema, as options of `fit`."""
+    folding = shared.schema.folding if isinstance(shared, SiteSums) else shared.folding
+    return {} if folding is None else {"cv": folding.n_folds, "seed": folding.seed}
+
+
+def leave(found: Any, path: Any, stats: bool) -> None:
+    """Write a round or a fitted model, and say what comes next."""
+    if isinstance(found, Round):
+        found.save(path)
+        say(f"{path}: {found}")
+        say(f"Next, at each site: streamnb read DATA --weights {path} -o ANSWER; then: streamnb step {path} ANSWERS")
+        return
+    found.save(path, stats=stats)
+    say(f"{path}: {found}")
+    if hasattr(found, "best_score_"):
+        say(f"{found.scoring} on held-out rows: {found.best_score_:.4f} at {found.best_}")
+
+
+def _run(settings: dict[str, Any]) -> dict[str, Any]:
+    run = {name: settings[name] for name in ("y", "n_threads", "memory_limit")}
+    return {**run, "sample_weight": settings["weight"], "progress": True}
+
+
+def _of_kind(path: str, hint: str, kind: type, who: str) -> Any:
+    found = saved(path, hint, who)
+    if not isinstance(found, kind):
+        raise click.BadParameter(f"{path!r} holds a {type(found).__name__}, not a {kind.__name__}", param_hint=hint)
+    return found

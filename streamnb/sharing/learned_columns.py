@@ -1,0 +1,194 @@
+"""Counts from which the columns of tables and the vocabularies of texts are learned; those of several sites add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import label_checks, persistence
+from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.ngrams import NGrams, TokenScan
+from streamnb.encoding.table import TableToLearn, column_options
+from streamnb.encoding.table_scan import TableScan
+from streamnb.encoding.text import TextsToLearn, learned_encoding
+from streamnb.passes.contract import PassTask
+from streamnb.rows.block import Block
+from streamnb.rows.source import Source
+from streamnb.rows.table_columns import ColumnPart
+
+
+class LabelCounts:
+    """The number of rows of each label, and the counts of an encoding; both partial result and total."""
+
+    def __init__(self, rows: Mapping[Any, int], of_columns: Any = None):
+        self.rows, self.of_columns = Counter(rows), of_columns
+
+    @property
+    def nbytes(self) -> int:
+        return 100 * len(self.rows) + (0 if self.of_columns is None else self.of_columns.nbytes)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels, sorted."""
+        return np.unique(label_checks.check_labels([*self.rows])) if self.rows else np.zeros(0, np.int64)
+
+    def __add__(self, other: LabelCounts) -> LabelCounts:
+        columns = None if self.of_columns is None else self.of_columns + other.of_columns
+        return LabelCounts(self.rows + other.rows, columns)
+
+    def finish(self) -> LabelCounts:
+        return self if self.of_columns is None else LabelCounts(self.rows, self.of_columns.finish())
+
+    def arrays(self) -> dict[str, Any]:
+        columns = None if self.of_columns is None else self.of_columns.arrays()
+        labels = self.labels
+        return {"labels": labels, "rows": [self.rows[label] for label in labels.tolist()], "of_columns": columns}
+
+
+@dataclass(frozen=True)
+class LabelScan(PassTask):
+    """Counts the labels of rows and, in the same pass, what `columns` counts."""
+
+    columns: PassTask | None = None
+    title = "schema"
+
+    def partial(self) -> LabelCounts:
+        return LabelCounts({}, None if self.columns is None else self.columns.partial())
+
+    def add(self, partial: LabelCounts, block: Block) -> None:
+        y = label_checks.check_y(block.y, block.first_row)
+        if y.ndim == 2:
+            raise ValueError("y is an indicator of labels; a schema is of rows with one label each")
+        labels, counts = np.unique(y, return_counts=True)
+        partial.rows.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
+        if self.columns is not None:
+            self.columns.add(partial.of_columns, block)
+
+    def total(self, arrays: Mapping[str, Any]) -> LabelCounts:
+        rows = dict(zip(arrays["labels"].tolist(), arrays["rows"], strict=True))
+        return LabelCounts(rows, None if self.columns is None else self.columns.total(arrays["of_columns"]))
+
+
+class LearnedColumns:
+    """How columns are learned: the task that counts, and the encoding that follows from its total."""
+
+    @property
+    def task(self) -> PassTask:
+        """The task that counts."""
+        raise NotImplementedError
+
+    def encoding(self, counts: Any) -> Encoding:
+        """The encoding, from the counts of all rows."""
+        raise NotImplementedError
+
+    def _to_state(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        return cls(**persistence.typed(cls, state))
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class LearnedTable(LearnedColumns):
+    """Columns of a table; `options` are arguments of `table`, and the rest is what tables tell of themselves."""
+
+    options: dict[str, Any]
+    kinds: dict[str, str | None]
+    zones: dict[str, str]
+    parts: tuple[ColumnPart, ...]
+    y: str | None = None
+    weight: str | None = None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, weight: Any, options: dict[str, Any]) -> tuple[Self, Source]:
+        """How the columns of a table are learned, and its rows."""
+        to_learn = TableToLearn.from_options(X, y, weight, options)
+        y, weight = (name if isinstance(name, str) else None for name in (y, weight))
+        return cls(options, to_learn.kinds, to_learn.zones, to_learn.task.parts, y, weight), to_learn.rows
+
+    @property
+    def task(self) -> TableScan:
+        return TableScan(tuple(self.parts), column_options(self.options).n_hashed)
+
+    def encoding(self, counts: Any) -> Encoding:
+        return column_options(self.options).encoding(counts, self.kinds, self.y, self.weight, self.zones)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class LearnedVocabulary(LearnedColumns):
+    """The most frequent n-grams of texts."""
+
+    ngrams: NGrams
+    n_tokens: int
+    text: str | None = None
+    y: str | None = None
+    weight: str | None = None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, weight: Any, options: dict[str, Any]) -> tuple[Self, Source]:
+        """How a vocabulary is learned, and the texts."""
+        to_learn = TextsToLearn.from_options(X, y, weight, options)
+        y, weight = (name if isinstance(name, str) else None for name in (y, weight))
+        return cls(to_learn.grams, to_learn.n_tokens, options.get("text"), y, weight), to_learn.rows
+
+    @property
+    def task(self) -> TokenScan:
+        return TokenScan(self.ngrams)
+
+    def encoding(self, counts: Any) -> Encoding:
+        return learned_encoding(self.ngrams, self.n_tokens, (self.text, self.y, self.weight), counts)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class LearnedSchema:
+    """The counts of labels and columns that a schema was learned from."""
+
+    counts: LabelCounts
+    columns: LearnedColumns | None = None
+
+    @cached_property
+    def encoding(self) -> Encoding | None:
+        """The encoding that follows."""
+        return None if self.columns is None else self.columns.encoding(self.counts.of_columns)
+
+    def __add__(self, other: LearnedSchema) -> LearnedSchema:
+        kinds = {label_checks.label_kind(one.counts.labels) for one in (self, other)}
+        if len(kinds) > 1:
+            raise ValueError(f"one schema has labels that are {min(kinds)}, the other {max(kinds)}; give all one kind")
+        if self.columns is not None:
+            check_columns_alike(self.columns, other.columns)
+        return LearnedSchema(self.counts + other.counts, self.columns)
+
+    def _to_state(self) -> dict[str, Any]:
+        return {"counts": self.counts.arrays(), "columns": self.columns}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        columns = state["columns"]
+        if not isinstance(columns, LearnedColumns | None):
+            raise ValueError("columns should say how an encoding is learned")
+        return cls(LabelScan(None if columns is None else columns.task).total(state["counts"]), columns)
+
+
+def check_columns_alike(one: LearnedColumns, other: Any) -> None:
+    """Raise where two sites learn from different columns, or in different ways."""
+    if type(one) is not type(other):
+        raise ValueError("one schema is of a table, the other of texts or numbers")
+    for name, ours in vars(one).items():
+        theirs = getattr(other, name)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            odd = sorted(key for key in {*ours, *theirs} if ours.get(key, ...) != theirs.get(key, ...))
+            if odd:
+                here, there = (each.get(odd[0], "none") for each in (ours, theirs))
+                raise ValueError(f"{name} of the schemas differ: {odd[0]!r} is {here!r} in one, {there!r} in the other")
+        elif ours != theirs:
+            raise ValueError(f"{name} of the schemas differ: {ours!r:.200} and {theirs!r:.200}")

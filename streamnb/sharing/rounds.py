@@ -1,0 +1,310 @@
+"""Fits in rounds: what a fit reads of rows at several sites is answered by the sums of all of them.
+
+A fit reads rows in passes, and all else follows from their totals. So each round begins the fit anew: it is given the
+totals of earlier passes, asks for the next one, and is broken off there. A site begins it, too, and leaves the total of
+its own rows in a file. The sum of these answers the pass, and when none is left the model is that of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from inspect import signature
+from operator import add
+from typing import Any, Self
+
+from streamnb.core import persistence
+from streamnb.passes.contract import PassTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run_here
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.moments import SECOND_MOMENTS
+from streamnb.stats.row_sample import RowSample
+from streamnb.training.reading import ReadTask
+
+WEIGHTS = "weights", "grid", "top", "step", "lengths", "class_weight"  # of a read of the gradient
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Answer(persistence.Saved):
+    """The total of one pass over the rows of one site, or of all sites.
+
+    Attributes
+    ----------
+    asked : str
+        The fingerprint of the round that it answers.
+    task : str
+        What was asked for.
+    sites : tuple of str
+    total : Any
+        Or its arrays by name.
+    report : Report
+    """
+
+    asked: str
+    task: str
+    sites: tuple[str, ...]
+    total: Any
+    report: Report
+
+    @classmethod
+    def of(cls, asked: str, task: PassTask, sites: Sequence[str], total: Any, report: Report) -> Self:
+        """The answer to a task."""
+        total = task.packed(total)
+        kept = total if persistence.registered(total) else dict(total.arrays())
+        return cls(asked, task.name, tuple(sites), kept, report)
+
+    def of_task(self, task: PassTask) -> Any:
+        """The total; a copy, as some trainers change the sums of a read."""
+        if self.task != task.name:
+            raise ValueError(
+                f"the answer is of {self.task}, and {task.name} was asked for; install one version everywhere"
+            )
+        total = deepcopy(self.total)
+        return task.unpacked(total if persistence.registered(total) else task.total(total))
+
+    def __repr__(self) -> str:
+        return f"<Answer of {', '.join(self.sites)} to round {self.asked}: {self.task}, {self.report.rows:,} rows>"
+
+    def _to_state(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        return cls(**persistence.typed(cls, state))
+
+
+class _Asked(Exception):
+    """Breaks a fit off at a pass that has no answer yet."""
+
+    def __init__(self, task: PassTask, total: Any = None, report: Report | None = None):
+        super().__init__(task.name)
+        self.task, self.total, self.report = task, total, report
+
+
+class _Passes:
+    """Answers the passes of a fit: scans by `scanned`, if given, others by `answers`, in their order.
+
+    With `reads` the first pass that has no answer reads the rows here, at the weights of the round.
+    """
+
+    def __init__(self, of: Round, reads: bool = False):
+        self._round, self._reads, self._number = of, reads, 0
+
+    def run(self, task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+        """The total of the next pass; raises `_Asked` where there is none yet."""
+        scanned, answers = self._round.scanned, self._round.answers
+        if scanned is not None and isinstance(task, ClassScan):
+            return _as_scanned(task, scanned), Report(rows=scanned.n_rows)
+        if self._number < len(answers):
+            self._number += 1
+            return answers[self._number - 1].of_task(task), answers[self._number - 1].report
+        check_sums(task)
+        if not self._reads:
+            raise _Asked(task)
+        if isinstance(task, ReadTask):
+            task = replace(task, **(self._round.weights or {}))  # which another processor may round in another way
+        bare = rows.wanted(True, 0)
+        bare.sites = None
+        raise _Asked(task, *run_here(task, bare, options))
+
+
+def check_sums(task: PassTask) -> None:
+    """Refuse a pass that takes rows away as they are."""
+    partial = task.partial()
+    if isinstance(partial, RowSample) or getattr(partial, "sample", None) is not None:
+        raise ValueError(
+            f"{task.title}: a sample of the rows is kept, which would leave their sites; take a model without it, such "
+            "as one without calibration"
+        )
+
+
+def _as_scanned(task: ClassScan, stats: ClassStats) -> ClassStats:
+    """Sums of an earlier scan, if they are what a scan asks for."""
+    if {*task.together} or (task.how.pooled and {*task.moments} & {*SECOND_MOMENTS}):
+        raise ValueError("the model sums some moments over all classes together, so begin with fit of the schema")
+    missing = {*task.moments} - {*stats.moments}
+    if missing:
+        raise ValueError(f"the sums lack the moment {min(missing)!r}; name it in moments= of the schema")
+    for name, ours in vars(stats.options).items():
+        theirs = getattr(task.options, name)
+        if ours != theirs:
+            raise ValueError(
+                f"{name}={theirs!r} is applied in the scan, and the sums were scanned with {name}={ours!r}; name it in "
+                "the schema, or begin with fit of the schema"
+            )
+    if task.folding is None:
+        return replace(stats, folds=(), folding=None)
+    if task.folding != stats.folding:
+        raise ValueError(
+            f"the sums have the folds {stats.folding}, and the model asks for {task.folding}; name folds= and seed= "
+            "in the schema, or sites="
+        )
+    return stats
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Round(persistence.Saved):
+    """A fit that waits for a pass over the rows of all sites; `read` at each of them answers it.
+
+    Attributes
+    ----------
+    schema : Schema
+    estimators : tuple of (str, dict)
+        The class and parameters of what is fitted; of several, the one with the best score on held-out rows is kept.
+    scanned : ClassStats or None
+        The sums from which the fit began.
+    sites : tuple of str
+        Those that have answered before.
+    answers : tuple of Answer
+        To earlier rounds, each of all sites.
+    asks : str
+        The task of the pass, such as "ReadTask".
+    weights : dict or None
+        Where it reads a gradient: at which weights, and on which grid it is rounded.
+    fingerprint : str
+        By which answers know their round.
+    """
+
+    schema: Any
+    estimators: tuple[tuple[str, dict[str, Any]], ...]
+    scanned: ClassStats | None = None
+    sites: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    asks: str = ""
+    weights: dict[str, Any] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return persistence.digest(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(name for name, _ in self.estimators)
+        return f"<Round {len(self.answers) + 1} of {names}, {self.fingerprint}: asks for {self.asks}>"
+
+    def read(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        site: str | None = None,
+        sample_weight: Any = None,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Any = None,
+    ) -> Answer:
+        """Read the rows of one site for what this round asks.
+
+        Parameters
+        ----------
+        X, y, site, sample_weight, progress, n_threads, memory_limit
+            As for `Schema.scan`.
+        """
+        rows = self.schema.rows(X, y, sample_weight, site)
+        run = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "keep": "no"}
+        try:
+            self._fitted(rows, True, **run)
+        except _Asked as asked:
+            rows.warn_of_outside()
+            found = Answer.of(self.fingerprint, asked.task, (), asked.total, asked.report or Report())
+            return replace(found, sites=(persistence.digest(found.total) if site is None else site,))
+        raise ValueError("this round asks for nothing; it is complete")
+
+    def merge(self, *answers: Answer) -> Answer:
+        """The answer of several sites together.
+
+        Raises
+        ------
+        ValueError
+            An answer is of another round, such as a gradient at other weights; or a site is there twice.
+        """
+        asked, _ = self._next()
+        if asked is None or not answers:
+            raise ValueError("a round goes on with the answers of sites, and got none")
+        for answer in answers:
+            self._check(answer)
+        sites = [name for answer in answers for name in answer.sites]
+        twice = sorted({name for name in sites if sites.count(name) > 1})
+        if twice:
+            raise ValueError(f"site {twice[0]!r} answers twice; give the answer of each site once")
+        total = reduce(add, [answer.of_task(asked) for answer in answers])
+        report = reduce(add, [answer.report for answer in answers])
+        return Answer.of(self.fingerprint, asked, sites, total, report)
+
+    def step(self, *answers: Answer) -> Any:
+        """Go on with the answers of all sites: to the next round or, where no pass is left, to the fitted model.
+
+        Raises
+        ------
+        ValueError
+            As for `merge`; or a site that has answered before is missing, or is new.
+        """
+        merged = self.merge(*answers)
+        odd = sorted({*self.sites} ^ {*merged.sites}) if self.sites else []
+        if odd:
+            what = "is missing" if odd[0] in self.sites else "is new"
+            raise ValueError(f"site {odd[0]!r} {what}; the rounds before were answered by {', '.join(self.sites)}")
+        return replace(self, sites=merged.sites, answers=(*self.answers, merged)).advanced()
+
+    def advanced(self) -> Any:
+        """The round with the pass that it asks for; the fitted model where no pass is left."""
+        bare, weights = replace(self, asks="", weights=None), None
+        task, fitted = bare._next()
+        if task is None:
+            return fitted
+        if isinstance(task, ReadTask):
+            weights = {name: getattr(task, name) for name in WEIGHTS if getattr(task, name) is not None}
+        return replace(bare, asks=task.name, weights=weights)
+
+    def _next(self) -> tuple[PassTask | None, Any]:
+        """The next pass; or None, and what is fitted."""
+        try:
+            return None, self._fitted(self.schema.rows_elsewhere(), False)
+        except _Asked as asked:
+            return asked.task, None
+
+    def _fitted(self, rows: Source, reads: bool, **run: Any) -> Any:
+        """The best of the estimators, fitted to rows whose passes are answered."""
+        rows.sites = _Passes(self, reads)
+        fitted = []
+        for name, params in self.estimators:
+            estimator = persistence.registered_class(name)(**params)
+            known = signature(estimator.fit).parameters
+            given = {"classes": self.schema.classes, **run}
+            fitted.append(estimator.fit(rows, **{name: value for name, value in given.items() if name in known}))
+        return fitted[0] if len(fitted) == 1 else max(fitted, key=lambda one: one.best_score_)
+
+    def _check(self, answer: Any) -> None:
+        if not isinstance(answer, Answer):
+            raise TypeError(f"a round goes on with answers, as `read` returns them, and got {type(answer).__name__}")
+        if answer.asked != self.fingerprint:
+            what = "a gradient at other weights" if answer.task == self.asks == ReadTask.__name__ else answer.task
+            raise ValueError(
+                f"the answer of {', '.join(answer.sites)} is {what}: it answers round {answer.asked}, and this one is "
+                f"{self.fingerprint}; read the rows with its file"
+            )
+
+    def _to_state(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        return cls(**persistence.typed(cls, state))
+
+
+def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = None, sites: Sequence[str] = ()) -> Any:
+    """A fit by a schema, up to the first pass that has no answer: a `Round`, or the fitted estimator."""
+    for one in estimators:
+        if not persistence.registered(one) or not hasattr(one, "get_params"):
+            raise TypeError(f"fit takes estimators of streamnb, not fitted, and got {one!r:.100}")
+        if len(estimators) > 1 and not hasattr(one, "scoring"):
+            raise TypeError(f"of several estimators each should score itself on held-out rows, as {one!r} does not")
+    asked = tuple((type(one).__name__, one.get_params(deep=False)) for one in estimators)
+    return Round(schema.without_counts(), asked, scanned, tuple(sites)).advanced()

@@ -1,0 +1,144 @@
+"""The sums of one or several sites, with what they were made by."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import messages, persistence
+from streamnb.rows.splits import Folding
+from streamnb.sharing.rounds import begun
+from streamnb.stats.class_stats import ClassStats
+
+
+@persistence.register
+@dataclass(frozen=True)
+class Site(persistence.Parameters):
+    """What a site has read: rows, rows and values outside of the schema, and the fingerprint of its sums."""
+
+    rows: int
+    outside: int
+    levels: dict[str, int]
+    fingerprint: str
+
+    def _to_state(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class SiteSums(persistence.Saved):
+    """The sums of the rows of one or several sites; those of different sites add.
+
+    Attributes
+    ----------
+    schema : Schema
+    sites : dict of str to Site
+        By name: `rows`, rows `outside` of the classes, values of categories outside by column in `levels`.
+    stats : ClassStats
+        The sums, with folds: those of the schema, or the sites themselves once all of these are there.
+    """
+
+    schema: Any
+    sites: dict[str, Site]
+    total: ClassStats
+    by_site: dict[str, ClassStats]
+
+    @property
+    def stats(self) -> ClassStats:
+        names = self.schema.sites
+        if not names or {*names} != {*self.by_site}:
+            return self.total
+        folding = Folding(len(names), by="given", names=names)
+        return replace(self.total, folds=tuple(self.by_site[name] for name in names), folding=folding)
+
+    @property
+    def missing(self) -> list[str]:
+        """The sites of the schema that are not there yet."""
+        return [name for name in self.schema.sites if name not in self.by_site]
+
+    def fit(self, *estimators: Any) -> Any:
+        """The estimator, fitted to the rows of all sites from their sums; a `Round` if it has to read the rows, too.
+
+        Penalties are judged in one such round, on the folds of these sums. Of several estimators, such as `LinearNBCV`
+        with different families, each takes a round, and the one with the best score on held-out rows is kept.
+
+        Parameters
+        ----------
+        *estimators : estimators of streamnb, not fitted
+        """
+        if self.missing:
+            raise ValueError(f"the sums of site {self.missing[0]!r} are missing, which is a fold by the schema")
+        return begun(self.schema, estimators, self.stats, (*self.sites,))
+
+    def __repr__(self) -> str:
+        sites = ", ".join(f"{name} {site.rows:,}" for name, site in self.sites.items())
+        return f"<SiteSums by schema {self.schema.fingerprint}: {sites} rows; {self.total!r}>"
+
+    def __add__(self, other: SiteSums) -> SiteSums:
+        if not isinstance(other, SiteSums):
+            return NotImplemented
+        check_one_schema(self.schema, other.schema)
+        for name, site in other.sites.items():
+            same = [known for known, each in self.sites.items() if each.fingerprint == site.fingerprint]
+            if same:
+                messages.warn(f"site {name!r} has the same sums as {same[0]!r}: is it there twice? Both are counted")
+            elif name in self.sites:
+                messages.warn(f"site {name!r} is there twice, with different sums; both are counted")
+        sites = dict(self.sites)
+        for name, site in other.sites.items():
+            sites[name] = _joined(sites[name], site) if name in sites else site
+        by_site = dict(self.by_site)
+        for name, stats in other.by_site.items():
+            by_site[name] = by_site[name] + stats if name in by_site else stats
+        return SiteSums(self.schema, sites, self.total + other.total, by_site)
+
+    def __radd__(self, other: Any) -> Any:
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
+
+    def _to_state(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        self = cls(**persistence.typed(cls, state))
+        check_schema(self.schema, self.total)
+        return self
+
+
+def check_schema(schema: Any, stats: ClassStats) -> None:
+    """Raise where statistics are not what a schema asks for."""
+    if type(schema).__name__ != "Schema":
+        raise ValueError(f"schema is of type {type(schema).__name__}")
+    if stats.n_features != schema.n_columns or not np.array_equal(stats.classes, schema.classes):
+        raise ValueError("the sums should have the columns and classes of their schema")
+
+
+def _joined(one: Site, other: Site) -> Site:
+    """Two parts of one site."""
+    levels = {name: one.levels.get(name, 0) + other.levels.get(name, 0) for name in {**one.levels, **other.levels}}
+    both = persistence.digest([one.fingerprint, other.fingerprint])
+    return Site(one.rows + other.rows, one.outside + other.outside, levels, both)
+
+
+def check_one_schema(ours: Any, theirs: Any) -> None:
+    """Raise where two schemas differ; the message says in what."""
+    if ours.fingerprint == theirs.fingerprint:
+        return
+    if ours.sums != theirs.sums:
+        what = "were made by versions of streamnb that sum in different ways: install the same one at all sites"
+    elif ours.classes.tolist() != theirs.classes.tolist():
+        what = f"have the classes {messages.listed(ours.classes)} and {messages.listed(theirs.classes)}"
+    elif ours.n_columns != theirs.n_columns:
+        what = f"have {ours.n_columns:,} and {theirs.n_columns:,} columns"
+    elif ours.encoding is not None and theirs.encoding is not None and ours.encoding.differs(theirs.encoding):
+        what = f"make other columns: {ours.encoding.differs(theirs.encoding)}"
+    else:
+        names = ("names", "moments", "options", "folding", "sites")
+        odd = next((name for name in names if getattr(ours, name) != getattr(theirs, name)), "encoding")
+        what = f"differ in their {odd}: {getattr(ours, odd)!r:.200} and {getattr(theirs, odd)!r:.200}"
+    raise ValueError(
+        f"the schemas {ours.fingerprint} and {theirs.fingerprint} {what}. Scan every site with the same schema file"
+    )

@@ -1,0 +1,126 @@
+"""Schemas of sites add to that of all their rows, and say what lies outside of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from tests.support.sites import SITES, parts_of, table
+
+ROWS = table(60)
+PARTS = parts_of(ROWS, (10, 30))
+TEXTS = {"a": ["red wine", "white wine"], "b": ["green tea", "black tea, red tea"]}
+DRINKS = {"a": ["wine", "wine"], "b": ["tea", "tea"]}
+
+
+def together(schemas):
+    first, *others = schemas
+    return sum(others, start=first)
+
+
+@pytest.mark.parametrize("options", [{"bins": 4}, {"bins": None, "min_count": 14}, {"hashed": ["carrier"]}], ids=str)
+def test_columns_are_learned_as_of_all_rows(options, tmp_path):
+    for name, rows in PARTS.items():
+        snb.schema(rows, "late", **options).save(tmp_path / f"{name}.snb")
+    found = together(snb.load(tmp_path / f"{name}.snb") for name in PARTS)
+    pooled = snb.table(ROWS, "late", **options)
+    assert found.encoding.column_names.tolist() == pooled.feature_names.tolist()
+    assert found.classes.tolist() == ["no", "yes"]
+    sums = sum(found.scan(rows, site=name) for name, rows in PARTS.items())
+    np.testing.assert_array_equal(sums.stats.sum, snb.scan(pooled).sum)
+    assert found.without_counts().fingerprint == found.fingerprint
+
+
+def test_a_vocabulary_is_learned_as_of_all_texts():
+    found = together(snb.schema(TEXTS[name], DRINKS[name], vocabulary=3) for name in TEXTS)
+    pooled = snb.text(TEXTS["a"] + TEXTS["b"], y=DRINKS["a"] + DRINKS["b"], vocabulary=3)
+    assert found.encoding.ngrams.vocabulary == pooled.vocabulary
+    assert found.classes.tolist() == ["tea", "wine"]
+    sums = sum(found.scan(TEXTS[name], DRINKS[name], site=name) for name in TEXTS)
+    np.testing.assert_array_equal(sums.stats.sum, snb.scan(pooled).sum)
+
+
+def test_hashed_texts_and_numbers_have_columns_without_learning():
+    hashed = snb.schema(TEXTS["a"], DRINKS["a"], n_features=16, classes=["tea", "wine"])
+    assert hashed.n_columns == 16 and hashed.classes.tolist() == ["tea", "wine"]
+    numbers = snb.schema(np.eye(3), [1, 2, 2])
+    assert numbers.n_columns == 3 and numbers.encoding is None
+    with pytest.raises(ValueError, match="X has 2 columns, and the schema 3"):
+        numbers.scan(np.eye(2), [1, 2])
+    with pytest.raises(ValueError, match="y holds strings, and the classes are"):
+        numbers.scan(np.eye(3), ["a", "b", "c"])
+
+
+def test_rows_of_other_labels_count_nowhere_and_are_counted():
+    schema = snb.schema(ROWS, "late", bins=3)
+    odd = ROWS.assign(late=ROWS["late"].where(np.arange(60) % 7 > 0, "maybe"))
+    with pytest.warns(snb.StreamnbWarning, match=r"9 rows have labels outside of the schema, \['maybe'\]"):
+        found = schema.scan(odd, site="here")
+    rows = snb.table(ROWS, "late", bins=3)
+    weight = (np.arange(60) % 7 > 0) * 1.0
+    np.testing.assert_array_equal(found.stats.sum, snb.scan(rows, sample_weight=weight).sum)
+    assert found.sites["here"].outside == 9 and found.stats.n_rows == 51
+    with pytest.warns(snb.StreamnbWarning, match="2 rows have labels"):
+        sparse = snb.schema(np.eye(3), [1, 2, 2]).scan(np.eye(4)[:, :3], [1, 2, 5, 6], site="there")
+    assert sparse.stats.rows.tolist() == [1, 1]
+
+
+def test_categories_outside_of_the_schema_are_counted():
+    new = ROWS.assign(carrier=ROWS["carrier"].where(np.arange(60) % 10 > 0, "z"))
+    with pytest.warns(snb.StreamnbWarning, match="by column there are: 'carrier' 6"):
+        found = snb.schema(ROWS, "late", bins=3).scan(new, site="here")
+    assert found.sites["here"].levels == {"carrier": 6}
+    rare = snb.schema(ROWS, "late", bins=3, min_count=16)
+    column = rare.encoding.column_names.tolist().index("carrier is rare")
+    assert rare.scan(new).stats.sum[:, column].sum() >= 6.0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"sites": "abc"}, TypeError, "sites='abc' should be a list of names"),
+        ({"sites": ["a"]}, ValueError, "two names or more"),
+        ({"sites": ["a", "a"]}, ValueError, "each once"),
+        ({"sites": ["a", "b"], "folds": 2}, ValueError, "give one"),
+        ({"moments": "cubes"}, ValueError, "moments"),
+        ({"classes": []}, ValueError, "classes is empty"),
+        ({"banana": 3}, TypeError, "banana"),
+    ],
+)
+def test_wrong_arguments_are_named(options, error, message):
+    with pytest.raises(error, match=message):
+        snb.schema(ROWS, "late", **options)
+    if "banana" in options:
+        with pytest.raises(TypeError, match="banana= is of tables and texts, and X holds numbers"):
+            snb.schema(np.eye(2), [0, 1], **options)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (snb.schema(ROWS, "late", bins=3), "options of the schemas differ: 'bins' is 4 in one, 3 in the other"),
+        (snb.schema(ROWS.assign(hour="7"), "late", bins=4), "kinds of the schemas differ: 'hour'"),
+        (snb.schema(ROWS.assign(late=1), "late", bins=4), "labels that are numbers, the other strings"),
+        (snb.schema(ROWS, "late", bins=4, folds=3), "differ in their folds"),
+        (snb.schema(ROWS, "late", bins=4, sites=SITES), "differ in their sites"),
+        (snb.schema(TEXTS["a"], DRINKS["a"], vocabulary=2), "of a table, the other of texts"),
+        (snb.schema(ROWS, "late", bins=4).without_counts(), "without its counts adds to no other"),
+    ],
+)
+def test_schemas_that_do_not_fit_are_refused(other, message):
+    with pytest.raises(ValueError, match=message):
+        snb.schema(ROWS, "late", bins=4) + other
+
+
+def test_files_of_other_versions_are_refused():
+    old = replace(snb.schema(ROWS, "late"), sums=0)
+    with pytest.raises(ValueError, match="sums in another way"):
+        old.scan(ROWS)
+
+
+def test_labels_may_stand_beside_the_rows():
+    schema = snb.schema(np.eye(3), [1, 2, 2], sample_weight=[1.0, 2.0, 3.0])
+    assert schema.scan(np.eye(3), [1, 2, 2], sample_weight=[1.0, 2.0, 3.0]).stats.weight.tolist() == [1.0, 5.0]
+    with pytest.raises(ValueError, match="indicator of labels"):
+        snb.schema(np.eye(3), np.eye(3, dtype=int))
