@@ -88,6 +88,13 @@ def typed(cls: type, loaded: dict[str, Any]) -> dict[str, Any]:
     return loaded
 
 
+def part(state: Mapping[str, Any], name: str, kind: Any) -> Any:
+    """Return a part of a loaded state if it is of a type."""
+    if not is_a(kind, state[name]):
+        raise ValueError(f"{name} is {state[name]!r:.100}; it should be {getattr(kind, '__name__', kind)}")
+    return state[name]
+
+
 def known(cls: type, state: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return a loaded state if it has no other keys than these; a misspelt key would count as absent."""
     strange = state.keys() - {*names}

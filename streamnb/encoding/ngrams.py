@@ -286,6 +286,10 @@ class TokenScan(PassTask):
     def partial(self) -> TokenCounts:
         return TokenCounts(limit=self.memory_limit)
 
+    def total(self, arrays: Mapping[str, Any]) -> TokenCounts:
+        tokens, counts = persistence.part(arrays, "tokens", list[str]), persistence.part(arrays, "counts", list[int])
+        return TokenCounts(tokens, counts, self.memory_limit)
+
     def add(self, partial: TokenCounts, block: Block) -> None:
         texts, table = self.ngrams.readable(block.X, block.first_row)
         for kind, sizes in ((ngrams.WORDS, self.ngrams.words), (ngrams.CHARACTERS, self.ngrams.chars)):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from streamnb.core import memory
+from streamnb.core import memory, persistence, row_checks
 from streamnb.core.messages import listed, warn
 from streamnb.encoding.ngrams import ENTRY_BYTES
 from streamnb.encoding.table_codes import LevelCodes
@@ -130,14 +130,17 @@ class TableScan(PassTask):
 
     def total(self, arrays: Mapping[str, Any]) -> TableCounts:
         total = self.partial()
-        total.n_rows = arrays["n_rows"]
+        total.n_rows = persistence.part(arrays, "n_rows", int)
         for k, part in enumerate(self.parts):
             if part.role == LEVEL:
                 saved = arrays[f"levels {k}"]
-                counts = dict(zip(saved["values"], saved["counts"].tolist(), strict=True))
-                total.of_parts[k] = LevelCounts(counts, saved["missing"], self.most, saved["full"])
+                values = persistence.part(saved, "values", list[str])
+                counts = persistence.array("counts", saved["counts"], ["i8"], (len(values),)).tolist()
+                missing, full = persistence.part(saved, "missing", int), persistence.part(saved, "full", bool)
+                total.of_parts[k] = LevelCounts(dict(zip(values, counts, strict=True)), missing, self.most, full)
             else:
                 total.of_parts[k] = ValueCounts.of_arrays(arrays[f"numbers {k}"])
+                row_checks.check_n_features(total.of_parts[k].n_features, 1)
         return total
 
 

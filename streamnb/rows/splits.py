@@ -41,6 +41,8 @@ class Folding:
         for name, lowest in (("n_folds", 2), ("repeats", 1)):
             arguments.positive_integer(name, getattr(folding, name), lowest)
         arguments.one_of("by", folding.by, ["rows", "groups", "given"])
+        if folding.names and len(folding.names) != folding.n_folds:
+            raise ValueError(f"there are {len(folding.names)} names of {folding.n_folds} folds")
         return folding
 
     def __str__(self) -> str:

@@ -70,7 +70,8 @@ class LabelScan(PassTask):
             self.columns.add(partial.of_columns, block)
 
     def total(self, arrays: Mapping[str, Any]) -> LabelCounts:
-        rows = dict(zip(arrays["labels"].tolist(), arrays["rows"], strict=True))
+        labels = label_checks.check_labels(arrays["labels"], "labels").tolist()
+        rows = dict(zip(labels, persistence.part(arrays, "rows", list[int]), strict=True))
         return LabelCounts(rows, None if self.columns is None else self.columns.total(arrays["of_columns"]))
 
 

@@ -15,6 +15,8 @@ from inspect import signature
 from operator import add
 from typing import Any, Self
 
+import numpy as np
+
 from streamnb.core import persistence
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -108,11 +110,22 @@ class _Passes:
         check_sums(task)
         if not self._reads:
             raise _Asked(task)
-        if isinstance(task, ReadTask):
-            task = replace(task, **(self._round.weights or {}))  # which another processor may round in another way
+        if isinstance(task, ReadTask):  # another processor may round what follows from earlier sums in another way
+            task = replace(task, **_alike(task, self._round.weights or {}))
         bare = rows.wanted(True, 0)
         bare.sites = None
         raise _Asked(task, *run_here(task, bare, options))
+
+
+def _alike(task: ReadTask, weights: dict[str, Any]) -> dict[str, Any]:
+    """The weights of a round, if they have the shapes of those of a read, as kernels rely on."""
+    for name in WEIGHTS:
+        own, given = getattr(task, name), weights.get(name)
+        if isinstance(own, np.ndarray):
+            persistence.array(name, given, ["f8"], own.shape)
+        elif type(given) is not type(own):
+            raise ValueError(f"the round has {name}={given!r:.50}, which its read does not ask for")
+    return weights
 
 
 def check_sums(task: PassTask) -> None:
@@ -296,7 +309,16 @@ class Round(persistence.Saved):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        return cls(**persistence.typed(cls, state))
+        self = cls(**persistence.typed(cls, state))
+        if type(self.schema).__name__ != "Schema" or {*(self.weights or {})} - {*WEIGHTS}:
+            raise ValueError("a round should have a schema, and weights for one read")
+        if self.weights is not None:
+            shape = persistence.array("weights", self.weights.get("weights"), ["f8"], (None, None)).shape
+            for name, of in (("grid", shape[:1]), ("step", shape), ("lengths", (None,)), ("class_weight", (None,))):
+                if name in self.weights:
+                    persistence.array(name, self.weights[name], ["f8"], of)
+            persistence.part(self.weights, "top", float)
+        return self
 
 
 def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = None, sites: Sequence[str] = ()) -> Any:

@@ -55,6 +55,8 @@ class Schema(persistence.Saved):
         How each site splits its rows into folds.
     sites : tuple of str
         The names of all sites, where each is to be a fold.
+    y, weight : str or None
+        The names of the columns of labels and weights.
     fingerprint : str
         Of all of this; that of files that fit together is the same.
 
@@ -234,8 +236,10 @@ class Schema(persistence.Saved):
         self = cls(**persistence.typed(cls, {**state, **restored}))
         if self.declared is None and self.learned is None:
             raise ValueError("a schema should have classes, or the counts of labels")
-        if self.declared is not None and not (np.diff(np.unique(self.declared, return_inverse=True)[1]) == 1).all():
-            raise ValueError("the classes of a schema should be sorted, each once")
+        if self.declared is not None:
+            labels = label_checks.check_labels(self.declared, "classes")
+            if not (labels[1:] > labels[:-1]).all():
+                raise ValueError("the classes of a schema should be sorted, each once")
         check_moments(self.moments)
         return self
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import memory, row_checks
+from streamnb.core import memory, persistence, row_checks
 from streamnb.rows.chunk import Chunk
 
 N_CELLS = 4096  # most cells of a feature
@@ -134,10 +134,19 @@ class ValueCounts:
     @classmethod
     def of_arrays(cls, arrays: Any) -> "ValueCounts":
         """Restore the counts from `arrays`."""
-        stops = np.cumsum(arrays["n_cells"])[:-1]
-        keys, counts = (np.split(arrays[name], stops) if len(arrays["n_cells"]) else [] for name in ("keys", "counts"))
-        features = tuple(map(ValueCells, arrays["shifts"].tolist(), keys, counts))
-        return cls(features, arrays["missing"], arrays["low"], arrays["high"])
+        n_cells = persistence.array("n_cells", arrays["n_cells"], ["i8"], (None,))
+        n_features, n_all = len(n_cells), int(n_cells.sum())
+        if (n_cells < 0).any():
+            raise ValueError("n_cells should say of each feature how many cells it has")
+        of_cells = (persistence.array(name, arrays[name], ["i8"], (n_all,)) for name in ("keys", "counts"))
+        keys, counts = (np.split(each, np.cumsum(n_cells)[:-1]) if n_features else [] for each in of_cells)
+        shifts, missing = (
+            persistence.array(name, arrays[name], ["i8"], (n_features,)) for name in ("shifts", "missing")
+        )
+        if (shifts < 0).any() or (shifts > 63).any():
+            raise ValueError("shifts should be from 0 to 63")
+        ends = (persistence.array(name, arrays[name], ["f8"], (n_features,)) for name in ("low", "high"))
+        return cls(tuple(map(ValueCells, shifts.tolist(), keys, counts)), missing, *ends)
 
 
 def _nbytes(features: Any) -> int:

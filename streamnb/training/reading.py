@@ -1,13 +1,13 @@
 """Reads the rows once for the loss and its gradient, in sums that merge."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamnb.core import label_checks, row_checks
+from streamnb.core import label_checks, persistence, row_checks
 from streamnb.core.blas import one_thread
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
@@ -117,6 +117,12 @@ class ReadTask(PassTask):
         gradient = np.zeros(self.weights.shape if self.step is None else (0, self.weights.shape[1]))
         n_lengths = 1 if self.lengths is None else len(self.lengths)
         return ReadSums(np.zeros((n_lengths, n_groups)), gradient, np.zeros(n_groups), self.top)
+
+    def total(self, arrays: Mapping[str, Any]) -> ReadSums:
+        for name, sums in self.partial().arrays().items():
+            if isinstance(sums, np.ndarray):
+                persistence.array(name, arrays[name], ["f8"], sums.shape)
+        return ReadSums(**arrays)
 
     def add(self, partial: ReadSums, block: Block) -> None:
         """Add one block of rows."""

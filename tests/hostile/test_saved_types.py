@@ -79,9 +79,17 @@ def changes(members):
 def may_be(name, what):
     """Whether another object has such a part: labels of another kind, another grid, rows or features that are fewer."""
     part = name.rpartition("/")[2]
+    if name.startswith(
+        ("/Round/estimators/", "/Answer/total/")
+    ):  # held against the fit, and the task, by the next step
+        return True
     of_folds = tuple(f"{who}/params/folds" for who in ("CV", "StackedNB", "AdditiveClassifier", "ForwardRegression"))
     return {
         "classes": what in ("another size", "another kind"),
+        "declared": what in ("another size", "another kind")
+        or (what == "one less" and not name.startswith("/SiteSums")),
+        "labels": what in ("another size", "another kind"),
+        "lengths": what == "one less",
         "classes_": what in ("another size", "another kind"),
         "rows": name.endswith("/meta_/rows"),  # what users put there
         "tau": what in ("another size", "another kind", "one less"),

@@ -209,7 +209,6 @@ KINDS = {
     "checkpoint": checkpoint,
     "schema": schema,
     "schema-vocabulary": lambda: snb.schema(TEXTS, Y, vocabulary=3, sites=["here", "there"]),
-    "schema-fixed": lambda: schema().without_counts(),
     "site-sums": site_sums,
     "round": begun,
     "round-answer": lambda: begun().read(TABLE.assign(y=Y), site="here"),
