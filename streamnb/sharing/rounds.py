@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import cached_property, reduce
 from inspect import signature
 from operator import add
 from typing import Any, Self
@@ -194,7 +194,7 @@ class Round(persistence.Saved):
     asks: str = ""
     weights: dict[str, Any] | None = None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return persistence.digest(self)
 
@@ -326,6 +326,11 @@ def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = N
     for one in estimators:
         if not persistence.registered(one) or not hasattr(one, "get_params"):
             raise TypeError(f"fit takes estimators of streamnb, not fitted, and got {one!r:.100}")
+        if one.get_params().get("calibration") is not None:
+            raise ValueError(
+                f"calibration={one.calibration!r} keeps a sample of the rows, which would leave their sites; calibrate "
+                "the model by rows that may be read"
+            )
         if len(estimators) > 1 and not hasattr(one, "scoring"):
             raise TypeError(f"of several estimators each should score itself on held-out rows, as {one!r} does not")
     asked = tuple((type(one).__name__, one.get_params(deep=False)) for one in estimators)

@@ -34,7 +34,7 @@ MODELS = {  # of columns of a table: what is fitted in rounds, and of all rows t
     "a line search alone": (snb.SoftmaxRegression(max_passes=1, l1=0.1), None, 2),
     "weights of classes": (snb.SoftmaxRegression(0.5, 0.1, max_passes=3, class_weight="balanced"), None, 4),
     "margins": (snb.MarginClassifier(l1=0.5, max_passes=4), None, None),
-    "least squares": (snb.LeastSquaresClassifier(), None, None),
+    "least squares": (snb.LeastSquaresClassifier(max_passes=3), None, 4),
     "products": (snb.LeastSquaresClassifier(solver="products"), None, 1),
     "idf, then a norm": (snb.SoftmaxRegression(l1=0.1, idf=True, normalize="l2", max_passes=2), None, 4),
     "trees": (snb.TreeNB(snb.L1(0.1)), None, 1),
@@ -146,12 +146,17 @@ def test_weights_of_a_round_are_those_of_its_file(two_rounds):
     moved = replace(second, weights={**second.weights, "weights": second.weights["weights"] + 0.25})
     one, other = (each.read(PARTS["north"], site="north").total["losses"] for each in (second, moved))
     assert (one != other).any()
+    for name, wrong in (("weights", second.weights["weights"][1:]), ("step", None), ("top", "high")):
+        damaged = replace(second, weights={**second.weights, name: wrong})
+        with pytest.raises(ValueError, match=name):
+            damaged.read(PARTS["north"], site="north")
 
 
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (snb.MarginClassifier(calibration="sigmoid"), ValueError, "would leave their sites"),
+        (snb.MarginClassifier(calibration="sigmoid"), ValueError, "calibration='sigmoid' keeps a sample of the rows"),
+        (snb.AdditiveClassifier(folds=2), ValueError, "sample: a sample of the rows is kept, which would leave"),
         (snb.Ridge(), TypeError, "a schema has classes, and the estimator predicts numbers"),
         (object(), TypeError, "estimators of streamnb, not fitted"),
     ],

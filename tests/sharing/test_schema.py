@@ -19,7 +19,9 @@ def together(schemas):
     return sum(others, start=first)
 
 
-@pytest.mark.parametrize("options", [{"bins": 4}, {"bins": None, "min_count": 14}, {"hashed": ["carrier"]}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"bins": 4}, {"bins": None, "min_count": 14}, {"hashed": ["carrier"], "hash_features": 16}], ids=str
+)
 def test_columns_are_learned_as_of_all_rows(options, tmp_path):
     for name, rows in PARTS.items():
         snb.schema(rows, "late", **options).save(tmp_path / f"{name}.snb")
