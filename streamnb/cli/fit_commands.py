@@ -1,5 +1,6 @@
 """The commands that learn: fit and search."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ AT_L2 = {"softmax": SoftmaxRegression, "margin": MarginClassifier, "least-square
 OF_FOLDS = "cv", "scoring", "seed"
 OF_ROWS = "transform", "normalize", "idf"
 OF_BAYES = "family", "penalty", "scheme", "smoothing"
+OF_SITES = "data", "out", "force", "stats", "model", "l2", "rule", *OF_FOLDS, *OF_ROWS, *OF_BAYES
 NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"), **dict.fromkeys(READS, OF_BAYES)}
 
 
@@ -94,7 +96,9 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
         refuse(("k", "both_strands"), "is for sequences, which have --labels")
     path = new_file(out, force)
     if Path(data).suffix == ".snb":
-        shared = of_sites(data)
+        rest = [name for name in given_names() if name not in OF_SITES]
+        _refuse(rest, rest, f"is of rows, and {data} holds no rows")
+        shared = of_sites(data, sums=settings["model"] == "bayes")
         families = settings["family"].split(",")
         settings |= {name: value for name, value in folds_of(shared).items() if name not in given_names()}
         leave(shared.fit(*(_model({**settings, "family": family}) for family in families)), path, stats)
@@ -141,6 +145,16 @@ def _model(settings: dict[str, Any]) -> Any:
     return LinearNBCV(settings["family"], penalty, **options, **validation)
 
 
+<<<<<<< HEAD
+=======
+def _refuse(given: Sequence[str], not_taken: Sequence[str], why: str) -> None:
+    """Refuse options that would have no effect."""
+    for name in given:
+        if name in not_taken:
+            raise click.UsageError(f"--{'folds' if name == 'cv' else name} {why}")
+
+
+>>>>>>> 6db78c41 (streamnb fit begins models of several reads from merged sums, too, and refuses options of rows there)
 @click.command()
 @click.argument("data")
 @DATA

@@ -146,12 +146,12 @@ def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) 
     leave(asked.step(*(_of_kind(file, "ANSWERS", Answer, "read") for file in answers)), path, stats)
 
 
-def of_sites(path: str) -> Any:
-    """The sums or the schema in a file, from which a model is fitted."""
+def of_sites(path: str, sums: bool) -> Any:
+    """The sums in a file from which a model is fitted; the schema if there are none, or `sums` are not enough."""
     found = saved(path, "DATA", "merge, scan or schema")
     if not isinstance(found, SiteSums | Schema):
         raise click.BadParameter(f"{path!r} holds a {type(found).__name__}, and fit takes rows, sums or a schema")
-    return found
+    return found if sums or isinstance(found, Schema) else found.schema
 
 
 def folds_of(shared: Any) -> dict[str, Any]:

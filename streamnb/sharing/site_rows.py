@@ -43,10 +43,14 @@ class SiteRows(WrappedSource):
         super().__init__(rows)
         self._classes, self._number, self.own_folding = classes, number, folding
         self.n_rows = self.n_values = None
-        self.nbytes, self.in_memory, self.stored = 0, False, ()
+        self.nbytes, self.in_memory, self.stored, self.files = 0, False, (), ()
         self.feature_names, self.names_last, self.encoding = rows.feature_names, rows.names_last, rows.encoding
         self.given = rows.given
         self._outside: dict[Any, int] = {}
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        return ()  # so that rows are read here, by no cluster
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         assert start == 0 and stop is None, "the rows of a site are read from the first to the last"

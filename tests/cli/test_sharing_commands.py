@@ -59,7 +59,8 @@ def test_sums_of_sites_become_models(site):
 
 def test_a_model_of_several_reads_is_fitted_in_rounds(site):
     site("schema", "north.parquet", "--y", "late", "--bins", "4", "-o", "schema.snb")
-    site("fit", "schema.snb", "--model", "softmax", "--l2", "5", "-o", "w0.snb")
+    site("scan", "north.parquet", "--schema", "schema.snb", "-o", "north.snb")
+    site("fit", "north.snb", "--model", "softmax", "--l2", "5", "-o", "w0.snb")  # by the schema of these sums
     assert "asks for ReadTask" in answered(site, "w0.snb", "w1.snb")
     site("read", "north.parquet", "--weights", "w1.snb", "-o", "a.snb")
     site("read", "south.parquet", "--weights", "w1.snb", "-o", "b.snb")
@@ -79,6 +80,8 @@ def test_wrong_use_is_told_from_wrong_data(site):
     assert "holds a SiteSums, not a Schema" in site("scan", "west.parquet", "--schema", "w.snb", "-o", "x.snb", ends=2)
     assert "there is no 'none.snb'" in site("fit", "none.snb", "-o", "x.snb", ends=2)
     assert "sums of site 'north' are missing" in site("fit", "w.snb", "--penalty", "none", "-o", "x.snb", ends=1)
+    words = site("fit", "w.snb", "--y", "late", "-o", "x.snb", ends=2)
+    assert "--y is of rows, and w.snb holds no rows" in words
     words = site("fit", "west.parquet", "--y", "late", "--l2", "1", "-o", "x.snb", ends=2)
     assert "--l2 is not for --model bayes" in words
     words = site("fit", "schema.snb", "--model", "softmax", "--l2", "1", "--cv", "3", "-o", "x.snb", ends=2)
