@@ -1,6 +1,5 @@
 """The commands that learn: fit and search."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +95,7 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
         refuse(("k", "both_strands"), "is for sequences, which have --labels")
     path = new_file(out, force)
     if Path(data).suffix == ".snb":
-        rest = [name for name in given_names() if name not in OF_SITES]
-        _refuse(rest, rest, f"is of rows, and {data} holds no rows")
+        refuse([name for name in given_names() if name not in OF_SITES], f"is of rows, and {data} holds no rows")
         shared = of_sites(data, sums=settings["model"] == "bayes")
         families = settings["family"].split(",")
         settings |= {name: value for name, value in folds_of(shared).items() if name not in given_names()}
@@ -130,9 +128,9 @@ def _model(settings: dict[str, Any]) -> Any:
     if named == "additive":
         return AdditiveClassifier(**of_folds, scoring=settings["scoring"] or "neg_log_loss")
     if settings["l2"] is not None and named in AT_L2:
-        _refuse(given, (*OF_FOLDS, "rule"), "is for choosing, and --l2 leaves nothing to choose")
+        refuse((*OF_FOLDS, "rule"), "is for choosing, and --l2 leaves nothing to choose")
         return AT_L2[named](settings["l2"], **rows)
-    _refuse(given, ("l2",), f"is not for --model {named}")
+    refuse(("l2",), f"is not for --model {named}")
     validation = {**of_folds, "scoring": settings["scoring"] or "roc_auc", "rule": settings["rule"]}
     if named != "bayes":
         return READS[named](**rows, **validation)
@@ -145,16 +143,6 @@ def _model(settings: dict[str, Any]) -> Any:
     return LinearNBCV(settings["family"], penalty, **options, **validation)
 
 
-<<<<<<< HEAD
-=======
-def _refuse(given: Sequence[str], not_taken: Sequence[str], why: str) -> None:
-    """Refuse options that would have no effect."""
-    for name in given:
-        if name in not_taken:
-            raise click.UsageError(f"--{'folds' if name == 'cv' else name} {why}")
-
-
->>>>>>> 6db78c41 (streamnb fit begins models of several reads from merged sums, too, and refuses options of rows there)
 @click.command()
 @click.argument("data")
 @DATA
