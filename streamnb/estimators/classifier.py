@@ -38,7 +38,7 @@ class Parameter:
 
 def recalibrate(estimator: Classifier, calibration: Callable[[LinearModel], LinearModel]) -> None:
     """Replace the model of a fitted estimator by a calibrated one."""
-    estimator._set_calibrated(calibration(estimator._fitted_model()))
+    estimator._set_model(calibration(estimator._fitted_model()), calibrated=True)
     estimator.recalibrated_ = True
 
 
@@ -93,8 +93,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Whether `calibrate` is available."""
         return False
 
-    def _set_calibrated(self, model: LinearModel) -> None:
-        """Replace the model by a calibrated one."""
+    def _set_model(self, model: LinearModel, calibrated: bool = False) -> None:
+        """Replace the model, by a calibrated one or by one that decides otherwise."""
         raise NotImplementedError
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -242,9 +242,48 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         arguments.one_of("method", method, METHODS)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        self._set_calibrated(calibrated(model, rows, method))
+        self._set_model(calibrated(model, rows, method), calibrated=True)
         self.recalibrated_ = True
         self.__dict__.pop("unknown_below_", None)  # the threshold was chosen for other probabilities
+        return self
+
+    @available_if(methodcaller("_calibrates"))
+    def set_threshold(self, threshold: Any, class_: Any = None) -> Self:
+        """Decide for a class wherever it scores `threshold` or more, and otherwise for the best of the others.
+
+        Scores and probabilities stay as they are. The threshold is saved with the model, and undone by None and by the
+        next change of the model, such as `refit()` or `calibrate`.
+
+        Parameters
+        ----------
+        threshold : Threshold, float or None
+            As `evaluate` finds it, ``model.evaluate(X, y).threshold(precision=0.9)``; or a number in the units of
+            `decision_function` for two classes. For more it is of the log-odds of `predict_proba`, and of
+            `decision_function` where there are no probabilities.
+        class_ : label, optional
+            Class 1 of two unless given; a `Threshold` has its own.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            The threshold is no finite number; there are more than two classes and no `class_`, or it is not one of
+            them; rows have several labels; or the model decides by `loss` already.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> X, y = [[3], [2], [2], [1], [1], [0]], ["ill", "ill", "well", "ill", "well", "well"]
+        >>> model = snb.LinearNB("poisson").fit(X, y)
+        >>> found = model.evaluate(X, y).threshold("ill", recall=1.0)
+        >>> model.predict([[1]]).tolist(), model.set_threshold(found).predict([[1]]).tolist()
+        (['well'], ['ill'])
+        """
+        odds = hasattr(self, "predict_proba")
+        self._set_model(self._fitted_model().with_threshold(threshold, class_, odds=odds))
         return self
 
     # ---- explanations and exports ------------------------------------------------------------------------------------

@@ -261,7 +261,7 @@ class LinearNB(IncrementalClassifier):
     posterior, log_evidence = posteriors.posterior, posteriors.log_evidence
     _calibrates = linear_predictions.has_probabilities
 
-    def _set_calibrated(self, model: LinearModel) -> None:
+    def _set_model(self, model: LinearModel, calibrated: bool = False) -> None:
         self._learned["_model"] = model
         self._learned.pop("_predictive", None)
 

@@ -222,14 +222,18 @@ class StackedNB(Classifier):
         margins = _columns(self._margins, rows, *beside, labelled=labelled)
         return model_and_rows(self.final_, *margins, labelled=labelled)
 
+    def _fitted_model(self) -> LinearModel:
+        check_is_fitted(self, "final_")
+        return fitted_model(self.final_)
+
     def _gives_probabilities(self) -> bool:
         return hasattr(self.final_ if hasattr(self, "final_") else self._final(False), "predict_proba")
 
     def _calibrates(self) -> bool:
         return hasattr(self._final(False), "calibrate")
 
-    def _set_calibrated(self, model: LinearModel) -> None:
-        self.final_._set_calibrated(model)
+    def _set_model(self, model: LinearModel, calibrated: bool = False) -> None:
+        self.final_._set_model(model, calibrated)
 
     def _explained(self) -> LinearModel:
         raise TypeError(

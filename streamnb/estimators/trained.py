@@ -256,8 +256,8 @@ class TrainedClassifier(Classifier):
     def _calibrates(self) -> bool:
         return True
 
-    def _set_calibrated(self, model: LinearModel) -> None:
-        self._model, self._calibrated = model, True
+    def _set_model(self, model: LinearModel, calibrated: bool = False) -> None:
+        self._model, self._calibrated = model, self._calibrated or calibrated
 
     @property
     def coef_(self) -> Any:

@@ -14,13 +14,14 @@ from streamnb.core.types import PerRow
 from streamnb.encoding.opening import opened_for
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
-from streamnb.evaluation.judging import Sheet, judged_in_full, needs_of, ranked_apart, ranked_by
+from streamnb.evaluation.judging import Sheet, judged_in_full, needs_of, ranked_apart
 from streamnb.evaluation.tallied import check_grouped, check_level
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block
 from streamnb.rows.named_columns import opened_columns
 from streamnb.rows.opening import with_labels
@@ -257,7 +258,7 @@ class _Judge(PassTask):
                 scores = _second_less_first(scores)
             outputs["margin"] = self._sorted(scores)
             both = ranked_apart(len(self.classes), self.multilabel) and "proba" in block
-            outputs["ranking"] = ranked_by(outputs["margin"], proba) if both else outputs["margin"]
+            outputs["ranking"] = odds_of(outputs["margin"], proba) if both else outputs["margin"]
         evaluation.add(codes, **outputs)
 
     @property

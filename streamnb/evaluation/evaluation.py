@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamnb.core import notebook, persistence
-from streamnb.evaluation import intervals, metrics
+from streamnb.evaluation import class_report, intervals, metrics, thresholds
 from streamnb.evaluation.tallied import Tallied, has
 
 
@@ -19,12 +19,13 @@ class Evaluation(Tallied):
     ----------
     n_classes : int
         K classes, or labels of multi-label rows.
-    needs : names out of "hits", "confusion", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel"
+    needs : list of names
         What to keep, which determines the available metrics:
 
         - "hits": accuracy, balanced accuracy, precision, recall, specificity, F score, Matthews' correlation, Cohen's
           kappa; of the order of K numbers;
         - "confusion": the same and the confusion matrix; K x K numbers;
+        - "confused": the same and `confused_pairs`; 16 bytes for each pair of classes that is confused;
         - "ranking": ROC AUC and curve, average precision; scores of `exact_rows` rows, later ``2 K n_bins`` numbers;
         - "margin": `roc_auc_margin`, from a ranking by raw scores; without "ranking" all ranking metrics use it;
         - "pairs", with "ranking": ROC AUC one-vs-one for K > 2; ``K K n_bins`` numbers;
@@ -32,7 +33,7 @@ class Evaluation(Tallied):
         - "reliability", with "probabilities": expected calibration error, reliability curve; 45 means;
         - "multilabel": metrics of label sets (with "ranking", the ranking loss too); no effect for single labels.
     multilabel : bool
-        Rows have any number of labels. "hits", "confusion" and "multilabel" then mean the same.
+        Rows have any number of labels. "hits", "confusion", "confused" and "multilabel" then mean the same.
     exact_rows : int
         Scores are kept one by one up to that many rows, and ROC AUC and average precision are exact. Beyond, they come
         from histograms, within `roc_auc_error` and `average_precision_error`.
@@ -85,6 +86,9 @@ class Evaluation(Tallied):
     average_precision_error = property(metrics.average_precision_error)
     roc_curve = metrics.roc_curve
     interval = intervals.interval
+    report, confused_pairs = class_report.report, class_report.confused_pairs
+    threshold, precision_recall_curve = thresholds.threshold, thresholds.precision_recall_curve
+    cost_curve = thresholds.cost_curve
 
     def summary(self) -> dict[str, float]:
         """The metrics of the printed form, by name; with intervals, their ends as "accuracy low", "accuracy high"."""

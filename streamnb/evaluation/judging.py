@@ -5,25 +5,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logit, softmax
 
 from streamnb.core import label_checks
 from streamnb.encoding.learning import opened_through
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
-from streamnb.evaluation.tallied import check_grouped, check_level, raw_scores
+from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level, raw_scores
 from streamnb.models.linear import LinearModel, check_kind
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.score_logs import log_odds
+from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.stats.matching import merged_classes, positions
 
 _MANY_CLASSES = 1000  # no confusion matrix beyond
 _MANY_PAIRS = 20  # no one-vs-one beyond
-_SOFTMAX = 1e-6  # tolerance of probabilities that are the softmax of the scores
 _METHODS = {"y_pred": "predict", "scores": "decision_function", "proba": "predict_proba"}
 
 
@@ -31,7 +29,8 @@ def needs_of(given: Collection[str], n_classes: int, multilabel: bool) -> frozen
     """The needs of an `Evaluation` of whichever of y_pred, scores and proba are given."""
     separate, needs = ranked_apart(n_classes, multilabel), set()
     if "y_pred" in given:
-        needs |= {"multilabel" if multilabel else "confusion" if n_classes <= _MANY_CLASSES else "hits"}
+        many = {"hits", "confused"} if n_classes > _MANY_CLASSES else {"confusion"}
+        needs |= {"multilabel"} if multilabel else many
     if "scores" in given or "proba" in given:
         needs |= {"pairs"} if n_classes <= _MANY_PAIRS else set()
         needs |= {"ranking"} if "proba" in given or not separate else set()
@@ -44,12 +43,6 @@ def needs_of(given: Collection[str], n_classes: int, multilabel: bool) -> frozen
 def ranked_apart(n_classes: int, multilabel: bool) -> bool:
     """Whether the score of a class ranks rows differently from its probability."""
     return n_classes > 2 and not multilabel
-
-
-def ranked_by(scores: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """ln P / (1 - P) of each class: from scores where their softmax is `proba`, which avoids rounding."""
-    exact = (np.abs(softmax(scores, axis=1) - proba) <= _SOFTMAX).all(axis=1, keepdims=True)
-    return np.where(exact, log_odds(scores), logit(proba))
 
 
 @dataclass(eq=False)
@@ -122,8 +115,8 @@ class JudgingTask(PassTask):
         if "probabilities" in self.needs:
             outputs["log_proba"] = self.model.scheme.log_proba(margins)
         if {"ranking", "margin", "probabilities"} <= self.needs:
-            outputs["ranking"] = ranked_by(outputs["margin"], np.exp(outputs["log_proba"]))
-        if self.needs & {"hits", "confusion", "multilabel"}:
+            outputs["ranking"] = odds_of(outputs["margin"], np.exp(outputs["log_proba"]))
+        if self.needs & DECISIONS:
             outputs["predicted"] = self.model.decided(margins)
             if not self.model.scheme.multilabel and (outputs["predicted"] < 0).any():
                 raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")

@@ -14,6 +14,7 @@ from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
 from streamnb.evaluation.tallies import (
     LOSSES,
     RELIABILITY,
+    ConfusedPairs,
     Decisions,
     Rows,
     SetDecisions,
@@ -29,6 +30,7 @@ from streamnb.stats.row_means import RowMeans
 _GIVEN_AS = {
     "hits": "y_pred=",
     "confusion": "y_pred= (for at most 1000 classes)",
+    "confused": "y_pred= (for more than 1000 classes)",
     "multilabel": "y_pred= of multi-label rows",
     "ranking": "scores= or proba=",
     "margin": "scores=",
@@ -38,8 +40,8 @@ _GIVEN_AS = {
 }  # the argument of snb.evaluate that provides each need
 
 
-NEEDS = ("hits", "confusion", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel")
-_DECISIONS = frozenset({"hits", "confusion", "multilabel"})
+NEEDS = ("hits", "confusion", "confused", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel")
+DECISIONS = frozenset({"hits", "confusion", "confused", "multilabel"})
 _HASHED = Folding(BUCKETS, by="groups")  # the bucket of a group is the same in every process
 
 
@@ -72,10 +74,12 @@ class Tallied:
         self.level = check_level(interval)
         self._form = (K, self.needs, self.multilabel, exact_rows, n_bins, self.level, grouped)
         self._tallies: dict[str, Any] = {"total": RowMeans(())}
-        if self.multilabel and self.needs & _DECISIONS:
+        if self.multilabel and self.needs & DECISIONS:
             self._tallies["decisions"] = SetDecisions(K, False)
-        elif self.needs & {"hits", "confusion"}:
+        elif self.needs & {"hits", "confusion", "confused"}:
             self._tallies["decisions"] = Decisions(K, "confusion" in self.needs)
+        if "confused" in self.needs and not self.multilabel:
+            self._tallies["confused"] = ConfusedPairs(K)
         if "ranking" in self.needs:
             self._tallies["ranking"] = self.ranking_of(1)
             if self.multilabel and "multilabel" in self.needs:
@@ -161,6 +165,8 @@ class Tallied:
         values: dict[str, Any] = {}
         if "decisions" in self._tallies:
             values["decisions"] = self._tallies["decisions"].add(rows)
+        if "confused" in self._tallies:
+            self._tallies["confused"].add(rows)
         known = rows.known()
         if "losses" in self._tallies:
             values["losses"] = losses_of(known)
@@ -197,7 +203,7 @@ class Tallied:
         row_checks.check_lengths(n_rows, len(weight), "weight", "codes")
         rows: dict[str, Any] = {}
         if "decisions" in self._tallies:
-            predicted = self._given("predicted", outputs, _DECISIONS)
+            predicted = self._given("predicted", outputs, DECISIONS)
             check = label_checks.check_indicator if self.multilabel else label_checks.check_class_numbers
             rows["predicted"] = check(predicted, K, "predicted")
             row_checks.check_lengths(n_rows, rows["predicted"].shape[0], "predicted", "codes")

@@ -109,6 +109,81 @@ class Decisions:
         self.means.restore(means)
 
 
+class ConfusedPairs:
+    """Weights of wrongly predicted rows by true and predicted class, of the pairs that occur; a tally that merges.
+
+    Attributes
+    ----------
+    true, predicted : (m,) int64
+        Classes of each pair, sorted.
+    count : (m,) float64
+        Their weight.
+    """
+
+    def __init__(self, n_classes: int):
+        self._n_classes = n_classes
+        self._pairs, self._count = np.zeros(0, np.int64), np.zeros(0)
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []  # not merged yet
+
+    def add(self, rows: Rows) -> None:
+        """Add rows with `predicted`."""
+        known = rows.known()
+        wrong = known.labels != known.predicted
+        self._wait(known.labels[wrong] * self._n_classes + known.predicted[wrong], known.weight[wrong])
+
+    def _wait(self, pairs: np.ndarray, count: np.ndarray) -> None:
+        """Add pairs, and merge them with the others once there are as many."""
+        self._waiting.append(_summed(pairs, count))
+        if sum(len(more) for more, _ in self._waiting) > len(self._pairs):
+            self._merge()
+
+    def _merge(self) -> None:
+        pairs, count = zip((self._pairs, self._count), *self._waiting, strict=True)
+        self._pairs, self._count = _summed(np.concatenate(pairs), np.concatenate(count))
+        self._waiting = []
+
+    @property
+    def true(self) -> np.ndarray:
+        self._merge()
+        return self._pairs // self._n_classes
+
+    @property
+    def predicted(self) -> np.ndarray:
+        self._merge()
+        return self._pairs % self._n_classes
+
+    @property
+    def count(self) -> np.ndarray:
+        self._merge()
+        return self._count
+
+    def __add__(self, other: "ConfusedPairs") -> "ConfusedPairs":
+        total = ConfusedPairs(self._n_classes)
+        for part in (self, other):
+            part._merge()
+            total._waiting.append((part._pairs, part._count))
+        total._merge()
+        return total
+
+    def _to_state(self) -> list[np.ndarray]:
+        self._merge()
+        return [self._pairs, self._count]
+
+    def restore(self, state: list[np.ndarray]) -> None:
+        """Fill an empty object from the state that `_to_state` returned."""
+        pairs, count = persistence.array("pairs", state[0], ["i8"], (None,)), state[1]
+        persistence.array("count", count, ["f8"], pairs.shape)
+        if len(pairs) and (pairs[0] < 0 or pairs[-1] >= self._n_classes**2 or (np.diff(pairs) <= 0).any()):
+            raise ValueError("confused pairs should be of two classes, each pair once and in order")
+        self._pairs, self._count = pairs, count
+
+
+def _summed(pairs: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each pair once, sorted, with the sum of its counts."""
+    each, at = np.unique(pairs, return_inverse=True)
+    return each, np.bincount(at, count, minlength=len(each))
+
+
 class SetDecisions(Decisions):
     """Predicted sets of labels against true ones; the means are over rows, `right` for equal sets.
 

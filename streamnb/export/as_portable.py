@@ -66,8 +66,9 @@ def _check(model: LinearModel, step: Any) -> None:
         raise ValueError("scheme='ovo' decides by votes of pairs, which no such file holds; take 'joint' or 'ovr'")
     if model.rule is not None:
         raise ValueError(
-            "loss= and threshold= are no part of such a file, whose answer is the class of the highest score; take "
-            "refit(loss=None, threshold=None, reject_label=None), and decide by its probabilities"
+            "loss= and thresholds are no part of such a file, whose answer is the class of the highest score; take "
+            "refit(loss=None, threshold=None, reject_label=None) or set_threshold(None), and decide by its "
+            "probabilities"
         )
     if model.curves is not None:
         raise ValueError("isotonic calibration makes curves of scores, which no such file holds; take method='sigmoid'")

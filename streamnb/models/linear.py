@@ -15,6 +15,7 @@ from streamnb.core.conditional import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells
+from streamnb.models.class_threshold import ClassThreshold
 from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.many_classes import MANY, ClassTiles
@@ -80,7 +81,7 @@ class LinearModel:
     moments: Mapping[str, np.ndarray | None] = field(default_factory=lambda: {"sum": None})
     # the functions of x that weights multiply, by moment, with their columns; None for all columns
     scale: np.ndarray | None = None  # idf
-    rule: DecisionRule | None = None  # if predictions are not always the most probable class
+    rule: DecisionRule | ClassThreshold | None = None  # if predictions are not always the most probable class
     second: np.ndarray | None = None  # (n_features, R), weights of ln(1 - x), for beta columns
     curves: Curves | None = None  # if calibrated by isotonic regression
 
@@ -122,6 +123,19 @@ class LinearModel:
                 f"shape {self.intercept_.shape}"
             )
         return replace(self, intercept_=self.intercept_ + given)
+
+    def with_threshold(self, threshold: Any, class_: Any = None, *, odds: bool | None = None) -> LinearModel:
+        """Return a copy that decides for a class wherever it scores `threshold` or more; None: as without one.
+
+        The arguments are those of `LinearNB.set_threshold`. With `odds`, where there are probabilities by default, that
+        of more than two classes is of the log-odds of the probability, and not of `decision_function`.
+        """
+        if isinstance(self.rule, DecisionRule):
+            raise ValueError("the model decides by loss= or threshold=; take refit(loss=None, threshold=None) before")
+        if threshold is None:
+            return replace(self, rule=None)
+        odds = self.scheme.has_probabilities if odds is None else odds
+        return replace(self, rule=ClassThreshold.of(threshold, class_, self.classes_, self.scheme, odds))
 
     def decision_function(self, X: Rows, *, out: Any = None) -> Any:
         """Return scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).

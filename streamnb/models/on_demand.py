@@ -28,6 +28,9 @@ class UnheldModel(LinearModel):
     def save(self, path: Any) -> None:
         raise self._refusal("save()")
 
+    def with_threshold(self, threshold: Any, class_: Any = None, *, odds: bool | None = None) -> LinearModel:
+        raise self._refusal("a model with a threshold")  # it could not be saved
+
     def _refusal(self, what: str) -> MemoryError:
         return MemoryError(
             f"{what} would take {memory.size(8 * len(self.intercept_) * self.n_features)} for {self._rows} and "

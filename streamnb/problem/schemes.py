@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit, logsumexp
 from streamnb.core import arguments
 from streamnb.problem.priors import Pseudo
 from streamnb.problem.references import check_reference, reference_number, two_labels, with_unlabelled
-from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_class
+from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, odds_of, top_class
 from streamnb.problem.sides import ClassSums, Sides, against_rest, class_against_class, from_heaviest
 from streamnb.problem.voting import Ballot
 from streamnb.stats.class_stats import ClassStats
@@ -372,3 +372,8 @@ def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
     if isinstance(scheme, TwoClasses):
         return expit(np.hstack([-margins, margins]))
     return np.exp(scheme.log_proba(margins))
+
+
+def odds_of_classes(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+    """The log-odds of the probability of each class, by which evaluations rank rows of more than two, (n, K)."""
+    return odds_of(scheme.class_scores(margins), probabilities(scheme, margins))

@@ -1,11 +1,12 @@
 """Highest score, log-odds and log probabilities of a row's class scores."""
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logit, logsumexp, softmax
 
 from streamnb.kernels import judge
 
 CACHED = 1 << 14  # numbers of a table that fits into the cache
+_SOFTMAX = 1e-6  # tolerance of probabilities that are the softmax of the scores
 
 
 def top_class(scores: np.ndarray) -> np.ndarray:
@@ -50,6 +51,13 @@ def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
         at = np.arange(len(far)), top[far]
         highest, distant[at] = distant[at], -np.inf
         odds[far, top[far]] = highest - logsumexp(distant, axis=1)
+
+
+def odds_of(scores: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """ln P / (1 - P) of each class, (n, K): from scores where their softmax is `proba`, which avoids rounding."""
+    exact = (np.abs(softmax(scores, axis=1) - proba) <= _SOFTMAX).all(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.where(exact, log_odds(scores), logit(proba))
 
 
 def log_ratio(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

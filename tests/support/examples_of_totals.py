@@ -17,7 +17,7 @@ from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEva
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.spread import GroupSpread, RowSpread, Weights
 from streamnb.evaluation.tallied import Tallied
-from streamnb.evaluation.tallies import Decisions, Rows, SetDecisions
+from streamnb.evaluation.tallies import ConfusedPairs, Decisions, Rows, SetDecisions
 from streamnb.passes.report import Report
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
@@ -154,6 +154,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
     Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
+    ConfusedPairs: every(lambda seed: tally(ConfusedPairs(K), seed)),
     SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
     Weights: every(weights),
     ContentSample: every(content),

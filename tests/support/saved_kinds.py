@@ -137,6 +137,7 @@ KINDS = {
     ).fit(X, Y, WEIGHT),
     "linear-nb-prior": lambda: snb.LinearNB("bernoulli", smoothing=snb.BetaPrior(2.0, [1.0, 2, 3, 4])).fit(X, Y),
     "linear-nb-decides": lambda: snb.LinearNB("poisson", threshold=0.4, reject_label="none").fit(X, Y),
+    "linear-nb-class-threshold": lambda: snb.LinearNB("poisson", smoothing=1.0).fit(X, Y).set_threshold(0.5, "birch"),
     "linear-model": lambda: snb.solve(stats(), "poisson", snb.TopK(2), scheme="reference", reference="birch")[0],
     "linear-model-sparse": lambda: snb.solve(stats(), "bernoulli", snb.L1(0.5), scheme="ovo")[0].sparsify(),
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
