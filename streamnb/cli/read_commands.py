@@ -6,7 +6,7 @@ import click
 import numpy as np
 
 from streamnb.cli.corpus_commands import predict_parts
-from streamnb.cli.given import DATA, NGRAMS, PARTS, ROWS, TABLE, is_folder, model_of, new_file, refuse, rows_of
+from streamnb.cli.given import DATA, NGRAMS, PARTS, ROWS, TABLE, is_folder, model_of, names_of, new_file, refuse, rows_of
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
 from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole
 from streamnb.encoding.converting import convert as convert_rows
@@ -121,6 +121,7 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 @click.option("--interval", type=float, help="Confidence of intervals, such as .95; none by default.")
 @click.option("--groups", help="Column or array of groups whose rows are not independent, for intervals.")
+@click.option("--by", help="Columns by whose values rows are sliced, split at commas: hospital,age.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read.")
 def evaluate(
     model: str,
@@ -128,20 +129,23 @@ def evaluate(
     as_json: bool,
     interval: float | None,
     groups: str | None,
+    by: str | None,
     client: str | None,
     **settings: Any,
 ) -> None:
     """Judge a model on rows whose labels are known.
 
     Example: streamnb evaluate m.snb test.zarr --y y
+
+    Example: streamnb evaluate m.snb test.parquet --y late --interval 0.95 --by hospital
     """
     fitted, (X, per_row) = model_of(model), rows_of(data, settings, settings["y"], groups=groups)
     with connected(client):
-        found = judge(fitted, X, **per_row, interval=interval)
+        found = judge(fitted, X, **per_row, interval=interval, by=names_of(by) or None)
     if as_json:
-        write_json(found.summary())
+        write_json(found.summary() | ({"slices": found.slices.to_dict("records")} if by else {}))
     else:
-        click.echo(found)
+        click.echo(f"{found}\n{found.slices.to_string(index=False)}" if by else found)
 
 
 @click.command()

@@ -76,7 +76,7 @@ def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
     labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else as_array(name, y)
     labels = labels.astype(object) if labels.dtype.kind == "T" else labels
     if labels.dtype.kind == "O" and labels.ndim == 1 and not {*map(type, labels)} <= {str, int, bool}:
-        row = next((i for i, v in enumerate(labels) if _is_missing(v)), None)
+        row = next((i for i, v in enumerate(labels) if is_missing(v)), None)
         if row is not None:
             raise ValueError(f"{name} has a missing label at row {first_row + row} ({labels[row]}); {cure}")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
@@ -85,7 +85,8 @@ def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
     return labels
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, NA or NaT."""
     try:
         return label is None or bool(label != label)
     except TypeError:  # pandas.NA is neither equal to itself nor not

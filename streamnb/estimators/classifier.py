@@ -14,8 +14,10 @@ from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
 from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.evaluation.beside import Beside
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged_in_full
+from streamnb.evaluation.slice_columns import MIN_ROWS
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
@@ -169,6 +171,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         *,
         interval: float | None = None,
         groups: PerRow = None,
+        by: Any = None,
+        min_rows: int = MIN_ROWS,
     ) -> Evaluation:
         """All metrics of the model on labelled rows, from one read of them.
 
@@ -181,14 +185,22 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Confidence of intervals, such as 0.95, which `Evaluation.interval` gives for each metric.
         groups : (n_rows,) labels, or the name of an array beside X or of a column of X, optional
             Rows of one group, such as those of a patient, are not independent; intervals take that into account.
+        by : str, (n_rows,), a list of str, or a dict, optional
+            Slices of the rows by the values of one or several columns, which need not be features: the names of columns
+            of X, of arrays beside X, or arrays; `snb.evaluate` says more. `Evaluation.slices` has their metrics.
+        min_rows : int
+            Slices with fewer rows are put together as "other" in the table.
 
         Returns
         -------
         Evaluation
             As from `snb.evaluate` with the results of `predict`, `decision_function` and `predict_proba`.
         """
+        self._fitted_model()  # raises where there is none
+        names = getattr(self, "feature_names_in_", None)
+        X, beside = Beside(interval, groups, by, min_rows).taken_from(X, y, self._preparation.encoding, names)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return judged_in_full(self, model, (rows, None, None), interval, groups)
+        return judged_in_full(self, model, (rows, None, None), beside)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         """The model, and the rows with their labels and weights, checked against it."""

@@ -9,10 +9,11 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.evaluation import metrics
+from streamnb.evaluation.intervals import interval
 from streamnb.evaluation.tallied import Tallied, check_single, decisions, has, kept
 from streamnb.evaluation.tallies import ratio
 
-RATES = {"precision": metrics.precision, "recall": metrics.recall, "f1-score": metrics.f_score}
+RATES = {"precision": "precision", "recall": "recall", "f1-score": "f_score"}
 
 
 def report(judged: Tallied, *, worst: int | None = None) -> Any:
@@ -57,18 +58,26 @@ def report(judged: Tallied, *, worst: int | None = None) -> Any:
     macro avg          0.83    0.83      0.78      4.0
     weighted avg       0.88    0.75      0.75      4.0
     """
-    tally, table = decisions(judged), pandas_for("report").DataFrame
-    classes = _shown(judged, worst)
+    tally, classes = decisions(judged), _shown(judged, worst)
+    averages = ["micro", "macro", "weighted", *(["samples"] if judged.multilabel else [])]
     columns: dict[str, Any] = {}
-    for name, rate in RATES.items():
-        columns[name] = np.concatenate([rate(judged, None)[classes], [rate(judged, how) for how in _averages(judged)]])
-    total = tally.true.sum()
-    columns["support"] = np.concatenate([tally.true[classes], np.full(len(_averages(judged)), total)])
-    if not judged.multilabel:  # which differs from the micro average if there are unknown labels
-        for name in RATES:
-            columns[name][len(classes)] = metrics.accuracy(judged)
-    names = [*judged.classes[classes].tolist(), *_names(judged)]
-    return table(columns, index=names)
+    for name, metric in RATES.items():
+        of_classes = _with_interval(judged, metric, average=None)
+        of_averages = [_with_interval(judged, metric, average=average) for average in averages]
+        if not judged.multilabel:  # the micro average, but for rows whose label is unknown
+            of_averages[0] = _with_interval(judged, "accuracy")
+        for k, end in enumerate(("", " low", " high")[: len(of_classes)]):
+            columns[name + end] = np.concatenate([of_classes[k][classes], [average[k] for average in of_averages]])
+    columns["support"] = np.concatenate([tally.true[classes], np.full(len(averages), tally.true.sum())])
+    first, *others = (f"{average} avg" for average in averages)
+    names = [*judged.classes[classes].tolist(), first if judged.multilabel else "accuracy", *others]
+    return pandas_for("report").DataFrame(columns, index=names)
+
+
+def _with_interval(judged: Tallied, metric: str, **options: Any) -> tuple[Any, ...]:
+    """The value of a metric, and the ends of its interval where intervals are kept."""
+    value = getattr(metrics, metric)(judged, **options)
+    return (value,) if judged.level is None else (value, *interval(judged, metric, **options))
 
 
 def _shown(judged: Tallied, worst: int | None) -> np.ndarray:
@@ -80,16 +89,6 @@ def _shown(judged: Tallied, worst: int | None) -> np.ndarray:
         return classes
     worst = arguments.positive_integer("worst", worst)
     return classes[np.lexsort((-tally.true[classes], metrics.f_score(judged, None)[classes]))[:worst]]
-
-
-def _averages(judged: Tallied) -> list[str]:
-    return ["micro", "macro", "weighted", *(["samples"] if judged.multilabel else [])]
-
-
-def _names(judged: Tallied) -> list[str]:
-    """Names of the rows of averages."""
-    first, *others = (f"{average} avg" for average in _averages(judged))
-    return [first if judged.multilabel else "accuracy", *others]
 
 
 def confused_pairs(judged: Tallied, n: int = 20) -> Any:
@@ -126,8 +125,7 @@ def confused_pairs(judged: Tallied, n: int = 20) -> Any:
     check_single(judged, "confused_pairs")
     n = arguments.positive_integer("n", n)
     if has(judged, "confused"):
-        pairs = kept(judged, "confused", "confused")
-        true, predicted, count = pairs.true, pairs.predicted, pairs.count
+        true, predicted, count = kept(judged, "confused", "confused").counts()
     else:
         table = decisions(judged, "confusion").table
         assert table is not None

@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from streamnb.core import label_checks, row_checks
 from streamnb.core.types import PerRow
 from streamnb.encoding.opening import opened_for
+from streamnb.evaluation.beside import Beside
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.judging import Sheet, judged_in_full, needs_of, ranked_apart
-from streamnb.evaluation.tallied import check_grouped, check_level
+from streamnb.evaluation.slice_columns import MIN_ROWS, Slicing, given_columns
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
@@ -43,6 +44,8 @@ def evaluate(
     sample_weight: PerRow = None,
     interval: float | None = None,
     groups: PerRow = None,
+    by: Any = None,
+    min_rows: int = MIN_ROWS,
 ) -> Evaluation:
     """Judge predictions, ``evaluate(y_true, y_pred)``, or a model, ``evaluate(model, X, y)``, in one read.
 
@@ -79,6 +82,14 @@ def evaluate(
     groups : (n_rows,) labels, optional
         Rows of one group, such as those of a patient, are not independent; intervals are then those of independent
         groups. With a model it may be the name of a column of X.
+    by : (n_rows,), or a dict of several, optional
+        Slices of the rows by the values of a column: `Evaluation.slices` has their metrics with intervals, 95 % unless
+        `interval` says otherwise, and `Evaluation.slice` one of them. Strings, bools and numbers of up to 10 distinct
+        values are slices each, other numbers are cut into bins by deciles, and missing values are a slice. With a model
+        it may be the name of a column of X, or a list of names, whether or not these are features. The column is read
+        beforehand, alone.
+    min_rows : int
+        Slices with fewer rows are put together as "other" in the table.
 
     Returns
     -------
@@ -89,8 +100,9 @@ def evaluate(
     ------
     ValueError, TypeError
         Lengths or widths that do not match, labels that are not in classes, NaN, probabilities outside [0, 1],
-        negative weights, an interval outside (0, 1), groups of another length, or one group alone. With a model:
-        the errors of its `score`, and arguments that go with predictions.
+        negative weights, an interval outside (0, 1), groups of another length, or one group alone, by of another length
+        or of more than 500 slices. With a model: the errors of its `score`, a column that is not there, and arguments
+        that go with predictions.
 
     Examples
     --------
@@ -104,18 +116,20 @@ def evaluate(
     """
     if _predicts(y_true):
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
-        return _judged_model(y_true, y_pred, y, sample_weight, interval, groups)
+        return _judged_model(y_true, (y_pred, y, sample_weight), Beside(interval, groups, by, min_rows))
     _check_columns(y_true, y_pred, y)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
-    interval = check_level(interval)
-    check_grouped(groups, interval)
+    beside = Beside(interval, groups, by, min_rows).checked()
     given = {"y_true": y_true, "y_pred": y_pred, "scores": scores, "proba": proba, "sample_weight": sample_weight}
     given["groups"] = groups
     if y_true is None:
         label_checks.check_labels(y_true, "y_true")
     given = {name: values for name, values in given.items() if values is not None}
-    rows = opened_columns(given, (*LABELS, "groups"))
+    rows, slicing = opened_columns(given, (*LABELS, "groups")), None
+    if by is not None:
+        slicing, numbers = Slicing.of(given_columns(by, names_beside=False), rows, min_rows)
+        rows = opened_columns({**given, **numbers}, (*LABELS, "groups"))
     truth = rows.columns["y_true"]
     multilabel = getattr(truth, "ndim", 1) == 2
     if multilabel:
@@ -127,7 +141,7 @@ def evaluate(
     if not len(names):
         raise ValueError("y_true is empty; there is nothing to judge")
     order = np.arange(len(names)) if multilabel else np.argsort(names)
-    judge = _Judge(names[order], multilabel, frozenset(given), order, interval)
+    judge = _Judge(names[order], multilabel, frozenset(given), order, beside.interval, slicing)
     evaluation = run(judge, rows, RunOptions())[0].evaluations
     if groups is not None:
         check_groups(evaluation)
@@ -163,35 +177,34 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
         )
 
 
-def _judged_model(model: Any, X: Any, y: Any, sample_weight: Any, interval: Any, groups: Any) -> Evaluation:
-    """The evaluation of a model on labelled rows."""
+def _judged_model(model: Any, labelled: tuple[Any, Any, Any], beside: Beside) -> Evaluation:
+    """The evaluation of a model on rows, labels and weights."""
     if isinstance(model, LinearModel):
-        return judged_in_full(model, model, (X, y, sample_weight), interval, groups)
+        X, beside = beside.taken_from(*labelled[:2])
+        return judged_in_full(model, model, (X, *labelled[1:]), beside)
     if isinstance(model, PortableModel):
-        return _judged_portable(model, (X, y, sample_weight), interval, groups)
+        return _judged_portable(model, labelled, beside)
     if not hasattr(model, "evaluate"):
         raise TypeError(
             f"{type(model).__name__} is no model of streamnb; give what it says: evaluate(y_true, model.predict(X), "
             "proba=model.predict_proba(X))"
         )
-    options = {name: given for name, given in (("interval", interval), ("groups", groups)) if given is not None}
+    options = beside.given()
     if options and not hasattr(model, "classes_"):
         raise TypeError(
-            f"{type(model).__name__} predicts numbers; interval and groups are of classifiers, leave them out"
+            f"{type(model).__name__} predicts numbers; interval, groups and by are of classifiers, leave them out"
         )
-    return model.evaluate(X, y, sample_weight, **options)
+    return model.evaluate(*labelled, **options)
 
 
-def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], interval: Any, groups: Any) -> Evaluation:
+def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], beside: Beside) -> Evaluation:
     """The evaluation of a portable model by its predictions; labels are read separately."""
-    X, y = with_labels(*labelled[:2])
+    X, beside = beside.taken_from(*labelled[:2], model.encoding, model.feature_names_in_)
+    X, y = with_labels(X, labelled[1])
     rows = opened_for(model.encoding, X, y, labelled[2])
-    rows = rows if groups is None else rows.with_split("groups", groups)
     blocks = list(rows.row_columns(BLOCK_ROWS))
-    names = ("y", "sample_weight") if groups is None else ("y", "sample_weight", "groups")
-    truth, weight, *beside = (_joined([block[name] for block in blocks]) for name in names)
-    given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight, "interval": interval}
-    given["groups"] = beside[0] if beside else None
+    truth, weight = (_joined([block[name] for block in blocks]) for name in ("y", "sample_weight"))
+    given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight, **beside.read_from(rows).given()}
     if model.reference is None:  # a reference class has no score
         given["scores"] = model.decision_function(X)
     if model.probabilities is not None:
@@ -223,12 +236,13 @@ class _Judge(PassTask):
     given: frozenset[str]
     order: np.ndarray
     interval: float | None = None
+    slicing: Slicing | None = None
 
     def partial(self) -> Sheet:
         n_classes = len(self.classes)
         needs = needs_of(self.given, n_classes, self.multilabel)
-        intervals: dict[str, Any] = {"interval": self.interval, "grouped": "groups" in self.given}
-        evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes, **intervals)
+        more: dict[str, Any] = {"interval": self.interval, "grouped": "groups" in self.given, "slicing": self.slicing}
+        evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes, **more)
         return Sheet(evaluation, 8 * n_classes * 10_000)
 
     def add(self, partial: Sheet, block: Block) -> None:
@@ -241,6 +255,8 @@ class _Judge(PassTask):
         for name, values in block.items():
             row_checks.check_lengths(n_rows, values.shape[0], name, "y_true")
         outputs: dict[str, Any] = {"groups": block.get("groups")}
+        if self.slicing is not None:
+            outputs["slices"] = self.slicing.taken(block, n_rows)
         if "sample_weight" in block:
             outputs["weight"] = row_checks.check_weights(block["sample_weight"], first_row)
         if "y_pred" in block:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamnb.core import notebook, persistence
-from streamnb.evaluation import class_report, intervals, metrics, thresholds
+from streamnb.evaluation import class_report, intervals, metrics, slice_table, thresholds
 from streamnb.evaluation.tallied import Tallied, has
 
 
@@ -46,6 +46,8 @@ class Evaluation(Tallied):
     grouped : bool
         Intervals are of rows in groups, such as those of one patient, which are not independent; `add` takes the
         groups.
+    slicing : Slicing, optional
+        Columns by which rows are sliced, as the argument `by` of `evaluate` makes it; `add` takes numbers of slices.
 
     Notes
     -----
@@ -89,6 +91,7 @@ class Evaluation(Tallied):
     report, confused_pairs = class_report.report, class_report.confused_pairs
     threshold, precision_recall_curve = thresholds.threshold, thresholds.precision_recall_curve
     cost_curve = thresholds.cost_curve
+    slices, slice = property(slice_table.slices), slice_table.slice_of
 
     def summary(self) -> dict[str, float]:
         """The metrics of the printed form, by name; with intervals, their ends as "accuracy low", "accuracy high"."""

@@ -8,10 +8,9 @@ import numpy as np
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.tallied import raw_scores
 from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, losses_of, ratio
 from streamnb.kernels import judge
-from streamnb.problem.schemes import Scheme
+from streamnb.problem.schemes import Scheme, raw_scores
 from streamnb.stats.row_means import RowMeans
 
 CACHED_MARGINS = 1 << 16  # transposed at once

@@ -8,13 +8,16 @@ import numpy as np
 
 from streamnb.core import label_checks
 from streamnb.encoding.learning import opened_through
+from streamnb.evaluation.beside import NOTHING, Beside
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
-from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level, raw_scores
+from streamnb.evaluation.slice_columns import Slicing
+from streamnb.evaluation.tallied import DECISIONS
 from streamnb.models.linear import LinearModel, check_kind
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.problem.schemes import raw_scores
 from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
@@ -87,12 +90,13 @@ class JudgingTask(PassTask):
     needs: frozenset[str]
     interval: float | None = None
     grouped: bool = False
+    slicing: Slicing | None = None
     title = "judging"
 
     def partial(self) -> Sheet:
         classes, multilabel = self.model.classes_, self.model.scheme.multilabel
-        intervals: dict[str, Any] = {"interval": self.interval, "grouped": self.grouped}
-        evaluation = Evaluation(len(classes), self.needs, multilabel=multilabel, classes=classes, **intervals)
+        more: dict[str, Any] = {"interval": self.interval, "grouped": self.grouped, "slicing": self.slicing}
+        evaluation = Evaluation(len(classes), self.needs, multilabel=multilabel, classes=classes, **more)
         return Sheet(evaluation, 8 * len(classes) * 10_000)
 
     def add(self, partial: Sheet, block: Block) -> None:
@@ -102,8 +106,19 @@ class JudgingTask(PassTask):
         codes = self._codes(y)
         for some, margins in model.few_margins(*checked(block)):
             weight = None if block.weight is None else block.weight[some]
-            groups = block.split[some] if self.grouped and block.split is not None else None
-            partial.evaluations.add(codes[some], weight, **self._outputs(margins), groups=groups)
+            outputs = self._outputs(margins)
+            if block.split is not None:
+                outputs |= self._beside(block.split[some])
+            partial.evaluations.add(codes[some], weight, **outputs)
+
+    def _beside(self, columns: np.ndarray) -> dict[str, np.ndarray]:
+        """The groups and the numbers of slices of some rows."""
+        found = {}
+        if self.grouped:
+            found["groups"] = columns if columns.dtype.names is None else columns["groups"]
+        if self.slicing is not None:
+            found["slices"] = self.slicing.taken(columns, len(columns))
+        return found
 
     def _outputs(self, margins: np.ndarray) -> dict[str, Any]:
         """The outputs of the model for rows with these margins, as far as they are needed."""
@@ -130,7 +145,7 @@ class JudgingTask(PassTask):
 
 
 def judged_in_full(
-    estimator: Any, model: LinearModel, given: tuple[Any, Any, Any], interval: float | None = None, groups: Any = None
+    estimator: Any, model: LinearModel, given: tuple[Any, Any, Any], beside: Beside = NOTHING
 ) -> Evaluation:
     """Evaluate `estimator`, which predicts by `model`, with every metric that its methods allow.
 
@@ -138,28 +153,21 @@ def judged_in_full(
     """
     outputs = [name for name, method in _METHODS.items() if hasattr(estimator, method)]
     needs = needs_of(outputs, len(model.classes_), model.scheme.multilabel)
-    return judged(model, *given, needs, interval, groups)
+    return judged(model, *given, needs, beside)
 
 
 def judged(
-    model: LinearModel,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    needs: Iterable[str],
-    interval: float | None = None,
-    groups: Any = None,
+    model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str], beside: Beside = NOTHING
 ) -> Evaluation:
     """Evaluate a model on rows of any kind with the given needs; the other arguments are those of `scan`."""
-    needs, interval = frozenset(needs), check_level(interval)
-    check_grouped(groups, interval)
+    needs, beside = frozenset(needs), beside.checked()
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
     rows = opened_through(model.options.step, X, y, sample_weight)
     label_checks.check_labels_of_model(rows.label_names, model.classes_)
-    if groups is not None:
-        rows = rows.with_split("groups", groups)
-    sheet, _ = run(JudgingTask(model, needs, interval, groups is not None), rows, RunOptions())
-    if groups is not None:
-        check_groups(sheet.evaluations)
-    return sheet.evaluations
+    rows, slicing = beside.opened(rows)
+    task = JudgingTask(model, needs, beside.interval, beside.groups is not None, slicing)
+    evaluation = run(task, rows, RunOptions())[0].evaluations
+    if beside.groups is not None:
+        check_groups(evaluation)
+    return evaluation

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.core import memory, persistence
 from streamnb.evaluation.content_sample import ContentSample
@@ -75,7 +76,7 @@ class RowSpread:
     grouped = False
 
     def __init__(self, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool):
-        self.weights, self._sampled = Weights(), tuple(sampled)
+        self.weights, self._sampled, self._n_classes = Weights(), tuple(sampled), n_classes
         self.squares = {name: RowMeans(values) for name, values in means.items()}
         self.cubes = {name: RowMeans(values) for name, values in means.items() if name == "losses"}
         if "reliability" in means:
@@ -129,8 +130,16 @@ class RowSpread:
         for power, sums in self._powers().items():
             for name, each in sums.items():
                 each.restore(state[power][name])
-        if self.sample is not None:
-            self.sample.restore(state["sample"])
+        if (state["sample"] is None) != (self.sample is None):
+            raise ValueError("a sample of rows is missing, or there should be none")
+        if self.sample is None:
+            return
+        self.sample.restore(state["sample"])
+        for name, part in self.sample.parts.items():
+            if name in ("ranking", "margin"):
+                persistence.array(name, part, ["f8"], (None, self._n_classes))
+            elif not sp.issparse(part):
+                persistence.array(name, part, ["i8"], (None,))
 
 
 def _excess(bins: np.ndarray, proba: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -10,6 +10,8 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
+from streamnb.evaluation.slice_columns import Slicing
+from streamnb.evaluation.slices import Slices, form_of_slice
 from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
 from streamnb.evaluation.tallies import (
     LOSSES,
@@ -23,7 +25,6 @@ from streamnb.evaluation.tallies import (
     reliability_of,
 )
 from streamnb.kernels import ranks
-from streamnb.problem.schemes import Scheme
 from streamnb.rows.splits import Folding
 from streamnb.stats.row_means import RowMeans
 
@@ -32,6 +33,7 @@ _GIVEN_AS = {
     "confusion": "y_pred= (for at most 1000 classes)",
     "confused": "y_pred= (for more than 1000 classes)",
     "multilabel": "y_pred= of multi-label rows",
+    "slices": "by=",
     "ranking": "scores= or proba=",
     "margin": "scores=",
     "pairs": "scores= or proba= (for at most 20 classes)",
@@ -59,6 +61,7 @@ class Tallied:
         classes: Any = None,
         interval: float | None = None,
         grouped: bool = False,
+        slicing: Slicing | None = None,
     ):
         self.n_classes = K = arguments.positive_integer("n_classes", n_classes)
         needs = (needs,) if isinstance(needs, str) else needs
@@ -93,6 +96,8 @@ class Tallied:
         check_grouped(grouped, self.level)
         if self.level is not None:
             self._tallies["spread"] = self._spread(exact_rows, grouped)
+        if slicing is not None:
+            self._tallies["slices"] = Slices(slicing, type(self), form_of_slice(self._form, self.classes))
 
     def _spread(self, exact_rows: int, grouped: bool) -> RowSpread | GroupSpread:
         """What the intervals of the metrics that are kept need."""
@@ -131,6 +136,7 @@ class Tallied:
         margin: Any = None,
         log_proba: Any = None,
         groups: Any = None,
+        slices: Any = None,
     ) -> None:
         """Add a block of rows; arguments that no need requires are ignored.
 
@@ -151,6 +157,8 @@ class Tallied:
             For "probabilities": natural logs of class probabilities; multi-label, of each label being on.
         groups : (n,) labels
             With `grouped`: the group of each row.
+        slices : (n, columns) int
+            With `slicing`: the number of the slice of each row in each column.
 
         Raises
         ------
@@ -160,6 +168,12 @@ class Tallied:
         """
         outputs = {"predicted": predicted, "ranking": ranking, "margin": margin, "log_proba": log_proba}
         rows = self._checked(codes, weight, outputs, groups)
+        self.add_rows(rows)
+        if "slices" in self._tallies:
+            self._tallies["slices"].add(rows, slices)
+
+    def add_rows(self, rows: Rows) -> None:
+        """Add checked rows to all tallies but those of slices."""
         self.n_rows += len(rows.weight)
         self._tallies["total"].add([], rows.weight)
         values: dict[str, Any] = {}
@@ -252,13 +266,14 @@ class Tallied:
         """The evaluation of the rows of both; neither is changed."""
         if not isinstance(other, Tallied):
             return NotImplemented
-        if self._form != other._form or not np.array_equal(self.classes, other.classes):
-            names = ("n_classes", "needs", "multilabel", "exact_rows", "n_bins", "interval", "grouped", "classes")
-            forms: Any = zip(names, (*self._form, self.classes), (*other._form, other.classes), strict=True)
-            name, one, two = next((n, a, b) for n, a, b in forms if not np.array_equal(a, b))
-            raise ValueError(
-                f"evaluations merge if they were made with the same {', '.join(names)}; {name} differ: {one} and {two}"
-            )
+        names = ("n_classes", "needs", "multilabel", "exact_rows", "n_bins", "interval", "grouped", "classes", "slices")
+        forms: Any = zip(names, *((*one._form, one.classes, has(one, "slices")) for one in (self, other)), strict=True)
+        for name, a, b in forms:
+            if not np.array_equal(a, b):
+                same = ", ".join(names)
+                raise ValueError(
+                    f"evaluations merge if they were made with the same {same}; {name} differ: {a} and {b}"
+                )
         tallies = {name: tally + other._tallies[name] for name, tally in self._tallies.items()}
         return self.with_tallies(self.n_rows + other.n_rows, tallies)
 
@@ -282,6 +297,8 @@ class Tallied:
         form = [sorted(self.needs), *self._form[2:5]]
         tallies = {name: tally._to_state() for name, tally in self._tallies.items()}
         state = {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": tallies}
+        if "slices" in self._tallies:
+            state["slicing"] = self._tallies["slices"].slicing
         return state if self.level is None else {**state, "interval": self.level, "grouped": self.is_grouped}
 
     @classmethod
@@ -292,7 +309,9 @@ class Tallied:
         if "confusion" in needs and not multilabel:  # checked before a table larger than the file is allocated
             persistence.array("table", state["tallies"]["decisions"][3], ["f8"], (len(classes),) * 2)
         options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
-        options |= {name: state[name] for name in ("interval", "grouped") if name in state}
+        options |= {name: state[name] for name in ("interval", "grouped", "slicing") if name in state}
+        if not isinstance(options.get("slicing"), Slicing | None):
+            raise ValueError(f"slicing={options['slicing']!r} should be a Slicing")
         restored = cls(len(classes), needs, **options, classes=classes)
         restored.n_rows = arguments.whole_number("n_rows", state["n_rows"])
         persistence.known(cls, state["tallies"], *restored._tallies)
@@ -340,11 +359,6 @@ def ranking_by_margin(judged: Tallied) -> Ranking:
 def ranking_name(judged: Tallied, ranked: Ranking) -> str:
     """The name of a ranking of an evaluation."""
     return next(name for name in ("ranking", "margin") if judged._tallies.get(name) is ranked)
-
-
-def raw_scores(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
-    """The scores of `ranking_by_margin`: class scores, or margins for multi-label rows."""
-    return scheme.ranking(margins) if scheme.multilabel else scheme.class_scores(margins)
 
 
 def losses(judged: Tallied) -> RowMeans:

@@ -35,9 +35,26 @@ class Rows:
         kept = self.weight > 0.0
         if not sp.issparse(self.labels):
             kept &= self.labels >= 0
-        if kept.all():
-            return self
-        return replace(self, **{name: part[kept] for name, part in vars(self).items() if part is not None})
+        return self if kept.all() else self.of(kept)
+
+    def of(self, some: np.ndarray) -> "Rows":
+        """Some of the rows."""
+        return replace(self, **{name: part[some] for name, part in vars(self).items() if part is not None})
+
+    @classmethod
+    def joined(cls, blocks: "Sequence[Rows]") -> "Rows":
+        """The rows of several blocks."""
+        parts = {name: [vars(rows)[name] for rows in blocks] for name in vars(blocks[0])}
+        return cls(**{name: _stacked(each) for name, each in parts.items() if each[0] is not None})
+
+    @property
+    def nbytes(self) -> int:
+        parts = [part.data if sp.issparse(part) else part for part in vars(self).values() if part is not None]
+        return sum(part.nbytes for part in parts)
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 class Decisions:
@@ -110,30 +127,19 @@ class Decisions:
 
 
 class ConfusedPairs:
-    """Weights of wrongly predicted rows by true and predicted class, of the pairs that occur; a tally that merges.
-
-    Attributes
-    ----------
-    true, predicted : (m,) int64
-        Classes of each pair, sorted.
-    count : (m,) float64
-        Their weight.
-    """
+    """Weights of wrongly predicted rows by true and predicted class, of the pairs that occur; a tally that merges."""
 
     def __init__(self, n_classes: int):
         self._n_classes = n_classes
-        self._pairs, self._count = np.zeros(0, np.int64), np.zeros(0)
+        self._pairs, self._count = np.zeros(0, np.int64), np.zeros(0)  # sorted; true class times n_classes + predicted
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []  # not merged yet
 
     def add(self, rows: Rows) -> None:
         """Add rows with `predicted`."""
         known = rows.known()
         wrong = known.labels != known.predicted
-        self._wait(known.labels[wrong] * self._n_classes + known.predicted[wrong], known.weight[wrong])
-
-    def _wait(self, pairs: np.ndarray, count: np.ndarray) -> None:
-        """Add pairs, and merge them with the others once there are as many."""
-        self._waiting.append(_summed(pairs, count))
+        pairs = known.labels[wrong] * self._n_classes + known.predicted[wrong]
+        self._waiting.append(_summed(pairs, known.weight[wrong]))
         if sum(len(more) for more, _ in self._waiting) > len(self._pairs):
             self._merge()
 
@@ -142,20 +148,10 @@ class ConfusedPairs:
         self._pairs, self._count = _summed(np.concatenate(pairs), np.concatenate(count))
         self._waiting = []
 
-    @property
-    def true(self) -> np.ndarray:
+    def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """True class, predicted class and weight of each pair, (m,), in the order of classes."""
         self._merge()
-        return self._pairs // self._n_classes
-
-    @property
-    def predicted(self) -> np.ndarray:
-        self._merge()
-        return self._pairs % self._n_classes
-
-    @property
-    def count(self) -> np.ndarray:
-        self._merge()
-        return self._count
+        return *np.divmod(self._pairs, self._n_classes), self._count
 
     def __add__(self, other: "ConfusedPairs") -> "ConfusedPairs":
         total = ConfusedPairs(self._n_classes)

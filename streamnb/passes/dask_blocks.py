@@ -19,7 +19,7 @@ from streamnb.passes.progress import shape
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.labels import whole_column
+from streamnb.rows.labels import records, whole_column
 from streamnb.rows.matrices import as_matrix, dask_array, is_dask
 from streamnb.rows.zarr_reading import Clock
 
@@ -260,7 +260,9 @@ def _packed(
             row_checks.check_lengths(matrix.shape[0], column.shape[0], name)
         beside.append(column)
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
-    y, weight, split = (*beside, None)[:3]
+    y, weight, *splits = beside
+    several = len(splits) > 1
+    split = records(dict(zip(names[2:], splits, strict=True)), first_row) if several else (*splits, None)[0]
     return Block(matrix, y, weight, split, first_row, n_bytes)
 
 

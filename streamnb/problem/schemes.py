@@ -377,3 +377,8 @@ def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
 def odds_of_classes(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
     """The log-odds of the probability of each class, by which evaluations rank rows of more than two, (n, K)."""
     return odds_of(scheme.class_scores(margins), probabilities(scheme, margins))
+
+
+def raw_scores(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+    """The scores that rank rows by class without probabilities: class scores, or margins for multi-label rows."""
+    return scheme.ranking(margins) if scheme.multilabel else scheme.class_scores(margins)

@@ -57,7 +57,8 @@ class DaskSource(Source):
         return type(self)(self.X.rechunk({0: tuple(np.diff(cuts).tolist())}), self.columns, self.check_y)
 
     def with_split(self, name: str, values: Any) -> Self:
-        return type(self)(self.X, {**self.columns, name: values}, self.check_y)
+        more = values if isinstance(values, dict) else {name: values}
+        return type(self)(self.X, {**self.columns, **more}, self.check_y)
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return np.asarray(computed(column))

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -42,8 +43,11 @@ class RowColumns:
         return RowColumns(y, weight, self._labelled, split, self.names[2])
 
     def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
-        """A copy with groups or fold numbers."""
+        """A copy with groups or fold numbers, or with several columns by name, whose rows are records."""
         y, weight, _ = self._parts
+        if isinstance(values, dict):
+            columns = {key: _opened(key, column, n_rows, group) for key, column in values.items()}
+            return RowColumns(y, weight, self._labelled, Records(columns), name)
         return RowColumns(y, weight, self._labelled, _opened(name, values, n_rows, group), name)
 
     def as_targets(self) -> "RowColumns":
@@ -91,7 +95,9 @@ class RowColumns:
             raise ValueError(
                 "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
             )
-        split = None if splits is None else label_checks.check_labels(splits(), self.names[2], start)
+        split = None if splits is None else splits()
+        if split is not None and split.dtype.names is None:
+            split = label_checks.check_labels(split, self.names[2], start)
         return y, weight, split
 
     def check_exhausted(self, n_rows: int) -> None:
@@ -153,6 +159,41 @@ class Stored(Column):
         return lambda _, stop: cursor.ask(stop)
 
 
+class Records(Column):
+    """Several columns, checked as labels, whose rows are records of them."""
+
+    def __init__(self, columns: dict[str, Column]):
+        self._columns, (first, *_) = columns, columns
+        self.n_rows = columns[first].n_rows
+        for name, column in columns.items():
+            row_checks.check_lengths(self.n_rows, column.n_rows, name, first)
+        self.arrays = tuple(array for column in columns.values() for array in column.arrays)
+
+    def cut(self, start: int, stop: int) -> "Records":
+        part = copy(self)
+        part._columns = {name: column.cut(start, stop) for name, column in self._columns.items()}
+        return part
+
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        asks = {name: column.reader(start, readers) for name, column in self._columns.items()}
+
+        def ask(start: int, stop: int) -> Callable[[], np.ndarray]:
+            pending = {name: ask(start, stop) for name, ask in asks.items()}
+            return lambda: records({name: wait() for name, wait in pending.items()}, start)
+
+        return ask
+
+
+def records(columns: dict[str, Any], first_row: int = 0) -> np.ndarray:
+    """The rows of several columns of labels as records, (n_rows,)."""
+    checked = {name: label_checks.check_labels(column, name, first_row) for name, column in columns.items()}
+    n_rows = len(next(iter(checked.values())))
+    found = np.empty(n_rows, [(name, column.dtype) for name, column in checked.items()])
+    for name, column in checked.items():
+        found[name] = column
+    return found
+
+
 class Numbered(Column):
     """A column of few values, given by the number of each row's value."""
 
@@ -205,9 +246,20 @@ class _Masked(Column):
         asks = [Stored(array).reader(start, readers) for array in read]
         return lambda start, stop: partial(self._decoded, [ask(start, stop) for ask in asks], start)
 
+    def whole(self) -> np.ndarray:
+        """All rows of the column, None where they are missing."""
+        values, missing = self._values([whole(array) for array in self.arrays])
+        if missing.any():
+            values = values.astype(object)
+            values[missing] = None
+        return values
+
+    def _values(self, read: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Values, and a mask of missing ones, from what was read of the arrays."""
+        return (read[0], read[1]) if self._categories is None else of_codes(read[0], self._categories)
+
     def _decoded(self, pending: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
-        read, categories = [wait() for wait in pending], self._categories
-        values, missing = read if categories is None else of_codes(read[0], categories)
+        values, missing = self._values([wait() for wait in pending])
         if missing.any():
             raise ValueError(
                 f"{self._name} has a missing label or category at row {start + int(np.argmax(missing))}; drop those "

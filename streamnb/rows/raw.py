@@ -163,6 +163,9 @@ class TableSource(RawSource):
         if self.unknown is not None:
             self.unknown.warn_of_most(self.n_rows)
 
+    def whole_column(self, column: Any, name: str) -> np.ndarray:
+        return self.tables.values(column, name) if isinstance(column, str) else super().whole_column(column, name)
+
     @property
     def tables(self) -> Tables:
         """The table that holds the rows."""

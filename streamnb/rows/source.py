@@ -102,8 +102,10 @@ class Source:
         return part
 
     def with_split(self, name: str, values: Any) -> Self:
-        """A copy with groups or fold numbers of the rows."""
+        """A copy with groups or fold numbers of the rows; or with records of a dict of such columns."""
         part = copy(self)
+        if isinstance(values, dict):
+            values = {key: self.named(column, key) for key, column in values.items()}
         part._columns = self._columns.with_split(name, self.named(values, name), self.n_rows, self.group)
         return part
 

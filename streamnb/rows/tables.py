@@ -88,6 +88,14 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     return values[coded.indices.to_numpy(zero_copy_only=False)]
 
 
+def _values_of(column: Any) -> np.ndarray:
+    """Convert an Arrow column to values, (n_rows,), None or NaN where they are missing."""
+    column = chunk_of(column)
+    if arrow().types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.to_numpy(zero_copy_only=False)
+
+
 def weights_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     """Convert an Arrow column to weights, (n_rows,)."""
     if kind_of(column.type) not in (NUMBER, BOOLEAN):
@@ -136,6 +144,12 @@ class Tables:
             )
         jobs = self.selected(Fields((), y=column, labels=name)).jobs(0, self.n_rows)
         return np.concatenate([read().y for _, read in jobs])
+
+    def values(self, column: str, name: str) -> np.ndarray:
+        """All values of a column, None or NaN where they are missing."""
+        check_has(self.schema, [column], name)
+        jobs = self.selected(Fields((column,))).jobs(0, self.n_rows)
+        return np.concatenate([_values_of(read().columns.column(0)) for _, read in jobs])
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         """Yield functions that read the rows in [start, stop), piece by piece in order; threads may call them."""

@@ -95,6 +95,21 @@ def test_evaluation_weighs_rows(tmp_path, capsys):
     assert np.average(right, weights=frame["w"]) != right.mean()
 
 
+def test_evaluation_by_columns_that_are_no_features(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": rng.normal(size=300), "ward": rng.choice(["a", "b"], 300), "y": rng.integers(0, 2, 300)})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    model = snb.LinearNB("auto").fit(snb.table(tmp_path / "rows.parquet", "y", columns=["n"]))
+    model.save(tmp_path / "m.snb")
+    call = "evaluate", tmp_path / "m.snb", tmp_path / "rows.parquet", "--y", "y", "--by", "ward,n"
+    slices = model.evaluate(tmp_path / "rows.parquet", "y", by=["ward", "n"]).slices
+    ended, said, _ = ran(capsys, *call, "--json")
+    found = pd.DataFrame(json.loads(said)["slices"])
+    assert ended == 0 and found["value"].tolist() == slices["value"].tolist()
+    assert slices["slice"][0] in ran(capsys, *call)[1]
+    assert "wing" in ran(capsys, *call[:-1], "wing")[2]
+
+
 def test_models_and_their_features_are_shown(fitted, capsys):
     _, model, file = fitted
     found = json.loads(ran(capsys, "inspect", file, "--top", 1, "--json")[1])

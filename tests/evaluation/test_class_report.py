@@ -86,3 +86,21 @@ def test_wrong_arguments():
         snb.evaluate([[0, 1]], [[1, 1]]).confused_pairs()
     with pytest.raises(ValueError, match=r"give snb\.evaluate y_pred="):
         snb.evaluate([0, 1], scores=[0.1, 0.2]).report()
+
+
+def test_report_has_the_intervals_of_its_values():
+    truth, found = classified()
+    judged = snb.evaluate(truth, found, interval=0.9)
+    report = judged.report()
+    for name, metric in (("precision", "precision"), ("recall", "recall"), ("f1-score", "f_score")):
+        for average, rows in ((None, slice(0, 5)), ("macro", "macro avg"), ("weighted", "weighted avg")):
+            for end, column in zip(judged.interval(metric, average=average), ("low", "high"), strict=True):
+                np.testing.assert_array_equal(
+                    report[f"{name} {column}"].loc[rows] if average else report[f"{name} {column}"][rows], end
+                )
+        assert (report.loc["accuracy", f"{name} low"], report.loc["accuracy", f"{name} high"]) == judged.interval(
+            "accuracy"
+        )
+    pd.testing.assert_frame_equal(
+        report[["precision", "support"]], snb.evaluate(truth, found).report()[["precision", "support"]]
+    )

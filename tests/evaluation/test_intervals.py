@@ -30,7 +30,7 @@ def test_models_and_columns_have_the_same_intervals(tmp_path):
         model.evaluate(X, Y, interval=0.9, groups=np.ones(200, int))
     with pytest.raises(ValueError, match="groups goes with intervals"):
         model.evaluate(X, Y, groups=patients)
-    with pytest.raises(TypeError, match="Ridge predicts numbers; interval and groups are of classifiers"):
+    with pytest.raises(TypeError, match="Ridge predicts numbers; interval, groups and by are of classifiers"):
         snb.evaluate(snb.Ridge().fit(X, 0.37 * X[:, 0]), X, X[:, 0], interval=0.9)
 
 

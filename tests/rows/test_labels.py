@@ -166,3 +166,22 @@ def test_what_is_wrong_is_named_by_its_row(first):
 def test_groups_that_are_no_columns(make, name, error, words):
     with pytest.raises(error, match=words):
         in_zarr(make(), name)
+
+
+def test_several_columns_are_read_as_records():
+    store = group(groups=Y)
+    columns = open_columns(Y, None, N, True).with_split("by", {"groups": "groups", "by": np.arange(N)}, N, store)
+    ask = columns.reader()
+    parts = [ask(start, min(start + 4, N))()[2] for start in range(0, N, 4)]
+    assert np.concatenate(parts)["groups"].tolist() == Y.tolist()
+    assert np.concatenate(parts)["by"].tolist() == [*range(N)]
+    later = columns.cut(3, 7)
+    assert later.reader(3)(3, 7)()[2]["by"].tolist() == [3, 4, 5, 6] and len(columns.arrays) == 1
+    with pytest.raises(ValueError, match="by"):
+        open_columns(Y, None, None, True).with_split("by", {"groups": Y, "by": np.arange(N - 1)}, None, None)
+
+
+def test_whole_columns_in_groups_have_what_is_missing():
+    kinds = {"codes": [0, -1, 1], "categories": np.array([5, 7])}, {"values": [5, 0, 7], "mask": [False, True, False]}
+    for kind, parts in zip(("categorical", "nullable-integer"), kinds, strict=True):
+        assert whole_column(group(kind, **parts), "by").tolist() == [5, None, 7]

@@ -114,3 +114,19 @@ def test_labels_that_are_no_utf8_are_named_by_their_row():
     labels = pa.chunked_array([pa.array([b"a", b"\xff"]).view(pa.string())])
     with pytest.raises(DataError, match=r"X: y='kind' of row 5 is not UTF-8 .*; write the file as UTF-8"):
         labels_of(labels, "y='kind'", 4, "X")
+
+
+def test_whole_columns_have_what_is_missing():
+    frame = pd.DataFrame(
+        {"ward": ["a", None, "b"], "age": [1.5, np.nan, 3.0], "tree": pd.Categorical(["x", None, "x"])}
+    )
+    for table in (FrameTable(frame), ArrowTable(pa.Table.from_pandas(frame))):
+        for name in frame:
+            found = pd.Series(table.values(name, "by"))
+            assert found[[0, 2]].tolist() == frame[name][[0, 2]].tolist() and found.isna().tolist() == [
+                False,
+                True,
+                False,
+            ]
+    with pytest.raises(ValueError, match="by='wing' is none of the columns"):
+        FrameTable(frame).values("wing", "by")

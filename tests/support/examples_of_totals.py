@@ -15,6 +15,8 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
+from streamnb.evaluation.slice_columns import SliceColumn, Slicing
+from streamnb.evaluation.slices import Slices, form_of_slice
 from streamnb.evaluation.spread import GroupSpread, RowSpread, Weights
 from streamnb.evaluation.tallied import Tallied
 from streamnb.evaluation.tallies import ConfusedPairs, Decisions, Rows, SetDecisions
@@ -137,6 +139,19 @@ def spread(kind: Any, seed: int) -> Any:
     return found
 
 
+def column(seed: int) -> SliceColumn:
+    return SliceColumn("ward", ("A", "BCD"[seed], *([None] if seed == 1 else [])))
+
+
+def slices(seed: int) -> Any:
+    _, codes, weight, _ = drawn(seed)
+    form = form_of_slice((K, frozenset({"hits"}), False, 10, 8, None, False), np.arange(K))
+    found = Slices(Slicing((column(seed),)), Evaluation, form)
+    found.add(Rows(codes, weight, codes[::-1]), codes[:, None] % 2)
+    found.finish()
+    return found
+
+
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TotalsOfFolds: every(
@@ -160,6 +175,9 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     ContentSample: every(content),
     RowSpread: every(lambda seed: spread(RowSpread, seed)),
     GroupSpread: every(lambda seed: spread(GroupSpread, seed)),
+    SliceColumn: every(column),
+    Slicing: every(lambda seed: Slicing((column(seed),))),
+    Slices: every(slices),
     Tallied: every(lambda seed: judged(Tallied, seed)),
     Evaluation: every(
         lambda seed: judged(Evaluation, seed),

@@ -216,6 +216,12 @@ KINDS = {
     "evaluation": lambda: judged(Y),
     "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
     "evaluation-intervals": lambda: judged(Y, interval=0.9),
+    "evaluation-slices": lambda: snb.evaluate(
+        snb.LinearNB("poisson", smoothing=1.0).fit(X, Y),
+        X,
+        Y,
+        by={"tree": [*"aaaab", None, *"bbaa"]},
+    ),
     "evaluation-labels": lambda: judged(LABELS, multilabel=True, exact_rows=4, n_bins=16),
 }
 

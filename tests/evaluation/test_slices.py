@@ -1,0 +1,146 @@
+"""Slices of judged rows, however they come: equal to evaluations of the rows of each slice."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+
+import streamnb as snb
+
+RNG = np.random.default_rng(0)
+N = 2400
+TRUTH = RNG.integers(0, 2, N)
+X = np.column_stack([RNG.normal(size=N) + TRUTH, RNG.normal(size=N)])
+WARD = np.array(["A", "B", "C", None], object)[RNG.integers(0, 4, N)]
+NAMED = np.where(WARD == None, "none", WARD).astype(str)  # noqa: E711
+AGE = RNG.normal(50.0, 10.0, N)
+PATIENT = RNG.integers(0, 60, N)
+MODEL = snb.LinearNB("gaussian").fit(X, TRUTH)
+FRAME = pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "ward": WARD, "age": AGE, "patient": PATIENT, "late": TRUTH})
+
+
+def same(one, other):
+    pd.testing.assert_frame_equal(one.slices, other.slices)
+
+
+def expected(by="ward", column=NAMED, **options):
+    return snb.evaluate(MODEL, X, TRUTH, by={by: column}, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"interval": 0.8, "groups": PATIENT}])
+def test_a_slice_is_the_evaluation_of_its_rows(options):
+    judged = expected(**options)
+    for ward in "ABC":
+        some = ward == NAMED
+        own = {**options, "groups": PATIENT[some]} if "groups" in options else {"interval": 0.95}
+        alone, one = snb.evaluate(MODEL, X[some], TRUTH[some], **own), judged.slice("ward", ward)
+        assert one.n_rows == some.sum() and one.summary() == pytest.approx(alone.summary())
+
+
+def frames(tmp_path):
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    return {
+        "pandas": FRAME,
+        "dask": dd.from_pandas(FRAME.assign(ward=NAMED.astype(object)), npartitions=3),
+        "parquet": tmp_path / "rows.parquet",
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Dask currently has limited support")
+@pytest.mark.parametrize("kind", ["pandas", "dask", "parquet"])
+def test_columns_of_tables_that_are_no_features(kind, tmp_path):
+    rows = frames(tmp_path)[kind]
+    of_table = kind == "parquet"
+    features = FRAME[["x", "z"]]
+    model = snb.LinearNB("gaussian").fit(features, TRUTH)
+    if of_table:
+        model = snb.LinearNB("auto").fit(snb.table(rows, "late", columns=["x", "z"], bins=None))
+    judged = model.evaluate(rows if of_table else rows[["x", "z", "ward", "age", "late"]], "late", by=["ward", "age"])
+    missing, column = (None, WARD) if kind != "dask" else ("none", NAMED)
+    assert judged.slice("ward", missing).n_rows == (NAMED == "none").sum()
+    outputs = {"scores": model.decision_function(features), "proba": model.predict_proba(features)}
+    same(judged, snb.evaluate(TRUTH, model.predict(features), **outputs, by={"ward": column, "age": AGE}))
+
+
+def test_arrays_beside_rows_of_any_kind(tmp_path):
+    store = zarr.open_group(tmp_path / "rows.zarr", mode="w")
+    number = np.unique(NAMED, return_inverse=True)[1]
+    for name, values in (("X", X), ("y", TRUTH), ("ward", number)):
+        array = store.create_array(name, shape=values.shape, dtype=values.dtype, chunks=(500, *values.shape[1:]))
+        array[:] = values
+    same(MODEL.evaluate(store["X"], store["y"], by={"ward": store["ward"]}), expected(column=number))
+    whole = expected()
+    lazy = [da.from_array(values, chunks=700) for values in (X, TRUTH, NAMED)]
+    unknown = [array[da.from_array(np.ones(N, bool), chunks=700)] for array in lazy]
+    stream = ((X[i : i + 300], TRUTH[i : i + 300]) for i in range(0, N, 300))
+    for rows, y, by in (
+        (lazy[0].rechunk((700, -1)), lazy[1], lazy[2]),
+        (lazy[0].rechunk((700, -1)), TRUTH, NAMED),
+        (unknown[0].rechunk({1: -1}), unknown[1], unknown[2]),
+        (stream, None, NAMED),
+    ):
+        same(MODEL.evaluate(rows, y, by={"ward": by}), whole)
+
+
+def test_predictions_in_dask_and_zarr():
+    outputs = MODEL.predict(X), MODEL.decision_function(X), MODEL.predict_proba(X)
+    lazy = [da.from_array(values, chunks=(700, *values.shape[1:])) for values in (TRUTH, *outputs, NAMED)]
+    kept = zarr.array((number := np.unique(NAMED, return_inverse=True)[1]), chunks=(500,))
+    names = dict(zip(["scores", "proba"], outputs[1:], strict=True))
+    same(snb.evaluate(TRUTH, outputs[0], **names, by={"ward": kept}), expected(column=number))
+    for truth, predicted, scores, proba, by in (lazy, (*lazy[:4], NAMED)):
+        same(snb.evaluate(truth, predicted, scores=scores, proba=proba, by={"ward": by}), expected())
+
+
+def test_groups_and_slices_are_read_together():
+    whole = expected(interval=0.95, groups=PATIENT)
+    lazy = [da.from_array(values, chunks=(700, *values.shape[1:])) for values in (X, TRUTH, NAMED, PATIENT)]
+    same(MODEL.evaluate(*lazy[:2], by={"ward": lazy[2]}, groups=lazy[3], interval=0.95), whole)
+    frame = FRAME.assign(ward=NAMED)[["x", "z", "ward", "patient"]]
+    model = snb.LinearNB("gaussian").fit(FRAME[["x", "z"]], TRUTH)
+    same(model.evaluate(frame, TRUTH, by="ward", groups="patient", interval=0.95), whole)
+
+
+def test_merged_and_saved(tmp_path):
+    parts = [snb.evaluate(MODEL, X[i::3], TRUTH[i::3], by={"ward": NAMED[i::3]}) for i in range(3)]
+    lacks = NAMED != "B"
+    parts[0].save(tmp_path / "e.snb")
+    same(snb.load(tmp_path / "e.snb") + parts[2] + parts[1], expected())
+    half = snb.evaluate(MODEL, X[lacks], TRUTH[lacks], by={"ward": NAMED[lacks]})
+    rest = snb.evaluate(MODEL, X[~lacks], TRUTH[~lacks], by={"ward": NAMED[~lacks]})
+    same(half + rest, expected())
+    for other in (snb.evaluate(MODEL, X, TRUTH), expected("age", AGE)):
+        with pytest.raises(ValueError, match="slices"):
+            expected() + other
+    with pytest.raises(ValueError, match="bins"):
+        expected("age", AGE) + expected("age", AGE + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        (NAMED[:-1], "by='by'"),
+        ("wing", "wing"),
+        ({"ward": None}, "has no values"),
+        ({}, "by is empty"),
+        ({1: NAMED}, "keys should be names"),
+        (np.arange(N).astype(str), "by='by' has 2,400 values, and there may be 500 slices"),
+        ({"a": RNG.integers(0, 300, N).astype(str), "b": RNG.integers(0, 300, N).astype(str)}, "slices in 2 columns"),
+        (np.zeros((N, 2)), "one value a row"),
+        (np.datetime64("2020-01-01") + np.arange(N), "datetime64"),
+    ],
+)
+def test_wrong_columns(by, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        MODEL.evaluate(X, TRUTH, by=by)
+
+
+def test_other_wrong_arguments():
+    with pytest.raises(ValueError, match=r"'wing' is none of the columns of X"):
+        MODEL.evaluate(FRAME[["x", "z"]], TRUTH, by="wing")
+    with pytest.raises(ValueError, match="by='ward' is a name, and there is no X"):
+        snb.evaluate(TRUTH, TRUTH, by="ward")
+    with pytest.raises(ValueError, match="min_rows=0"):
+        expected(min_rows=0)
