@@ -53,6 +53,7 @@ from streamnb.models.portable import PortableModel as PortableModel
 from streamnb.passes.contract import PassTask as PassTask
 from streamnb.plotting import AdditiveDisplay as AdditiveDisplay
 from streamnb.plotting import ConfusionMatrixDisplay as ConfusionMatrixDisplay
+from streamnb.plotting import DifferencesDisplay as DifferencesDisplay
 from streamnb.plotting import RegressionPathDisplay as RegressionPathDisplay
 from streamnb.plotting import RegularizationPathDisplay as RegularizationPathDisplay
 from streamnb.plotting import ReliabilityDisplay as ReliabilityDisplay
@@ -60,6 +61,7 @@ from streamnb.plotting import RocDisplay as RocDisplay
 from streamnb.plotting import ScoreDisplay as ScoreDisplay
 from streamnb.plotting import SearchDisplay as SearchDisplay
 from streamnb.plotting import SelectionDisplay as SelectionDisplay
+from streamnb.plotting import SlicesDisplay as SlicesDisplay
 from streamnb.plotting import TellingFeaturesDisplay as TellingFeaturesDisplay
 from streamnb.plotting import TreeDisplay as TreeDisplay
 from streamnb.problem.families import Bernoulli as Bernoulli
@@ -103,7 +105,9 @@ from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.planning import plan as plan
 from streamnb.scanning.user_tasks import accumulate as accumulate
 from streamnb.searching.comparing import compare as compare
+from streamnb.searching.comparing_models import compare_models as compare_models
 from streamnb.searching.comparison import Comparison as Comparison
+from streamnb.searching.model_comparison import ModelComparison as ModelComparison
 from streamnb.searching.search_result import Search as Search
 from streamnb.searching.searching import search as search
 from streamnb.searching.warming import warm as warm

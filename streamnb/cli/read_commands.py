@@ -6,7 +6,19 @@ import click
 import numpy as np
 
 from streamnb.cli.corpus_commands import predict_parts
-from streamnb.cli.given import DATA, NGRAMS, PARTS, ROWS, TABLE, is_folder, model_of, names_of, new_file, refuse, rows_of
+from streamnb.cli.given import (
+    DATA,
+    NGRAMS,
+    PARTS,
+    ROWS,
+    TABLE,
+    is_folder,
+    model_of,
+    names_of,
+    new_file,
+    refuse,
+    rows_of,
+)
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
 from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole
 from streamnb.encoding.converting import convert as convert_rows

@@ -1,7 +1,7 @@
 """The encoding of a table's columns, saved with the model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -165,6 +165,14 @@ class TableEncoding(persistence.Parameters, Encoding):
                 name = part.label if len(part.columns) == 1 else ", ".join(part.columns)
                 told.append((name, slice(first, first + code.n_columns), isinstance(code, BinCodes)))
         warn_of_telling(stats, told)
+
+    def with_columns_of(self, other: "TableEncoding") -> "TableEncoding":
+        """A copy that reads the columns of another encoding of the same table, too."""
+        for name, kind in other.columns.items():
+            if self.columns.get(name, kind) != kind:
+                raise ValueError(f"the models take column {name!r} as {self.columns[name]} and as {kind}")
+        zones = None if self.zones is None and other.zones is None else {**(self.zones or {}), **(other.zones or {})}
+        return replace(self, columns={**self.columns, **other.columns}, zones=zones)
 
     def check_width(self, X: Any) -> None:
         """Refuse a matrix whose width is not that of the encoded table."""

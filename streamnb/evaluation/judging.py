@@ -103,10 +103,10 @@ class JudgingTask(PassTask):
         """Judge one block of rows; a label that the model does not know counts as a wrong prediction."""
         y, model = label_checks.check_y(block.y), self.model
         check_kind(model, y)
-        codes = self._codes(y)
+        codes = class_numbers(model.classes_, y)
         for some, margins in model.few_margins(*checked(block)):
             weight = None if block.weight is None else block.weight[some]
-            outputs = self._outputs(margins)
+            outputs = self.outputs(margins)
             if block.split is not None:
                 outputs |= self._beside(block.split[some])
             partial.evaluations.add(codes[some], weight, **outputs)
@@ -120,7 +120,7 @@ class JudgingTask(PassTask):
             found["slices"] = self.slicing.taken(columns, len(columns))
         return found
 
-    def _outputs(self, margins: np.ndarray) -> dict[str, Any]:
+    def outputs(self, margins: np.ndarray) -> dict[str, Any]:
         """The outputs of the model for rows with these margins, as far as they are needed."""
         outputs: dict[str, Any] = {}
         if "ranking" in self.needs:
@@ -137,11 +137,13 @@ class JudgingTask(PassTask):
                 raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")
         return outputs
 
-    def _codes(self, y: Any) -> Any:
-        if y.ndim == 2:
-            return y
-        merged_classes(self.model.classes_, y[:1])  # refuses labels of another kind
-        return positions(self.model.classes_, y)
+
+def class_numbers(classes: np.ndarray, y: Any) -> Any:
+    """The class of each row by its number, -1 for a label that is none of `classes`; an indicator as it is."""
+    if y.ndim == 2:
+        return y
+    merged_classes(classes, y[:1])  # refuses labels of another kind
+    return positions(classes, y)
 
 
 def judged_in_full(
@@ -151,9 +153,17 @@ def judged_in_full(
 
     `given` are X, y and sample_weight.
     """
-    outputs = [name for name, method in _METHODS.items() if hasattr(estimator, method)]
-    needs = needs_of(outputs, len(model.classes_), model.scheme.multilabel)
-    return judged(model, *given, needs, beside)
+    return judged(model, *given, needs_in_full(estimator, model), beside)
+
+
+def needs_in_full(estimator: Any, model: LinearModel) -> frozenset[str]:
+    """The needs of an evaluation of `estimator`, which predicts by `model`, with every metric of its methods."""
+    return needs_of(methods_of(estimator), len(model.classes_), model.scheme.multilabel)
+
+
+def methods_of(estimator: Any) -> list[str]:
+    """Which of y_pred, scores and proba an estimator gives."""
+    return [name for name, method in _METHODS.items() if hasattr(estimator, method)]
 
 
 def judged(

@@ -1,7 +1,7 @@
 """Variances of metrics of rankings, by what each row adds to them at its score."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -238,6 +238,36 @@ def _of_buckets(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Plac
 
 def _others(n_classes: int, one: Placed) -> list[int]:
     return [k for k in range(n_classes) if k != one.column] if one.versus is None else [one.versus]
+
+
+def _areas(judged: Tallied) -> list[Placed]:
+    """What rows add to the mean area over classes, by the scores for each class."""
+    ranked, parts = ranking(judged), []
+    for k in range(judged.n_classes)[is_binary(judged) :]:
+        levels = ranked.levels(k)
+        if levels.defined:
+            _, own, rest = of_auc(levels, per_weight(judged))
+            parts.append(Placed(k, None, levels, own, rest))
+    return [replace(part, own=part.own / len(parts), rest=part.rest / len(parts)) for part in parts]
+
+
+def added_by_rows(judged: Tallied, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """What some rows add to the mean area over classes, (n,), by an indicator of labels and the scores of classes."""
+    added = np.zeros(len(labels))
+    for one in _areas(judged):
+        own, rest = _sides(labels, one)
+        level = one.at(scores[:, 0 if is_binary(judged) else one.column])
+        added += own * one.own[level] + rest * one.rest[level]
+    return added
+
+
+def added_by_buckets(judged: Tallied) -> np.ndarray:
+    """What the rows of each bucket of groups add to the mean area over classes, (buckets,)."""
+    spread, ranked, added = spread_of(judged), ranking(judged), np.zeros(BUCKETS)
+    assert isinstance(spread, GroupSpread)
+    for one in _areas(judged):
+        added += _of_buckets(judged, ranked, spread, one)[0]
+    return added
 
 
 # ---- metrics ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ They need matplotlib, ``pip install streamnb[plot]``, and no other room does. On
 """
 
 from streamnb.plotting.candidates import SearchDisplay
+from streamnb.plotting.forest import DifferencesDisplay, SlicesDisplay
 from streamnb.plotting.regression_paths import RegressionPathDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.roc import RocDisplay
@@ -18,6 +19,7 @@ from streamnb.plotting.weights import RegularizationPathDisplay
 __all__ = [
     "AdditiveDisplay",
     "ConfusionMatrixDisplay",
+    "DifferencesDisplay",
     "RegressionPathDisplay",
     "RegularizationPathDisplay",
     "ReliabilityDisplay",
@@ -25,6 +27,7 @@ __all__ = [
     "ScoreDisplay",
     "SearchDisplay",
     "SelectionDisplay",
+    "SlicesDisplay",
     "TellingFeaturesDisplay",
     "TreeDisplay",
 ]

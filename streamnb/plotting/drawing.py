@@ -12,6 +12,7 @@ from streamnb.estimators.classifier import fitted_model
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.estimators.trained import TrainedClassifier
+from streamnb.evaluation.estimates import Estimate
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
@@ -216,6 +217,11 @@ def legend_beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> 
         ax.figure.legend(loc="outside right upper", **style)  # the layout leaves space for it
     else:
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
+
+
+def share_interval(shares: np.ndarray, n_rows: Any, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval (1927) of shares of `n_rows` independent rows."""
+    return Estimate(shares, shares * (1.0 - shares) / n_rows, np.broadcast_to(n_rows, np.shape(shares))).bounds(level)
 
 
 def line_style(number: int) -> dict[str, Any]:

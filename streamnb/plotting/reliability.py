@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core.types import PerRow, Rows
+from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.plotting.drawing import COLOURS, QUIET, axes, set_title
+from streamnb.plotting.drawing import COLOURS, QUIET, axes, set_title, share_interval
 from streamnb.plotting.scores import check_evaluation, evaluation
 
 
@@ -21,6 +22,8 @@ class ReliabilityDisplay:
         From `Evaluation.reliability_curve`: mean probability of a bin, share that was right, share of the weight.
     error : float
         The expected calibration error.
+    n_rows : float, optional
+        Weight of all rows, by which whiskers are drawn.
 
     Attributes
     ----------
@@ -28,6 +31,7 @@ class ReliabilityDisplay:
     line_, diagonal_ : Line2D
     points_ : PathCollection
         Their areas grow with the share of rows in them.
+    whiskers_ : LineCollection or None
 
     Examples
     --------
@@ -36,11 +40,13 @@ class ReliabilityDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> shown = snb.ReliabilityDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
     >>> " ".join(shown.ax_.get_title(loc="left").split())  # the title says what is to be seen
-    'The model is too sure: it says 98.2%, 96.0% are right (larger points: more rows)'
+    'The model is too sure: it says 98.2%, 96.0% are right (larger points: more rows; whiskers: 95 %)'
     """
 
-    def __init__(self, proba: np.ndarray, right: np.ndarray, share: np.ndarray, error: float):
-        self.proba, self.right, self.share, self.error = proba, right, share, error
+    def __init__(
+        self, proba: np.ndarray, right: np.ndarray, share: np.ndarray, error: float, *, n_rows: float | None = None
+    ):
+        self.proba, self.right, self.share, self.error, self.n_rows = proba, right, share, error, n_rows
 
     @classmethod
     def from_estimator(
@@ -62,15 +68,18 @@ class ReliabilityDisplay:
         """Draw the reliability curve of what `snb.evaluate` returned, given proba; keywords are those of `plot`."""
         check_evaluation(evaluation)
         curve = evaluation.reliability_curve()
-        return cls(*curve, error=evaluation.expected_calibration_error()).plot(**kwargs)
+        n_rows = None if evaluation.is_grouped or evaluation.multilabel else evaluation.weight
+        return cls(*curve, error=evaluation.expected_calibration_error(), n_rows=n_rows).plot(**kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Any = None, *, interval: float | None = 0.95, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             New ones unless given.
+        interval : float, optional
+            Confidence of the whiskers, Wilson's (1927) for the share of each bin, of independent rows; None draws none.
         **kwargs
             Properties of the curve.
         """
@@ -83,13 +92,18 @@ class ReliabilityDisplay:
         share = np.asarray(self.share, dtype=np.float64)
         sizes = 12.0 + 220.0 * share / max(float(share.max(initial=0.0)), np.finfo(float).tiny)
         self.points_ = ax.scatter(self.proba, self.right, sizes, color=self.line_.get_color(), zorder=3)
+        self.whiskers_ = None
+        if interval is not None and self.n_rows is not None:
+            low, high = share_interval(np.clip(self.right, 0.0, 1.0), share * self.n_rows, given_level(interval))
+            self.whiskers_ = ax.vlines(self.proba, low, high, color=self.line_.get_color(), linewidth=1.2, zorder=2)
         ax.set(xlim=(0.0, 1.04), ylim=(-0.04, 1.04))
         ax.set(xlabel="probability that the model gave", ylabel="share that was right")
-        set_title(ax, self._finding())
+        set_title(ax, self._finding(interval if self.whiskers_ else None))
         return self
 
-    def _finding(self) -> str:
+    def _finding(self, interval: float | None) -> str:
         """Whether the predicted probabilities are too high or too low on average."""
         mean, right = (float(np.average(x, weights=self.share)) for x in (self.proba, self.right))
+        meaning = "larger points: more rows" + (f"; whiskers: {100 * interval:.4g} %" if interval else "")
         way = "too sure" if mean > right + 0.01 else "too cautious" if mean < right - 0.01 else "as sure as right"
-        return f"The model is {way}: it says {mean:.1%}, {right:.1%} are right\n(larger points: more rows)"
+        return f"The model is {way}: it says {mean:.1%}, {right:.1%} are right\n({meaning})"

@@ -8,7 +8,9 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
+from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.tallied import ranking
 from streamnb.plotting.drawing import (
     QUIET,
     axes,
@@ -16,10 +18,12 @@ from streamnb.plotting.drawing import (
     legend_beside,
     line_style,
     set_title,
+    share_interval,
     shortened,
 )
 from streamnb.plotting.scores import check_evaluation, evaluation
 
+MOST_BANDS = 3  # curves with bands, which would cover each other if there were more
 MOST_CURVES = 100  # ROC curves; more cannot be distinguished
 
 
@@ -36,11 +40,15 @@ class RocDisplay:
         False, and mean true positive rates over all classes.
     error : float
         Bound on the error of the areas; 0 where they are exact.
+    n_rows : dict of label to (float, float), optional
+        Weight of the rows of a class and of the others, by which bands are drawn.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     lines_ : dict of label to Line2D
+    bands_ : dict of label to PolyCollection
+        Where both rates at a threshold lie, for up to three curves.
     mean_, chance_ : Line2D, the first None for two classes
 
     Examples
@@ -60,8 +68,9 @@ class RocDisplay:
         *,
         mean: tuple[np.ndarray, np.ndarray] | None = None,
         error: float = 0.0,
+        n_rows: dict[Any, tuple[float, float]] | None = None,
     ):
-        self.curves, self.roc_auc, self.mean, self.error = curves, roc_auc, mean, error
+        self.curves, self.roc_auc, self.mean, self.error, self.n_rows = curves, roc_auc, mean, error, n_rows or {}
 
     @classmethod
     def from_estimator(
@@ -95,21 +104,27 @@ class RocDisplay:
         order = np.argsort(-areas, kind="stable")
         order = np.array([1]) if binary else order
         order = order[~np.isnan(areas[order])]
+        independent = not evaluation.is_grouped
         if not len(order):
             raise ValueError("no class has both rows of its own and others, so there is no ROC curve")
         drawn = set(order[np.linspace(0, len(order) - 1, min(len(order), MOST_CURVES)).round().astype(int)].tolist())
-        at, total, curves = np.linspace(0.0, 1.0, 1001), 0.0, {}
+        at, total, curves, n_rows = np.linspace(0.0, 1.0, 1001), 0.0, {}, {}
         labels = evaluation.classes.tolist()
         for k in order.tolist():
             false, true, _ = evaluation.roc_curve(evaluation.classes[k])
             total = total + np.interp(at, false, true)
             if k in drawn:
                 curves[labels[k]] = false, true
+                levels = ranking(evaluation).levels(k)
+                n_rows[labels[k]] = float(levels.own.sum()), float(levels.rest.sum())
         mean = None if binary else (np.append(0.0, at), np.append(0.0, total / len(order)))
         roc_auc = {labels[k]: float(areas[k]) for k in order}
-        return cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error).plot(ax, **kwargs)
+        found = cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error, n_rows=n_rows if independent else None)
+        return found.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, n_named: int = 6, zoom: bool = True, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: Any = None, *, n_named: int = 6, zoom: bool = True, interval: float | None = 0.95, **kwargs: Any
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -120,12 +135,15 @@ class RocDisplay:
             Number of classes with a colour and a name; of more classes, the best and the worst have them.
         zoom : bool
             Magnify the corner where the curves differ, if they reach nearly all rows of a class early.
+        interval : float, optional
+            Confidence of the bands: at each threshold the two rates lie in them together. They are Wilson's (1927), for
+            independent rows, and drawn for up to three curves; None draws none.
         **kwargs
             Properties of the curves.
         """
         check_line_properties(kwargs)
         self.ax_ = ax = axes(ax, (7.4, 4.8))
-        self.figure_, self.lines_ = ax.figure, {}
+        self.figure_, self.lines_, self.bands_ = ax.figure, {}, {}
         labels = list(self.curves)
         best = -(-min(arguments.whole_number("n_named", n_named), len(labels)) // 2)
         worst = min(n_named, len(labels)) - best
@@ -134,6 +152,8 @@ class RocDisplay:
             style = line_style(named.index(label)) if label in named else QUIET
             name = f"{shortened(label)} ({self.roc_auc[label]:.3f})"
             self.lines_[label] = ax.plot(false, true, **{**style, "label": name, **kwargs})[0]
+            if interval is not None and len(labels) <= MOST_BANDS and label in self.n_rows:
+                self.bands_[label] = self._band(ax, label, given_level(interval))
         handles = [self.lines_[label] for label in named]
         if len(labels) > len(named):
             others = next(line for label, line in self.lines_.items() if label not in named)
@@ -151,8 +171,20 @@ class RocDisplay:
         ax.set(xlabel="share of other rows taken for the class", ylabel="share of the class that is found")
         set_title(ax, self._finding() + (" (magnified)" if right < 1.0 else ""))
         handles += [self.chance_] if right == 1.0 else []  # outside the magnified corner
-        legend_beside(ax, handles, "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else ""))
+        notes = [f"areas within {self.error:.1g}"] if self.error else []
+        notes += [f"shaded: {100 * interval:.4g} % for both rates"] if interval and self.bands_ else []
+        legend_beside(ax, handles, "\n".join(["class (area)", *notes]))
         return self
+
+    def _band(self, ax: Any, label: Any, level: float) -> Any:
+        """Shade where the rates of a curve lie: from the least false and most true rates to the reverse."""
+        (false, true), (n_own, n_rest) = self.curves[label], self.n_rows[label]
+        true_ends, false_ends = (share_interval(*of, np.sqrt(level)) for of in ((true, n_own), (false, n_rest)))
+        upper, lower = (false_ends[0], true_ends[1]), (false_ends[1], true_ends[0])
+        at = np.unique(np.concatenate([upper[0], lower[0], [0.0, 1.0]]))
+        ends = (np.interp(at, *curve, left=end) for curve, end in ((lower, 0.0), (upper, None)))
+        style = {"color": self.lines_[label].get_color(), "alpha": 0.18, "linewidth": 0, "zorder": 0.5}
+        return ax.fill_between(at, *ends, **style)
 
     def _corner(self) -> tuple[float, float]:
         """Right and lower limits of the magnified corner, which holds 95 % of every class; (1, 0) for no corner."""

@@ -44,6 +44,9 @@ class WrappedSource(Source):
         part._rows = rows
         return part
 
+    def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        return self._rows.changed(blocks)
+
     def cut(self, start: int, stop: int) -> Self:
         part = self._wrapping(self._rows.cut(start, stop))
         part.group = None
@@ -103,7 +106,13 @@ class PreparedSource(WrappedSource):
         self.n_features, self.n_values, self.in_memory, self.dtype = n_features, None, False, Source.dtype
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        for whole in self._rows.blocks(start, stop):
+        return self._stepped(self._rows.blocks(start, stop))
+
+    def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        return self._stepped(self._rows.changed(blocks))
+
+    def _stepped(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        for whole in blocks:
             first, end = whole.first_row, whole.first_row + whole.n_rows
             at_once = self._at_once or max(whole.n_rows, 1)  # the step's output may be large
             for row in range(first, max(end, first + 1), at_once):

@@ -71,6 +71,10 @@ class Source:
         """Yield every row in [start, stop) once, in order; several threads may read ranges of one source at once."""
         raise NotImplementedError
 
+    def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Blocks of other rows, changed as those of the rows that this source wraps."""
+        return blocks
+
     def cut(self, start: int, stop: int) -> Self:
         """A copy to be sent to a worker that reads the rows in [start, stop); columns in memory are cut to these."""
         part = copy(self)

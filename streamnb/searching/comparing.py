@@ -83,6 +83,9 @@ def compare(
 ) -> Comparison:
     """Print and return the score and the features kept of every family under every penalty, for each class and overall.
 
+    It fits naive Bayes and judges it by cross-validation; `compare_models` compares models of any kind that are fitted
+    already, on other rows.
+
     The tables of section 7.3, Shishkova 2016. It takes two scans, whatever the numbers of families, penalties and grid
     points: one for the statistics of every fold, and one in which each row is scored by all models that did not see it.
 

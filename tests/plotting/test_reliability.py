@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from scipy.stats import binomtest
 
 import streamnb as snb
 from streamnb.plotting.reliability import ReliabilityDisplay
@@ -44,3 +45,13 @@ def test_what_has_no_probabilities_is_refused():
     votes = snb.LinearNB(scheme="ovo").fit(np.eye(3), [0, 1, 2])
     with pytest.raises(ValueError, match="'ovo' has no probabilities"):
         ReliabilityDisplay.from_estimator(votes, np.eye(3), [0, 1, 2])
+
+
+def test_whiskers_are_wilsons():
+    curve = np.array([0.5, 0.9]), np.array([0.4, 1.0]), np.array([0.5, 0.5])
+    display = ReliabilityDisplay(*curve, 0.1, n_rows=40).plot()
+    ends = [tuple(segment[:, 1]) for segment in display.whiskers_.get_segments()]
+    known = [binomtest(k, 20).proportion_ci(method="wilson") for k in (8, 20)]
+    np.testing.assert_allclose(ends, [(one.low, one.high) for one in known], atol=1e-12)
+    assert "whiskers: 95 %" in " ".join(display.ax_.get_title("left").split())
+    assert display.plot(interval=None).whiskers_ is None

@@ -45,3 +45,17 @@ def test_the_corner_in_which_curves_differ_is_magnified():
     display = RocDisplay({"a": steep, "b": flat}, {"a": 0.99, "b": 0.5}).plot()
     assert display.ax_.get_xlim() == display.ax_.get_ylim() == (-0.01, 1.01)
     assert display.ax_.get_title("left").replace("\n", " ") == "a is separated best (area 0.990), b worst (0.500)"
+
+
+def test_bands_hold_both_rates_at_each_threshold():
+    evaluation = snb.evaluate(Y > 0, scores=Y + rng.normal(size=60))
+    display = RocDisplay.from_evaluation(evaluation, zoom=False)
+    (band,) = display.bands_.values()
+    low, high = band.get_paths()[0].vertices.min(axis=0), band.get_paths()[0].vertices.max(axis=0)
+    assert (low >= -1e-9).all() and (high <= 1.0 + 1e-9).all()
+    false, true = display.curves[True]
+    assert all(band.get_paths()[0].contains_point(point, radius=1e-6) for point in zip(false[1:-1], true[1:-1]))
+    assert "shaded: 95 % for both rates" in display.figure_.legends[0].get_title().get_text()
+    assert not display.plot(interval=None).bands_
+    with pytest.raises(ValueError, match="interval=2 should be"):
+        display.plot(interval=2)

@@ -1,0 +1,178 @@
+"""Differences between two models on the same rows: intervals and tests that take the pairing into account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from streamnb.evaluation.estimates import clustered, per_weight, spread_of
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.paired import PairedSums
+from streamnb.evaluation.ranking_estimates import added_by_buckets, added_by_rows
+from streamnb.evaluation.spread import GroupSpread
+from streamnb.evaluation.tallied import check_level
+from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_sample import SampledRows
+
+_ROUNDED = 1e-9  # relative rounding error of a sum of weights
+FEW_DISCORDANT = 25  # rows that exactly one of two models predicts correctly: fewer are tested exactly
+
+
+class Difference(NamedTuple):
+    """The difference of a metric, its interval, and the p-value of no difference."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def given_level(interval: Any) -> float:
+    """The confidence of intervals that there are in any case."""
+    level = check_level(interval)
+    if level is None:
+        raise ValueError("interval=None should be between 0 and 1, such as 0.95")
+    return level
+
+
+def of_decisions(won: float, lost: float, weight: float, level: float) -> Difference:
+    """Difference of accuracy, ``(won - lost) / W``, from the weights of rows that only one of the models got right.
+
+    The interval is Wald's after 1/2 was added to the four cells of the table of both models' hits and misses (Agresti
+    and Min 2005). The p-value is McNemar's (1947): ``(won - lost)^2 / (won + lost)`` is chi-squared with one degree of
+    freedom; of fewer than 25 rows it is exact, by the binomial distribution.
+    """
+    if not weight > 0.0:
+        return Difference(np.nan, np.nan, np.nan, np.nan)
+    discordant, all_rows = won + lost + 1.0, weight + 2.0
+    middle = (won - lost) / all_rows
+    half = stats.norm.ppf(0.5 + level / 2.0) * np.sqrt(discordant / all_rows - middle**2) / np.sqrt(all_rows)
+    return Difference((won - lost) / weight, max(middle - half, -1.0), min(middle + half, 1.0), mcnemar(won, lost))
+
+
+def mcnemar(won: float, lost: float) -> float:
+    """The p-value of McNemar's test; see `of_decisions`."""
+    n = won + lost
+    if n == 0.0:
+        return 1.0
+    if n < FEW_DISCORDANT and won == int(won) and lost == int(lost):
+        return float(stats.binomtest(int(won), int(n)).pvalue)
+    return float(stats.chi2.sf((won - lost) ** 2 / n, 1))
+
+
+def of_means(total: float, squares: float, weight: float, level: float) -> Difference:
+    """Mean of paired differences, from their sum and the sum of their squares, by Student's t."""
+    if not weight > 1.0:
+        return Difference(total / weight if weight > 0.0 else np.nan, np.nan, np.nan, np.nan)
+    mean = total / weight
+    variance = max(squares - total * mean, 0.0) / (weight - 1.0)
+    return about(mean, np.sqrt(variance / weight), level, weight - 1.0)
+
+
+def about(difference: float, error: float, level: float, freedom: float = np.inf, bound: float = 0.0) -> Difference:
+    """A difference with this standard error, and an interval wider by `bound`, of what else it may be wrong by."""
+    if np.isnan(difference) or np.isnan(error):
+        return Difference(difference, np.nan, np.nan, np.nan)
+    half = stats.t.ppf(0.5 + level / 2.0, freedom) * error + bound
+    beyond = max(abs(difference) - bound, 0.0)
+    p_value = 2.0 * stats.t.sf(beyond / error, freedom) if error > 0.0 else float(beyond == 0.0)
+    return Difference(difference, difference - half, difference + half, float(p_value))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """P-values of several tests, corrected so that any of them is below alpha by chance with probability alpha at most.
+
+    The i-th smallest of m is multiplied by ``m - i + 1``, and is not smaller than those before it (Holm 1979). NaN
+    stays NaN and is no test.
+    """
+    p_values = np.asarray(p_values, np.float64)
+    adjusted, tests = np.full(len(p_values), np.nan), np.flatnonzero(~np.isnan(p_values))
+    order = tests[np.argsort(p_values[tests], kind="stable")]
+    adjusted[order] = np.minimum(np.maximum.accumulate(np.arange(len(order), 0, -1) * p_values[order]), 1.0)
+    return adjusted
+
+
+# ---- two models of a pass ------------------------------------------------------------------------------------------
+
+
+class Differences:
+    """Differences of each model from the first, from the sums of a pass; None where one of the two lacks the metric.
+
+    With groups, rows are independent between groups alone: differences are summed in each bucket of groups, and their
+    variance is that of the buckets, with Student's t. Of fractional weights, as many rows count as tell as much.
+    """
+
+    def __init__(self, sums: PairedSums, names: Sequence[str]):
+        self._sums, self._names = sums, list(names)
+        self._of = dict(zip(names, sums.evaluations, strict=True))
+        self._first, *_ = sums.evaluations
+        assert self._first.level is not None
+        self._level, self._rate = self._first.level, per_weight(self._first)
+
+    def of(self, metric: str, name: str) -> Difference | None:
+        """The difference of one metric."""
+        if metric == "accuracy":
+            return self._accuracy(name)
+        return self._area(name) if metric == "roc_auc" else self._loss(metric, name)
+
+    def _accuracy(self, name: str) -> Difference:
+        if self._first.is_grouped:
+            return self._clustered(name, "decisions", "right")
+        sums, at = self._sums.decisions, 2 * self._names.index(name) - 2
+        won, lost = self._rate * sums.sums[0, at : at + 2]
+        return of_decisions(float(won), float(lost), self._rate * sums.weight, self._level)
+
+    def _loss(self, loss: str, name: str) -> Difference | None:
+        if (name, loss) not in self._sums.lost:
+            return None
+        if self._first.is_grouped:
+            return self._clustered(name, "losses", loss)
+        sums, at = self._sums.losses, 2 * self._sums.lost.index((name, loss))
+        total, squares = self._rate * sums.sums[0, at : at + 2]
+        return of_means(float(total), float(squares), self._rate * sums.weight, self._level)
+
+    def _clustered(self, name: str, tally: str, value: str) -> Difference:
+        """The mean of a value of each row, by the sums of buckets."""
+        one, other = (self._buckets(evaluation, tally) for evaluation in (self._first, self._of[name]))
+        at, weight = one.place(value), one.sums[:, -1]
+        differences = other.sums[:, at] - one.sums[:, at]
+        mean = float(differences.sum() / weight.sum()) if weight.any() else np.nan
+        return self._by_buckets(mean, (differences - mean * weight) / weight.sum())
+
+    def _buckets(self, evaluation: Evaluation, tally: str) -> RowMeans:
+        spread = spread_of(evaluation)
+        assert isinstance(spread, GroupSpread)
+        return spread.sums[tally]
+
+    def _by_buckets(self, difference: float, added: np.ndarray, bound: float = 0.0) -> Difference:
+        variance, n, freedom = clustered(added)
+        error = float(np.sqrt(variance)) if n > 1.0 else 0.0 if not added.any() else np.nan
+        return about(difference, error, self._level, max(float(freedom), 1.0), bound)
+
+    def _area(self, name: str) -> Difference | None:
+        if not {self._names[0], name} <= {*self._sums.ranked}:
+            return None
+        one, other = self._first, self._of[name]
+        difference, bound = other.roc_auc() - one.roc_auc(), one.roc_auc_error + other.roc_auc_error
+        if self._first.is_grouped:
+            return self._by_buckets(difference, added_by_buckets(other) - added_by_buckets(one), bound)
+        rows = self._sums.sample.drawn()
+        stands_for = rows.weight * (self._sums.losses.weight / rows.weight.sum())
+        added = self._added(name, rows) - self._added(self._names[0], rows)
+        return about(difference, float(np.sqrt(stands_for @ added**2 / self._rate)), self._level, bound=bound)
+
+    def _added(self, name: str, rows: SampledRows) -> np.ndarray:
+        """What each sampled row adds to the area of a model."""
+        at, n_columns = self._sums.ranked.index(name), rows.X.shape[1] // len(self._sums.ranked)
+        scores = rows.X[:, at * n_columns : (at + 1) * n_columns]
+        return added_by_rows(self._of[name], rows.labels.toarray(), scores)
+
+    @property
+    def n_sampled(self) -> int:
+        """Rows of the sample that areas are compared by; 0 where all rows are."""
+        rows = self._sums.sample.drawn(weighed=False) if self._sums.ranked and not self._first.is_grouped else None
+        complete = rows is None or rows.weight.sum() >= self._sums.losses.weight * (1.0 - _ROUNDED)
+        return 0 if rows is None or complete else len(rows.key)

@@ -1,0 +1,177 @@
+"""Forest plots: values with their intervals, one below the other, against a line to compare them with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.plotting.drawing import COLOURS, axes, check_line_properties, scoring_label, set_title, shortened
+from streamnb.plotting.scores import check_evaluation
+
+SURE = 0.05  # corrected p-values of differences that the title names are smaller
+LONGEST = 40  # slices; more names would not fit
+
+
+class Forest:
+    """Values with intervals, one below the other, against a line.
+
+    Parameters
+    ----------
+    names : sequence of str
+        From top to bottom.
+    value, low, high : (n,)
+    line : float
+        What values are compared with.
+    axis, finding : str
+        The label of the axis, and the title.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    points_, line_ : Line2D
+    whiskers_ : LineCollection
+        Those that do not reach the line are drawn in colour.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        value: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        *,
+        line: float,
+        axis: str,
+        finding: str,
+    ):
+        self.names, self.line, self.axis, self.finding = list(names), line, axis, finding
+        self.value, self.low, self.high = (np.asarray(part, np.float64) for part in (value, low, high))
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            New ones unless given.
+        **kwargs
+            Properties of the points.
+        """
+        check_line_properties(kwargs)
+        places = np.arange(len(self.names))[::-1]
+        self.ax_ = ax = axes(ax, (7.2, 1.5 + 0.28 * len(self.names)))
+        self.figure_ = ax.figure
+        self.line_ = ax.axvline(self.line, color="0.3", linestyle=":", linewidth=1.0)
+        apart = (self.low > self.line) | (self.high < self.line)
+        colours = np.where(apart, COLOURS[1], COLOURS[0]).tolist()
+        self.whiskers_ = ax.hlines(places, self.low, self.high, colors=colours, linewidth=1.6)
+        style = {"color": "k", "linestyle": "none", "marker": "o", "markersize": 4.5}
+        (self.points_,) = ax.plot(self.value, places, **{**style, **kwargs})
+        for place, *numbers in zip(places, self.value, self.low, self.high, strict=True):
+            text = "{:.3f} [{:.3f}, {:.3f}]".format(*numbers)
+            at_the_end = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+            ax.annotate(text, (1.015, place), fontsize="small", **at_the_end)
+        ax.set_yticks(places, self.names, fontsize="small")
+        ax.set(ylim=(-0.7, len(places) - 0.3), xlabel=self.axis)
+        ax.tick_params(axis="y", length=0)
+        ax.spines[["left", "right", "top"]].set_visible(False)
+        set_title(ax, self.finding)
+        return self
+
+
+class SlicesDisplay(Forest):
+    """A metric of each slice of the rows with its interval, the worst on top, against that of all rows.
+
+    Parameters and attributes are those of a forest plot: `names`, `value`, `low` and `high` of the slices, and `line`,
+    the value of all rows; `ax_`, `figure_`, `points_`, `whiskers_` and `line_`. Whiskers that do not reach the line are
+    orange.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> ward = ["A"] * 200 + ["B"] * 200
+    >>> judged = snb.evaluate([0, 1] * 200, [0, 1] * 100 + [0, 0, 0, 1] * 50, by={"ward": ward})
+    >>> shown = snb.SlicesDisplay.from_evaluation(judged)
+    >>> " ".join(shown.ax_.get_title(loc="left").split())
+    'accuracy is worst for ward = B: 0.750 [0.686, 0.805], and 0.875 of all rows'
+    """
+
+    @classmethod
+    def from_evaluation(
+        cls, evaluation: Evaluation, *, metric: str = "accuracy", ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw a metric of the slices of what ``evaluate(.., by=..)`` returned.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+        metric : str
+            One of the metrics in `evaluation.slices`.
+        ax : matplotlib axes, optional
+        **kwargs
+            Properties of the points.
+        """
+        check_evaluation(evaluation)
+        return cls.from_frame(evaluation.slices, metric=metric, ax=ax, **kwargs)
+
+    @classmethod
+    def from_frame(cls, slices: Any, *, metric: str = "accuracy", ax: Any = None, **kwargs: Any) -> Self:
+        """The same of the data frame `Evaluation.slices`, or of some of its rows."""
+        arguments.one_of("metric", metric, slices["metric"].unique().tolist())
+        every = slices[(slices["metric"] == metric) & slices["value"].notna()]
+        if not len(every):
+            raise ValueError(f"metric={metric!r} has no value for any slice")
+        shown = every.head(LONGEST)
+        named = list(zip(shown["column"], shown["slice"], strict=True))
+        names = [
+            f"{shortened(f'{by} = {one}')} ({n:,} rows)" for (by, one), n in zip(named, shown["n_rows"], strict=True)
+        ]
+        value, low, high = (shown[name].to_numpy(np.float64) for name in ("value", "low", "high"))
+        whole, metric_name = float(shown["whole"].iloc[0]), scoring_label(metric)
+        worst = f"{shortened(named[0][0])} = {shortened(named[0][1])}: {value[0]:.3f} [{low[0]:.3f}, {high[0]:.3f}]"
+        finding = f"{metric_name} is worst for {worst}, and {whole:.3f} of all rows"
+        if len(every) > len(shown):
+            finding += f" ({len(every) - len(shown):,} better slices are not shown)"
+        axis = f"{metric_name} (dotted: all rows)"
+        return cls(names, value, low, high, line=whole, axis=axis, finding=finding).plot(ax, **kwargs)
+
+
+class DifferencesDisplay(Forest):
+    """Differences of models from a baseline with their intervals; `ModelComparison.plot` draws it.
+
+    Parameters and attributes are those of a forest plot: `names`, `value`, `low` and `high` of the differences, and
+    `line`, 0; `ax_`, `figure_`, `points_`, `whiskers_` and `line_`. Whiskers that do not reach 0 are orange; the title
+    counts differences whose corrected p-values are below .05.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> models = {family: snb.LinearNB(family).fit(X[:900], y[:900]) for family in ("poisson", "multinomial")}
+    >>> shown = snb.compare_models(models, X[900:], y[900:], metrics="brier").plot()
+    >>> " ".join(shown.ax_.get_title(loc="left").split())
+    'brier: multinomial differs from poisson, by -0.009 [-0.017, -0.001] (p < 0.05, Holm)'
+    """
+
+    @classmethod
+    def from_differences(cls, differences: Any, *, metric: str, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw a metric of the data frame `ModelComparison.differences`."""
+        arguments.one_of("metric", metric, differences["metric"].unique().tolist())
+        shown = differences[differences["metric"] == metric]
+        names = [shortened(name) for name in shown["model"]]
+        value, low, high = (shown[name].to_numpy(np.float64) for name in ("difference", "low", "high"))
+        baseline, metric_name = shortened(shown["versus"].iloc[0]), scoring_label(metric)
+        apart = np.flatnonzero(shown["p_adjusted"].to_numpy() < SURE)
+        most = apart[np.argmax(np.abs(value[apart]))] if len(apart) else 0
+        which = f"{names[most]} differs" if len(apart) == 1 else f"{len(apart)} models differ"
+        by = f"by {value[most]:.3f} [{low[most]:.3f}, {high[most]:.3f}]"
+        by = by if len(apart) == 1 else f"{names[most]} most, {by}"
+        finding = f"{which} from {baseline}, {by}" if len(apart) else f"no model is known to differ from {baseline}"
+        finding += f" (p < {SURE}, Holm)" if len(apart) else ""
+        axis = f"{metric_name}: difference from {baseline}"
+        return cls(names, value, low, high, line=0.0, axis=axis, finding=f"{metric_name}: {finding}").plot(ax, **kwargs)
