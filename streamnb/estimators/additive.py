@@ -40,6 +40,7 @@ from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import NUMBERS, AdditiveRequest, CodedRows, FittedTerms, fit_terms
 from streamnb.selection.penalty_search import ModelGroups
 from streamnb.selection.score_table import check_choice
+from streamnb.selection.split_intervals import split_interval
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import Learner, checkpoint_folder
 from streamnb.training.objectives import softmax_of
@@ -124,7 +125,8 @@ class AdditiveClassifier(TrainedClassifier):
     best_score_ : float
         The mean score of that choice on the folds.
     cv_results_ : dict of arrays
-        All points that were judged.
+        All points that were judged: parameters, the score on each fold, its mean, and a 95 % interval of that,
+        low_test_score and high_test_score, as in `LinearNBCV`.
     n_features_in_, feature_names_in_, history_, n_passes_, converged_, report_
         As of `SoftmaxRegression`.
 
@@ -328,6 +330,8 @@ class AdditiveClassifier(TrainedClassifier):
         self.cv_results_ = {f"param_{name}": values for name, values in points.items()}
         self.cv_results_ |= {f"split{fold}_test_score": own for fold, own in enumerate(scores.T)}
         self.cv_results_["mean_test_score"] = np.nanmean(scores, axis=1)
+        ends = split_interval(scores, scores.shape[1])
+        self.cv_results_ |= dict(zip(("low_test_score", "high_test_score"), ends, strict=True))
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
 
     def _write(self, grid: int, scores: np.ndarray) -> None:

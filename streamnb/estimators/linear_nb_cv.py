@@ -109,9 +109,10 @@ class LinearNBCV(LinearNB):
     cv_results_ : dict of (G,) arrays
         One entry for each grid point: params, param_<kind>, mean_test_score, std_test_score, rank_test_score,
         split<s>_test_score with s = repeat * folds + fold, class_test_score_<label>, n_features. NaN where a fold
-        lacks a class; means are over the others. Where ROC AUC or average precision are computed from histograms, for
-        many rows and models, mean_test_score_error is a bound on the error of mean_test_score; it is wide where so few
-        features are left that many rows have equal scores.
+        lacks a class; means are over the others. low_test_score and high_test_score are a 95 % interval of the mean,
+        corrected for training sets that overlap (Nadeau and Bengio 2003), which is approximate. Where ROC AUC or
+        average precision are computed from histograms, for many rows and models, mean_test_score_error is a bound on
+        the error of mean_test_score; it is wide where so few features are left that many rows have equal scores.
     n_features_per_class_ : (K,) int
         The fewest features of each class whose mean score is within 1 % of the best of that class (procedure 7.1,
         Shishkova 2016, of the mean curve), or by rule="per_split" its k; -1 where the class has no score. Only where
@@ -335,7 +336,7 @@ class LinearNBCV(LinearNB):
         self.best_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
         self.stats_: ClassStats = self._mapped.get(self.best_.get("map", ""), self.stats_)
         self._columns = self.stats_.options.columns
-        self.cv_results_ = self._scores.table()
+        self.cv_results_ = self._scores.table(self.repeats)
         self.__dict__.pop("n_features_per_class_", None)
         if self._scores.class_scores is not None:
             self.n_features_per_class_ = self._scores.class_features()

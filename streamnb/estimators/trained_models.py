@@ -206,8 +206,9 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
         Its mean score.
     cv_results_ : dict of (G,) arrays
         One row for each penalty and read: params, param_l2, param_l1, param_max_passes, mean_test_score,
-        std_test_score, rank_test_score, split<s>_test_score, class_test_score_<label>, n_features (the number used, the
-        mean over folds). NaN where a fold lacks a class; means are over the others.
+        std_test_score, low_test_score and high_test_score (as in `LinearNBCV`), rank_test_score, split<s>_test_score,
+        class_test_score_<label>, n_features (the number used, the mean over folds). NaN where a fold lacks a class;
+        means are over the others.
     history_ : dict of (`n_passes_`,) arrays
         One value for each read of the fit to all rows: objective, gradient_norm, seconds, and held_out_score, the mean
         score of this penalty after as many reads.

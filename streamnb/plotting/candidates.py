@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.plotting.drawing import COLOURS, axes, scoring_label, set_title
+from streamnb.selection.split_intervals import split_interval
 
 
 class SearchDisplay:
@@ -23,6 +24,8 @@ class SearchDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     means_, folds_ : Line2D
+    whiskers_ : LineCollection
+        A 95 % interval of each mean, corrected for training sets that overlap, which is approximate.
 
     Examples
     --------
@@ -52,9 +55,11 @@ class SearchDisplay:
         self.figure_ = ax.figure
         of_folds, at = np.concatenate(self.scores), np.repeat(places, list(map(len, self.scores)))
         style: dict[str, Any] = {"linestyle": "none", "marker": "o"}
-        (self.folds_,) = ax.plot(of_folds, at, color="0.78", markersize=4, **style)
+        (self.folds_,) = ax.plot(of_folds, at, color="0.78", markersize=4, zorder=2.5, **style)
         means = [np.nanmean(scores) for scores in self.scores]
         (self.means_,) = ax.plot(means, places, **{"color": COLOURS[0], **style, **kwargs})
+        ends = np.array([split_interval(scores, len(scores)) for scores in self.scores]).T
+        self.whiskers_ = ax.hlines(places, *ends, color=self.means_.get_color(), linewidth=1.2, alpha=0.6)
         for mean, place in zip(means, places, strict=True):
             at_the_end = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
             ax.annotate(f"{mean:.3f}", (1.01, place), **at_the_end)
@@ -64,7 +69,7 @@ class SearchDisplay:
             label.set(ha="left", va="bottom")  # above its points, so that long names take no space from them
         ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
         ax.spines[["left", "right", "top"]].set_visible(False)
-        ax.set_xlabel(f"{scoring_label(self.scoring)}: mean, and each fold (grey)")
+        ax.set_xlabel(f"{scoring_label(self.scoring)}: mean, 95 % (approximate), and each fold (grey)")
         set_title(ax, self._finding(np.asarray(means)))
         return self
 

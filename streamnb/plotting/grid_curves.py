@@ -10,6 +10,7 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
 from streamnb.plotting.drawing import scoring_label, tau_name
 from streamnb.selection.score_table import GridScores
+from streamnb.selection.split_intervals import split_interval
 
 
 def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
@@ -42,6 +43,7 @@ def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> 
         "line_names": names,
         "chosen": chosen,
         "chosen_name": chosen_name,
+        "ends": split_interval(shown.scores[chosen], shown.scores.shape[1] // estimator.repeats),
         "least": shown.least(estimator.rule),
         "x_name": tau_name(against, grid) + (of_class.replace("of", "for") if against == "n_features" else ""),
         "score_name": _scoring_name(estimator) + of_class,
@@ -79,6 +81,7 @@ def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, 
         "line_names": names,
         "chosen": int(np.flatnonzero(shown == chosen)[0]),
         "chosen_name": f"{point_text(scores.grid[chosen])}, {scores.n_features[chosen]:,} features",
+        "ends": split_interval(scores.scores[chosen], scores.scores.shape[1]),
         "least": scores.least(estimator.rule),
         "x_name": {"max_passes": "reads of the rows", "l1": "L1 penalty", "l2": "L2 penalty"}.get(against)
         or tau_name(against, None),

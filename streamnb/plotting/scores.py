@@ -36,6 +36,8 @@ from streamnb.plotting.grid_curves import curves_of
 from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
 
+MEANING = "mean ± standard deviation over splits"
+
 
 class ScoreDisplay:
     """Mean cross-validated score against tau or the number of features, with its spread, and the chosen point.
@@ -56,6 +58,8 @@ class ScoreDisplay:
     x_name, score_name, rule : str
     train : (G,), optional
         The mean score of training rows.
+    ends : (float, float), optional
+        A 95 % interval of the mean score of the chosen point.
 
     Attributes
     ----------
@@ -67,6 +71,8 @@ class ScoreDisplay:
         most, else of the one that has the chosen point.
     chosen_ : Line2D
         The mark of the chosen point.
+    whisker_ : LineCollection or None
+        Its interval, corrected for training sets that overlap, which is approximate.
 
     Examples
     --------
@@ -94,10 +100,11 @@ class ScoreDisplay:
         score_name: str,
         rule: str,
         train: np.ndarray | None = None,
+        ends: tuple[Any, Any] | None = None,
     ):
         self.x, self.mean, self.std, self.lines, self.line_names = x, mean, std, lines, line_names
         self.chosen, self.chosen_name, self.least = chosen, chosen_name, least
-        self.x_name, self.score_name, self.rule, self.train = x_name, score_name, rule, train
+        self.x_name, self.score_name, self.rule, self.train, self.ends = x_name, score_name, rule, train, ends
 
     @classmethod
     def from_estimator(
@@ -175,7 +182,7 @@ class ScoreDisplay:
             style = {"color": COLOURS[0], "label": self.line_names[mine], **kwargs}
             own[mine] = self._line(ax, mine, style, band=True, train=True)
         self.lines_ = [own[k] for k in range(len(self.line_names))]
-        meaning = ["shaded: ± standard deviation over splits"]
+        meaning = ["shaded: ± standard deviation over splits", *self._of_whisker()]
         if level := self._level():
             meaning.append(f"dotted: {level}")
             for ax in grid:
@@ -202,7 +209,10 @@ class ScoreDisplay:
         level = self._draw_level(ax) if self._level() else []
         lines = [line for line in ax.lines if line.get_gid() == "scores"]
         log_axis(ax, np.concatenate([line.get_xdata() for line in lines]), self.x_name.startswith(COUNTED))
-        ax.set(xlabel=self.x_name, ylabel=f"{self.score_name},\nmean ± standard deviation over splits")
+        ax.set(
+            xlabel=self.x_name,
+            ylabel="\n".join([f"{self.score_name},", MEANING, *self._of_whisker()]),
+        )
         label_ends(ax, [line for line in [*lines, *level] if not line.get_label().startswith("_")])
         titles = [ax.get_title("left")] if before else []
         set_title(ax, "\n".join([*titles, self._choice_text(label)]))
@@ -228,6 +238,12 @@ class ScoreDisplay:
         """Mark the chosen point."""
         mark = {"color": "k", "markersize": 15, "markerfacecolor": "none", "linestyle": "none", "zorder": 4}
         (self.chosen_,) = ax.plot([self.x[self.chosen]], [self.mean[self.chosen]], "o", **mark, label="_chosen")
+        self.whisker_ = None
+        if self.ends is not None and not np.isnan(self.ends).any():
+            self.whisker_ = ax.vlines(self.x[self.chosen], *self.ends, color="k", linewidth=1.0, zorder=4)
+
+    def _of_whisker(self) -> list[str]:
+        return [] if self.ends is None else ["whisker: 95 % interval, approximate"]
 
     def _level(self) -> str:
         """The meaning of `least` in words; empty where only the best score is good enough."""

@@ -12,6 +12,7 @@ from streamnb.regression import penalty_paths as paths
 from streamnb.regression.forward import forward_path, padded_path
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.systems import System, held_out_errors
+from streamnb.selection.split_intervals import split_interval
 
 
 @persistence.register
@@ -50,7 +51,8 @@ class ElasticNetCV(LinearRegressor):
     coefs_path_ : (n_features, n_alphas) or (n_targets, n_features, n_alphas)
         Weights from all rows at each of the strengths, for the chosen `l1_ratio_`.
     cv_results_ : dict
-        "alpha", "l1_ratio", "mean_test_error", "std_test_error" and "standard_error" for each point.
+        "alpha", "l1_ratio", "mean_test_error", "std_test_error" and "standard_error" for each point; "low_test_error"
+        and "high_test_error" are a 95 % interval of the mean, as in `LinearNBCV`.
     n_iter_ : int
         Iterations of coordinate descent on all rows.
 
@@ -149,12 +151,15 @@ def relative(errors: np.ndarray, system: System) -> np.ndarray:
 def _results(ratios: list[float], grids: list[np.ndarray], errors: list[np.ndarray]) -> dict[str, np.ndarray]:
     n_folds = errors[0].shape[1]
     spread = [one.std(axis=1, ddof=1) if n_folds > 1 else np.zeros(len(one)) for one in errors]
+    low, high = split_interval(np.concatenate(errors), n_folds)
     return {
         "alpha": np.concatenate(grids),
         "l1_ratio": np.repeat(ratios, [len(grid) for grid in grids]),
         "mean_test_error": np.concatenate([one.mean(axis=1) for one in errors]),
         "std_test_error": np.concatenate(spread),
         "standard_error": np.concatenate(spread) / np.sqrt(n_folds),
+        "low_test_error": low,
+        "high_test_error": high,
     }
 
 

@@ -144,7 +144,8 @@ def compare(
     Returns
     -------
     Comparison
-        Prints as a table for each family; `Comparison.to_frame` makes a data frame.
+        Prints as a table for each family; `Comparison.to_frame` makes a data frame, and `Comparison.summary` one of
+        means over splits with their intervals.
 
     Raises
     ------
@@ -195,7 +196,7 @@ def compare(
         scores, more, _ = cross_validated(mapped, list(pairs.values()), options, scorer, rows, once)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
-    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
+    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more, repeats)
     if notebook.prints(show):
         print(found)
     return found

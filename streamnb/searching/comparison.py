@@ -9,9 +9,11 @@ import numpy as np
 
 from streamnb.core import label_checks, notebook, persistence
 from streamnb.core.frames import pandas_for
+from streamnb.evaluation.differences import given_level
 from streamnb.passes.report import Report
 from streamnb.problem.points import loaded_point
 from streamnb.selection.score_table import GridScores
+from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 
 OVERALL = "overall"
 Pair = tuple[str, str]  # the names of a family and a penalty
@@ -44,6 +46,10 @@ class Comparison(persistence.Saved):
         Of both scans together.
     overall : str
         Whether the last of the K + 1 rows is of one point for all classes, or the mean over classes.
+    splits : (F, P, K + 1, S), optional
+        The score of each split, of which `scores` are the means; None in tables that older versions saved.
+    repeats : int
+        How often the rows were split into folds.
 
     Examples
     --------
@@ -65,6 +71,8 @@ class Comparison(persistence.Saved):
     rule: str | dict[str, str]
     report: Report
     overall: str = "one_point"
+    splits: np.ndarray | None = None
+    repeats: int = 1
 
     @classmethod
     def of(
@@ -76,19 +84,23 @@ class Comparison(persistence.Saved):
         scoring: str,
         overall: str,
         report: Report,
+        repeats: int = 1,
     ) -> Comparison:
         """The tables of the judged grids; `rules` has the rule of each penalty, in the order of columns."""
         penalties = list(rules)
         classes = next(iter(judged.values())).classes
         shape = len(families), len(penalties), len(classes) + 1
         scores, n_features, points = np.full(shape, np.nan), np.full(shape, -1), np.full(shape, None, object)
+        splits = np.full((*shape, next(iter(judged.values())).scores.shape[1]), np.nan)
         for (family, penalty), grid_scores in judged.items():
             at = families.index(family), penalties.index(penalty)
-            for row, (point, score, kept) in enumerate(_cells(grid_scores, rules[penalty], overall)):
+            for row, (point, score, kept, of_splits) in enumerate(_cells(grid_scores, rules[penalty], overall)):
                 if not np.isnan(score):
                     scores[*at, row], n_features[*at, row], points[*at, row] = score, kept, point
+                    splits[*at, row] = of_splits
         rule = rules if len({*rules.values()}) > 1 else next(iter(rules.values()))
-        return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report, overall)
+        tables = families, penalties, classes, scores, n_features, points
+        return cls(*tables, left_out, scoring, rule, report, overall, splits, repeats)
 
     def _to_state(self) -> dict[str, Any]:
         return {**vars(self), "points": self.points.reshape(-1).tolist()}
@@ -98,11 +110,28 @@ class Comparison(persistence.Saved):
         shape = len(state["families"]), len(state["penalties"]), len(label_checks.check_labels(state["classes"])) + 1
         persistence.array("scores", state["scores"], ["f8"], shape)
         persistence.array("n_features", state["n_features"], ["i8"], shape)
+        if state.get("splits") is not None:  # older files have none
+            persistence.array("splits", state["splits"], ["f8"], (*shape, None))
         points = np.empty(len(state["points"]), object)
         points[:] = [None if point is None else loaded_point(point) for point in state["points"]]
         if not persistence.is_a(list[dict[str, Any] | None], state["points"]):
             raise ValueError("points should be points of a grid, or None")
         return cls(**persistence.typed(cls, {**state, "points": points.reshape(shape)}))
+
+    def summary(self, interval: float = 0.95) -> Any:
+        """A data frame of means over splits, and intervals of them: family, penalty, class, score, low and high.
+
+        Intervals are corrected for training sets that overlap (Nadeau and Bengio 2003); they are approximate, and
+        those of the best of many points are too high. The frame's `attrs` say so.
+        """
+        if self.splits is None:
+            raise ValueError("the tables were saved by an older version, without the scores of splits; compare again")
+        low, high = split_interval(self.splits, self.splits.shape[-1] // self.repeats, given_level(interval))
+        frame = self.to_frame().drop(columns=["n_features", "point"])
+        kept = [(f, p) not in self.left_out for f in self.families for p in self.penalties]
+        frame["low"], frame["high"] = (end.reshape(len(kept), -1)[kept].ravel() for end in (low, high))
+        frame.attrs["interval"] = f"{interval:.4g} over {self.splits.shape[-1]} splits, {APPROXIMATE}"
+        return frame
 
     def to_frame(self) -> Any:
         """A pandas data frame with one row for each cell: family, penalty, class, score, n_features and point."""
@@ -164,25 +193,27 @@ class Comparison(persistence.Saved):
         return [f"Left out: {', '.join(names)}; {why}" for why, names in reasons.items()]
 
 
-def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[Any, float, int]]:
-    """Point, score and kept features of each class, and overall last."""
-    cells: list[tuple[Any, float, int]] = []
+def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[Any, float, int, Any]]:
+    """Point, score, kept features and scores of splits of each class, and overall last."""
+    cells: list[tuple[Any, float, int, Any]] = []
     numbers = scores.per_split()[0] if rule == "per_split" else None
     for k, point in enumerate(scores.class_best(rule).tolist()):
         if point < 0:
-            cells.append((None, np.nan, -1))
+            cells.append((None, np.nan, -1, np.nan))
             continue
         chosen, kept = scores.grid[point], int(scores.n_features_per_class[point, k])
         if numbers is not None:  # a number that need not be on the grid
             kept = int(numbers[k])
             chosen = {**chosen, "top_k": kept}
-        cells.append((chosen, float(scores.class_mean[point, k]), kept))
+        assert scores.class_scores is not None
+        cells.append((chosen, float(scores.class_mean[point, k]), kept, scores.class_scores[point, :, k]))
     if overall == "one_point" and numbers is None:
         best = scores.best(rule)
-        return [*cells, (scores.grid[best], float(scores.mean[best]), int(scores.n_features[best]))]
-    known = [(score, kept) for point, score, kept in cells if point is not None]
+        own = scores.grid[best], float(scores.mean[best]), int(scores.n_features[best]), scores.scores[best]
+        return [*cells, own]
+    known = [cell[1:] for cell in cells if cell[0] is not None]
     if not known:
-        return [*cells, (None, np.nan, -1)]
-    n, of_features = len(known), sum(kept for _, kept in known)
-    mean = float(np.mean([score for score, _ in known]))
-    return [*cells, (None, mean, (2 * of_features + n) // (2 * n))]
+        return [*cells, (None, np.nan, -1, np.nan)]
+    means, numbers_kept, of_splits = zip(*known, strict=True)
+    n, of_features = len(known), sum(numbers_kept)
+    return [*cells, (None, float(np.mean(means)), (2 * of_features + n) // (2 * n), np.mean(of_splits, axis=0))]

@@ -13,6 +13,7 @@ from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.problem.points import loaded_point
+from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 
 
 @persistence.register
@@ -63,6 +64,12 @@ class Judged(persistence.Parameters):
         values = self.scores[scoring]
         values = np.sort(values[~np.isnan(values)])
         return float(values.sum() / len(values)) if len(values) else np.nan
+
+    def interval(self, scoring: str, level: float = 0.95) -> tuple[float, float]:
+        """An interval of the mean, corrected for training sets that overlap, which is approximate."""
+        values = self.scores[scoring]
+        low, high = split_interval(values, len(values), level)
+        return float(low), float(high)
 
 
 def goodness(judged: Judged, scorings: Sequence[str]) -> tuple[float, ...]:
@@ -120,8 +127,10 @@ class Search(persistence.Saved):
         standard error over the folds.
     results_ : pandas.DataFrame
         One row for each candidate, best first, those judged on fewer folds last: candidate, the mean of each scoring
-        over its folds, std_<scoring>, n_features (of the model of all rows), folds (their number), reads and seconds
-        (which candidates may share), point (of its grid), and its options.
+        over its folds, std_<scoring>, low_<scoring> and high_<scoring> (a 95 % interval of the mean, corrected for
+        training sets that overlap (Nadeau and Bengio 2003), which is approximate), n_features (of the model of all
+        rows), folds (their number), reads and seconds (which candidates may share), point (of its grid), and its
+        options.
     left_out : dict {candidate: why}
     scorings : list of str
     candidates : list of Judged, with the scores of each fold
@@ -159,6 +168,8 @@ class Search(persistence.Saved):
     def _row(self, judged: Judged) -> dict[str, Any]:
         scores = {name: judged.mean(name) for name in self.scorings}
         stds = {f"std_{name}": float(np.nanstd(values)) for name, values in judged.scores.items() if name in scores}
+        for name in scores:
+            stds |= dict(zip((f"low_{name}", f"high_{name}"), judged.interval(name), strict=True))
         cost: dict[str, Any] = {"n_features": judged.n_features, "folds": judged.n_folds}
         cost |= {"reads": judged.reads, "seconds": judged.seconds}
         return {"candidate": judged.name, **scores, **stds, **cost, "point": judged.point, **judged.words}
@@ -170,17 +181,21 @@ class Search(persistence.Saved):
         return notebook.html(self._table(), self._notes())
 
     def _notes(self) -> list[str]:
-        return [f"Left out: {one}" for one in reasons(self.left_out)]
+        interval = f"95 %: interval of the mean {self.scorings[0]} over folds, {APPROXIMATE}"
+        return [interval, *(f"Left out: {one}" for one in reasons(self.left_out))]
 
     def _table(self) -> list[list[str]]:
         """Cells, header first, then candidates, best first."""
-        return [["", *self.scorings, "features", "folds", "reads", "seconds"], *map(self._cells, self.ranked)]
+        first, *others = self.scorings
+        return [["", first, "95 %", *others, "features", "folds", "reads", "seconds"], *map(self._cells, self.ranked)]
 
     def _cells(self, judged: Judged) -> list[str]:
         means = [judged.mean(name) for name in self.scorings]
         numbers = ["-" if number < 0 else f"{number:,}" for number in (judged.n_features, judged.reads)]
         cost = [numbers[0], f"{judged.n_folds}", numbers[1], f"{judged.seconds:.1f}"]
-        return [judged.name, *("-" if np.isnan(m) else f"{m:.4f}" for m in means), *cost]
+        first, *others = ("-" if np.isnan(mean) else f"{mean:.4f}" for mean in means)
+        low, high = judged.interval(self.scorings[0])
+        return [judged.name, first, "-" if np.isnan(low) else f"{low:.4f} .. {high:.4f}", *others, *cost]
 
     def __repr__(self) -> str:
         return f"<Search: {len(self.candidates)} candidates by {self.scorings[0]}, best {self.ranked[0].name}>"

@@ -13,6 +13,7 @@ from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import Penalty, TopK
 from streamnb.problem.points import loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
+from streamnb.selection.split_intervals import split_interval
 from streamnb.solving.weight_paths import WeightPath
 
 RULES = ("best", "parsimonious", "one_se", "per_split")
@@ -201,21 +202,23 @@ class GridScores(persistence.Parameters):
         fewest = self.n_features_per_class[points, np.arange(len(points))]
         return np.where(points < 0, -1, fewest)
 
-    def table(self) -> dict[str, np.ndarray]:
-        """The content of `cv_results_`: 1-D arrays with one entry for each grid point."""
+    def table(self, repeats: int = 1) -> dict[str, np.ndarray]:
+        """The content of `cv_results_`: 1-D arrays with one entry for each grid point, of folds that were repeated."""
         columns: dict[str, Any] = {"params": np.array([*self.grid, None], dtype=object)[:-1]}
         for kind in self.grid[0]:
             columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
-        columns |= self._columns("score")
+        columns |= self._columns("score", repeats)
         for name, scores in (self.named or {}).items():
             seen = None if self.train is None or self.train.named is None else self.train.named[name]
-            columns |= replace(scores, train=seen)._columns(name)
+            columns |= replace(scores, train=seen)._columns(name, repeats)
         columns["n_features"] = self.n_features
         return columns
 
-    def _columns(self, name: str) -> dict[str, np.ndarray]:
+    def _columns(self, name: str, repeats: int) -> dict[str, np.ndarray]:
         """The columns of `table` for one scoring."""
         columns: dict[str, Any] = {f"mean_test_{name}": self.mean, f"std_test_{name}": self.std}
+        low, high = split_interval(self.scores, self.scores.shape[1] // repeats)
+        columns |= {f"low_test_{name}": low, f"high_test_{name}": high}
         if self.errors is not None:
             columns[f"mean_test_{name}_error"] = _mean(self.errors)
         order = -np.where(np.isnan(self.mean), -np.inf, self.mean)

@@ -31,7 +31,8 @@ def test_the_first_scoring_chooses_then_the_next_then_fewer_features():
     found = snb.Search(candidates, {}, scorings, None, Report())
     assert [one.name for one in found.ranked] == ["d", "b", "a", "c"]
     assert "<tr><th>d</th><td>0.6000</td>" in found._repr_html_()
-    assert str(found).splitlines()[-1].split() == ["c", "-", "0.5000", "3", "1", "2", "0.1"]
+    assert str(found).splitlines()[-2].split() == ["c", "-", "-", "0.5000", "3", "1", "2", "0.1"]
+    assert "approximate: training sets overlap" in str(found).splitlines()[-1]
 
 
 def test_candidates_that_were_left_on_the_way_come_last(tmp_path):

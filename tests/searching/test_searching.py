@@ -138,8 +138,8 @@ def test_the_table_says_beforehand_what_is_read(capsys):
     snb.search(X, Y, penalties=[None], families=["poisson"], transforms=[None, "log1p"], folds=3, show=True)
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "2 settings of naive Bayes, rows prepared in 2 ways: 2 reads"
-    scorings = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
-    assert said[1].split() == [*scorings, "features", "folds", "reads", "seconds"] and len(said) == 4
+    scorings = ["overall", "95", "%", "accuracy", "roc_auc", "neg_log_loss"]
+    assert said[1].split() == [*scorings, "features", "folds", "reads", "seconds"] and len(said) == 5
 
 
 @pytest.mark.parametrize(

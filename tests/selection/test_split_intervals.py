@@ -1,0 +1,52 @@
+"""Intervals over splits: the corrected variance, and how often they hold the truth."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_iris
+
+import streamnb as snb
+from streamnb.selection.split_intervals import split_interval
+
+
+def test_the_corrected_interval_by_hand():
+    scores = np.array([0.8, 0.9, 0.85, 0.7])
+    half = stats.t.ppf(0.95, 3) * np.sqrt((1 / 4 + 1 / 3) * np.var(scores, ddof=1))
+    np.testing.assert_allclose(split_interval(scores, 4, 0.9), (scores.mean() - half, scores.mean() + half))
+    low, high = split_interval(np.array([scores, [np.nan, 0.8, 0.6, np.nan], [np.nan] * 3 + [0.5]]), 4)
+    assert low[1] < 0.7 < high[1] and low[1] + high[1] == pytest.approx(1.4)
+    assert np.isnan([low[2], high[2]]).all()
+
+
+@pytest.mark.filterwarnings("ignore:max_passes")
+def test_every_table_of_splits_has_it():
+    X, y = load_iris(return_X_y=True)
+    several = ["accuracy", "roc_auc"]
+    models = [
+        snb.LinearNBCV("gaussian", snb.TopK([1, 4]), folds=3, repeats=2, scoring=several),
+        snb.SoftmaxRegressionCV(l2=[1.0], folds=3, max_passes=2, scoring=several),
+    ]
+    for model in models:
+        table = model.fit(X, y).cv_results_
+        for name in ("score", *several):
+            splits = np.stack(
+                [table[key] for key in table if key.startswith("split") and key.endswith(f"_test_{name}")]
+            )
+            ends = table[f"low_test_{name}"], table[f"high_test_{name}"]
+            np.testing.assert_array_equal(ends, split_interval(splits.T, 3))
+    regression = snb.ElasticNetCV(alphas=[0.1, 1.0], folds=4).fit(X, X[:, 0] - X[:, 1])
+    ends = regression.cv_results_["low_test_error"], regression.cv_results_["high_test_error"]
+    np.testing.assert_array_equal(ends, split_interval(regression.mse_path_, 4))
+
+
+def test_it_holds_the_truth_more_often_than_without_the_correction():
+    """The mean of training rows as the prediction of the others: its error is known, whatever the folds."""
+    rng, n_folds, n = np.random.default_rng(0), 5, 40
+    draws = rng.normal(size=(2000, n_folds, n // n_folds))
+    means = (draws.sum(axis=(1, 2))[:, None] - draws.sum(axis=2)) / (n - n // n_folds)
+    errors = np.square(draws - means[:, :, None]).mean(axis=2)
+    truth = 1.0 + 1.0 / (n - n // n_folds)
+    low, high = split_interval(errors, n_folds)
+    plain = stats.t.ppf(0.975, 4) * errors.std(axis=1, ddof=1) / np.sqrt(n_folds)
+    held = np.mean((low <= truth) & (truth <= high))
+    assert held > 0.95 and held > np.mean(np.abs(errors.mean(axis=1) - truth) <= plain)
