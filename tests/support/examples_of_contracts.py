@@ -70,11 +70,8 @@ from streamnb.training.reading import ReadTask
 from tests.support.examples_of_comparisons import BESIDE
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, outside_a_fold, table_of, texts_of
-<<<<<<< HEAD
 from tests.support.examples_of_regressions import REGRESSIONS
 from tests.support.examples_of_sharing import SCANS, site_rows
-=======
->>>>>>> d5b54bc8 (compare_models: paired differences of fitted models on the same rows, from one read, with intervals and pictures)
 from tests.support.of_users import Highest
 
 N, K = 40, 3
@@ -88,7 +85,7 @@ WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
-OTHERS = {**REGRESSIONS, **SCANS}
+OTHERS = {**REGRESSIONS, **SCANS, **BESIDE}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
@@ -289,11 +286,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
-<<<<<<< HEAD
     **{kind: {n: lambda one=one: Pass(*one()) for n, one in named.items()} for kind, named in OTHERS.items()},
-=======
-    **{kind: {n: lambda one=one: Pass(*one()) for n, one in named.items()} for kind, named in BESIDE.items()},
->>>>>>> d5b54bc8 (compare_models: paired differences of fitted models on the same rows, from one read, with intervals and pictures)
     _UserTask: every(lambda: Pass(_UserTask(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 
