@@ -362,18 +362,11 @@ class LinearModel:
         if scheme.n_rows(len(classes)) != shape[1]:
             raise ValueError(f"there are {shape[1]} rows of weights for scheme={name!r} and {len(classes)} classes")
         rule, curves = persistence.typed(cls, {name: state.get(name) for name in ("rule", "curves")}).values()
-        return cls(
-            classes,
-            weights,
-            intercept,
-            scheme,
-            options,
-            moments,
-            None if scale is None else array("scale", scale, ["f8"], shape[:1]),
-            None if rule is None else rule.restored(classes, scheme),
-            None if second is None else array("second", second, ["f8"], shape),
-            None if curves is None else curves.check(scheme, len(classes)),
-        )
+        rule = None if rule is None else rule.restored(classes, scheme)
+        scale = None if scale is None else array("scale", scale, ["f8"], shape[:1])
+        second = None if second is None else array("second", second, ["f8"], shape)
+        curves = None if curves is None else curves.check(scheme, len(classes))
+        return cls(classes, weights, intercept, scheme, options, moments, scale, rule, second, curves)
 
 
 def check_kind(model: LinearModel, y: Any) -> None:
