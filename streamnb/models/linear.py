@@ -184,15 +184,8 @@ class LinearModel:
     def predicted(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Return the predictions for the rows of a checked block."""
         ruled = self.rule is not None
-        decided = self.finished(self.decided, chunk, survey) if ruled else self.top_classes(chunk, survey)
+        decided = self.finished(self.decided, chunk, survey) if ruled else top_classes(self, chunk, survey)
         return decided if self.scheme.multilabel else self._answers[decided]
-
-    def top_classes(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Return what the scheme decides for each row of a checked block, whatever the rule."""
-        found = None
-        if chunk.stored.size > self.n_features and self._tiles is not None:  # of fewer values, tiles take longer
-            found = self._tiles.top_classes(self.prepared(chunk, survey))
-        return self.finished(self.scheme.decide, chunk, survey) if found is None else found
 
     @property
     def _answers(self) -> np.ndarray:
@@ -367,6 +360,14 @@ class LinearModel:
         second = None if second is None else array("second", second, ["f8"], shape)
         curves = None if curves is None else curves.check(scheme, len(classes))
         return cls(classes, weights, intercept, scheme, options, moments, scale, rule, second, curves)
+
+
+def top_classes(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
+    """Return what the scheme decides for each row of a checked block, whatever the rule."""
+    found = None
+    if chunk.stored.size > model.n_features and model._tiles is not None:  # of fewer values, tiles take longer
+        found = model._tiles.top_classes(model.prepared(chunk, survey))
+    return model.finished(model.scheme.decide, chunk, survey) if found is None else found
 
 
 def check_kind(model: LinearModel, y: Any) -> None:

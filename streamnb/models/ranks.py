@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.core.memory import aligned
 from streamnb.kernels import draws
-from streamnb.models.linear import LinearModel
+from streamnb.models.linear import LinearModel, top_classes
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, SparseRows
 
@@ -66,7 +66,7 @@ class RankedDraws:
         if survey is None or not survey.whole or survey.negatives:
             raise ValueError("predict_ranks draws from counts, and X has a value that is negative or no whole number")
         found = np.empty((chunk.shape[0], 1 + self.taxonomy.n_ranks))
-        found[:, 0] = self.model.top_classes(chunk, survey)
+        found[:, 0] = top_classes(self.model, chunk, survey)
         counts = chunk.together(np.arange(chunk.shape[0]))
         ends = counts.indptr - counts.indptr[0]
         totals = np.diff(np.append(0, np.cumsum(counts.data[: ends[-1]], dtype=np.int64))[ends])
