@@ -98,6 +98,7 @@ from streamnb.regression.penalised import ElasticNet as ElasticNet
 from streamnb.regression.penalised import Lasso as Lasso
 from streamnb.regression.penalised import Ridge as Ridge
 from streamnb.regression.target_sums import TargetSums as TargetSums
+from streamnb.rows.clipping import Clip as Clip
 from streamnb.rows.in_svmlight import svmlight as svmlight
 from streamnb.rows.splits import fold_numbers as fold_numbers
 from streamnb.rows.writing import write_csr as write_csr
@@ -114,6 +115,7 @@ from streamnb.searching.warming import warm as warm
 from streamnb.selection.class_sample import sample_rows as sample_rows
 from streamnb.selection.feature_ranking import FeatureRanking as FeatureRanking
 from streamnb.selection.features import rank_features as rank_features
+from streamnb.selection.fold_likelihood import fold_likelihood as fold_likelihood
 from streamnb.selection.redundancy import FCBF as FCBF
 from streamnb.selection.sampled_searches import ReliefF as ReliefF
 from streamnb.selection.sampled_searches import TreeFeatures as TreeFeatures

@@ -231,6 +231,19 @@ def check_labels_of_model(names: np.ndarray | None, labels: np.ndarray) -> None:
         )
 
 
+def check_kind(y: Any, classes: np.ndarray, multilabel: bool) -> None:
+    """Refuse an indicator for a model that was fitted with one label per row, and the reverse."""
+    if sp.issparse(y) != multilabel:
+        kinds = "an indicator of labels", "one label a row"
+        given, wanted = kinds if sp.issparse(y) else kinds[::-1]
+        raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+    if sp.issparse(y) and y.shape[1] != len(classes):
+        raise ValueError(
+            f"y has {y.shape[1]} columns; it should have one for each label of the model, in this order: "
+            f"{messages.listed(classes)}"
+        )
+
+
 def _numbers_of(y: Any, name: str) -> Any:
     try:
         return y.astype(np.float64)

@@ -14,6 +14,11 @@ class Encoding:
     """
 
     @property
+    def learned(self) -> bool:
+        """Whether the columns were learned from rows, and so tell about them."""
+        return True
+
+    @property
     def n_columns(self) -> int:
         """Number of output columns."""
         raise NotImplementedError

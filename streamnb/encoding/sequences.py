@@ -154,6 +154,10 @@ class KMers(persistence.Parameters, Encoding):
         return np.searchsorted(self._codes, np.minimum(codes, self._reversed(codes))).astype(np.int32)
 
     @property
+    def learned(self) -> bool:
+        return False
+
+    @property
     def n_columns(self) -> int:
         return (4**self.k + (4 ** (self.k // 2) if self.k % 2 == 0 else 0)) // 2 if self.both_strands else 4**self.k
 

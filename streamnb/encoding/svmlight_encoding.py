@@ -25,6 +25,10 @@ class SvmlightEncoding(persistence.Parameters, Encoding):
         return cls(file.n_features, bool(file.zero_based), file.multilabel)
 
     @property
+    def learned(self) -> bool:
+        return False
+
+    @property
     def n_columns(self) -> int:
         return self.n_features
 

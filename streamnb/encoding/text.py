@@ -206,6 +206,10 @@ class TextEncoding(persistence.Parameters, Encoding):
     weight: str | None = None
 
     @property
+    def learned(self) -> bool:
+        return self.ngrams.vocabulary is not None
+
+    @property
     def n_columns(self) -> int:
         return self.ngrams.n_columns
 

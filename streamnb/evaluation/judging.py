@@ -13,7 +13,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.slice_columns import Slicing
 from streamnb.evaluation.tallied import DECISIONS
-from streamnb.models.linear import LinearModel, check_kind
+from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -102,7 +102,7 @@ class JudgingTask(PassTask):
     def add(self, partial: Sheet, block: Block) -> None:
         """Judge one block of rows; a label that the model does not know counts as a wrong prediction."""
         y, model = label_checks.check_y(block.y), self.model
-        check_kind(model, y)
+        label_checks.check_kind(y, model.classes_, model.scheme.multilabel)
         codes = class_numbers(model.classes_, y)
         for some, margins in model.few_margins(*checked(block)):
             weight = None if block.weight is None else block.weight[some]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, memory, messages, persistence, row_checks
+from streamnb.core import arguments, label_checks, memory, persistence, row_checks
 from streamnb.core.conditional import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.learning import opened_through
@@ -32,12 +32,25 @@ from streamnb.rows.chunk import Chunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.matching import merged_classes
 from streamnb.stats.moments import MOMENTS, TABLE
+from streamnb.stats.privacy import Privacy
 from streamnb.stats.row_means import RowMeans
 
 MARGINS = 1 << 25  # margins held at once
 CACHED_MARGINS = 1 << 16  # margins that stay in the cache while they are processed
 FEW_ROWS = 512  # rows at a time at least, so that the overhead of a step is small
-_STATE = "classes", "weights", "intercept", "scheme", "reference", "options", "moments", "scale", "rule", "second"
+_STATE = (
+    "classes",
+    "weights",
+    "intercept",
+    "scheme",
+    "reference",
+    "options",
+    "moments",
+    "scale",
+    "rule",
+    "second",
+    "curves",
+)
 _DERIVED = "_scorer", "_tiles", "_in_full", "absent"
 
 
@@ -61,6 +74,8 @@ class LinearModel:
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
         beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. If the model was calibrated by
         isotonic regression, `curves` replace the scores, which are then not linear.
+    privacy_ : Privacy or None
+        What is protected by noise in the statistics; None if they had none.
     scheme, options, moments, scale, rule
         The problems that rows of `coef_` solve, the transforms of rows, the functions T, idf, and the decision rule.
 
@@ -84,6 +99,7 @@ class LinearModel:
     rule: DecisionRule | ClassThreshold | None = None  # if predictions are not always the most probable class
     second: np.ndarray | None = None  # (n_features, R), weights of ln(1 - x), for beta columns
     curves: Curves | None = None  # if calibrated by isotonic regression
+    privacy_: Privacy | None = field(default=None, kw_only=True)  # what noise in the statistics protects
 
     @property
     def coef_(self) -> Any:
@@ -101,7 +117,8 @@ class LinearModel:
     def __repr__(self) -> str:
         kept = self.weights.nnz if sp.issparse(self.weights) else np.count_nonzero(self.weights)
         shape = f"{len(self.intercept_):,} x {self.n_features:,}"
-        return f"<LinearModel: {len(self.classes_):,} classes, {self.scheme.name}; weights {shape}, {kept:,} not zero>"
+        shown = f"<LinearModel: {len(self.classes_):,} classes, {self.scheme.name}; weights {shape}, {kept:,} not zero"
+        return f"{shown}>" if self.privacy_ is None else f"{shown}; {self.privacy_}>"
 
     def sparsify(self) -> LinearModel:
         """Return a new model with weights in sparse form, which takes less memory if most are zero.
@@ -194,7 +211,7 @@ class LinearModel:
 
     def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
         """Return where predictions equal the labels, (n_rows,) bool."""
-        check_kind(self, y)
+        label_checks.check_kind(y, self.classes_, self.scheme.multilabel)
         if self.scheme.multilabel:
             return (found == y.toarray()).all(axis=1)
         merged_classes(self.classes_, y)  # raises an error for labels of another kind, none of which could match
@@ -323,11 +340,12 @@ class LinearModel:
             "rule": self.rule,
             "second": self.second,
             **({} if self.curves is None else {"curves": self.curves}),
+            **({} if self.privacy_ is None else {"privacy": self.privacy_}),
         }
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> LinearModel:
-        persistence.known(cls, state, "binarize", "curves", *_STATE)
+        persistence.known(cls, state, "binarize", "curves", "privacy", *_STATE)
         classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, options = weights.shape, RowOptions.of_state(state["options"])
         array = persistence.array
@@ -359,7 +377,9 @@ class LinearModel:
         scale = None if scale is None else array("scale", scale, ["f8"], shape[:1])
         second = None if second is None else array("second", second, ["f8"], shape)
         curves = None if curves is None else curves.check(scheme, len(classes))
-        return cls(classes, weights, intercept, scheme, options, moments, scale, rule, second, curves)
+        privacy = persistence.typed(cls, {"privacy_": state.get("privacy")})["privacy_"]
+        parts = classes, weights, intercept, scheme, options, moments, scale, rule, second, curves
+        return cls(*parts, privacy_=privacy)
 
 
 def top_classes(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
@@ -368,19 +388,6 @@ def top_classes(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
     if chunk.stored.size > model.n_features and model._tiles is not None:  # of fewer values, tiles take longer
         found = model._tiles.top_classes(model.prepared(chunk, survey))
     return model.finished(model.scheme.decide, chunk, survey) if found is None else found
-
-
-def check_kind(model: LinearModel, y: Any) -> None:
-    """Raise an error for an indicator if the model was fitted with one label per row, and the reverse."""
-    if sp.issparse(y) != model.scheme.multilabel:
-        kinds = "an indicator of labels", "one label a row"
-        given, wanted = kinds if sp.issparse(y) else kinds[::-1]
-        raise ValueError(f"y is {given}; the model was fitted with {wanted}")
-    if sp.issparse(y) and y.shape[1] != len(model.classes_):
-        raise ValueError(
-            f"y has {y.shape[1]} columns; it should have one for each label of the model, in this order: "
-            f"{messages.listed(model.classes_)}"
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.totals import whole
 
-_STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves"
+_STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves", "privacy"
 
 
 class ScoresOfZeros:
@@ -106,7 +106,8 @@ class QuadraticModel(ScoresOfZeros, LinearModel):
 
     def _to_state(self) -> dict[str, Any]:
         tables = {"classes": self.classes_, "means": self.weights, "halves": self.halves, "intercept": self.intercept_}
-        return {**tables, "options": self.options._to_state(), "rule": self.rule, "curves": self.curves}
+        state = {**tables, "options": self.options._to_state(), "rule": self.rule, "curves": self.curves}
+        return state if self.privacy_ is None else {**state, "privacy": self.privacy_}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -125,5 +126,6 @@ class QuadraticModel(ScoresOfZeros, LinearModel):
             options=RowOptions.of_state(state["options"]),
             rule=None if rule is None else rule.restored(classes, scheme),
             curves=None if curves is None else curves.check(scheme, len(classes)),
+            privacy_=persistence.typed(cls, {"privacy_": state.get("privacy")})["privacy_"],
             halves=halves,
         )

@@ -205,3 +205,13 @@ def checked(block: Block, missing: bool = False) -> tuple[Chunk, Survey]:
         data, indices, indptr, n_features = block.X
         return csr_chunk(data, indices, indptr, n_features, block.first_row)
     return as_chunk(block.X, block.first_row, missing)
+
+
+def takes_positive(domain: TakesValues, n_features: int) -> bool:
+    """Whether a domain accepts all positive values, however small or large."""
+    ends = np.array([[np.finfo(np.float64).smallest_subnormal], [row_checks.LARGEST]])
+    try:
+        domain.check(*as_chunk(np.repeat(ends, n_features, axis=1)))
+    except ValueError:
+        return False
+    return True

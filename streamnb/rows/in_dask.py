@@ -60,6 +60,10 @@ class DaskSource(Source):
         more = values if isinstance(values, dict) else {name: values}
         return type(self)(self.X, {**self.columns, **more}, self.check_y)
 
+    def with_columns(self, y: Any, weight: Any) -> Self:
+        more = {name: column for name, column in (("y", y), ("sample_weight", weight)) if column is not None}
+        return type(self)(self.X, {**self.columns, **more}, self.check_y)
+
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return np.asarray(computed(column))
 

@@ -70,7 +70,7 @@ class Folding:
         row_checks.check_lengths(n_rows, len(column), "groups" if self.by == "groups" else "folds")
         if self.by == "groups":
             labels, inverse = np.unique(column, return_inverse=True)
-            folds = self._random_keys(_keys(labels), repeat) % np.uint64(self.n_folds)
+            folds = self._random_keys(keys_of(labels), repeat) % np.uint64(self.n_folds)
             return folds.astype(np.int64)[inverse]
         outside = np.flatnonzero((column < 0) | (column >= self.n_folds))
         if outside.size:
@@ -203,7 +203,7 @@ def check_learns(weight: float, split: int, n_folds: int) -> None:
         )
 
 
-def _keys(labels: np.ndarray) -> np.ndarray:
+def keys_of(labels: np.ndarray) -> np.ndarray:
     if label_checks.label_kind(labels) != "strings":
         return labels.astype(np.int64).view(np.uint64)
     digests = (blake2b(label.encode(), digest_size=8).digest() for label in labels.tolist())
@@ -223,3 +223,9 @@ def _splitmix(keys: np.ndarray) -> np.ndarray:
     scattered = np.empty_like(keys)
     scatter_bits(keys, scattered)
     return scattered
+
+
+def scattered(keys: np.ndarray, seed: int) -> np.ndarray:
+    """64 random-looking bits for each of some uint64 keys, others for each seed."""
+    with np.errstate(over="ignore"):
+        return _splitmix(keys + np.uint64((seed + 1) * int(GOLDEN) % 2**64))

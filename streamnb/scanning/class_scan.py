@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, messages, persistence, row_checks
+from streamnb.core import label_checks, memory, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import LearnsBins, learned, prepared
 from streamnb.encoding.opening import opened
@@ -18,7 +18,8 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import Domain, TakesValues, as_chunk
+from streamnb.rows.boundary import Domain, TakesValues, takes_positive
+from streamnb.rows.clipping import Clip, Clipping
 from streamnb.rows.matrices import check_not_delayed
 from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
 from streamnb.rows.source import Source
@@ -32,6 +33,7 @@ from streamnb.rows.splits import (
     of_batches,
 )
 from streamnb.rows.table_opening import ANY, COMPLETE
+from streamnb.scanning import clipped_scan
 from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
@@ -42,8 +44,6 @@ from streamnb.stats.products import TILE
 from streamnb.stats.second_moments import ROUNDED, Products
 from streamnb.stats.sparse_tables import LARGE, compact
 
-PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # approximate seconds of a product by BLAS, and of two stored values
-LONG = 300.0  # seconds of work that deserve a warning
 _DEFAULTS = (
     ("scale", None),
     ("columns", None),
@@ -68,6 +68,7 @@ class ClassScan(PassTask):
     outside: int | None = None  # sum only the rows outside the fold of this split
     n_sharing: int = 1  # scans in one read; tables become sparse if they take more than their share of memory
     together: tuple[str, ...] = ()  # the moments that are summed over all classes
+    clipping: Clipping | None = None  # bounds what rows add, for sums that will be made private
     title = "scan"
     called = "ScanPlan"  # the name in checkpoints
 
@@ -103,7 +104,9 @@ class ClassScan(PassTask):
         """Validate a block of rows and add it."""
         chunk, survey = prepared_block(block, self.options)
         self.domain.check(chunk, survey)
-        partial.add(chunk, survey, label_checks.check_y(block.y), self.weight_of(block), block.split)
+        y, weight = label_checks.check_y(block.y), self.weight_of(block)
+        rows: Any = chunk, survey, y, weight, block.split
+        partial.add(*rows if self.clipping is None else clipped_scan.clipped(rows, self.classes, self.clipping))
 
     def weight_of(self, block: Block) -> np.ndarray | None:
         """The weights of rows, 0 in a fold that is left out; None if all are 1."""
@@ -132,7 +135,7 @@ class ClassScan(PassTask):
         second_moments.check_fits(*of_pairs, self.memory_limit)
         places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.by_length
         places = places and self.options.columns is None and self.options.learned is None
-        values = self.grid is not None or not (places and _takes_positive(self.domain, n_features))
+        values = self.grid is not None or not (places and takes_positive(self.domain, n_features))
         return Wants(values=values, tile_rows=tile_rows)
 
     def ended(self, total: Any, report: Report) -> Any:
@@ -145,11 +148,12 @@ class ClassScan(PassTask):
         row_checks.check_total_weight(total.total_weight)
         if self._kept_folds is not None:
             check_no_empty(self._kept_folds, [part.n_rows for part in total.folds])
-        return total
+        return total if self.clipping is None else clipped_scan.bounded(total, self.clipping)
 
     def about(self) -> dict[str, str]:
         about = {"the model": self.called}
-        defaults = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None), ("together", ())
+        nothing = "grid", "outside", "clipping"
+        defaults = *((name, None) for name in nothing), ("how", ROUNDED), ("labels", False), ("together", ())
         limits = "memory_limit", "n_sharing"  # these do not change the sums
         for name, value in vars(self).items():
             if name == "options":
@@ -168,15 +172,6 @@ class ClassScan(PassTask):
         """Convert to dense tables unless they would be too large."""
         dense = total.dense_bytes <= min(LARGE, memory.allowed(None))
         return total.with_tables(lambda table: table.dense()) if dense else total
-
-
-def _takes_positive(domain: TakesValues, n_features: int) -> bool:
-    ends = np.array([[np.finfo(np.float64).smallest_subnormal], [row_checks.LARGEST]])
-    try:
-        domain.check(*as_chunk(np.repeat(ends, n_features, axis=1)))
-    except ValueError:
-        return False
-    return True
 
 
 def scan(
@@ -205,6 +200,9 @@ def scan(
     client: Any = None,
     checkpoint: Any = None,
     layer: str | None = None,
+    clip: Clip | None = None,
+    n_features: int | None = None,
+    rows_per_group: int | None = None,
 ) -> ClassStats:
     """Read the data once and keep its per-class sufficient statistics.
 
@@ -243,7 +241,7 @@ def scan(
         Also keep the statistics of each fold: the number of folds, or the fold of each row, numbered from 0. The
         fold of a row depends only on its number and the seed, see `fold_numbers`.
     groups : (n_rows,), optional
-        Group labels; rows of one group are in one fold.
+        Group labels; rows of one group are in one fold. With `clip`, the person of each row.
     batch : (n_rows,), optional
         Also keep the statistics of each batch, as folds: the sample or laboratory of each row, for instance, or the
         name of a column, such as "obs/sample". ``markers(batch=True)`` compares classes within them.
@@ -276,6 +274,14 @@ def scan(
         readable from any row on: not for streams and Dask arrays.
     layer : str, optional
         The layer of AnnData to read instead of its X; "raw" reads `raw`, where no layer is called so.
+    clip : Clip, optional
+        Bounds what each row adds, so that `ClassStats.privatize` can make the sums private. Classes and the number of
+        columns are then declared, because even these would tell about rows: rows with other labels count nowhere, which
+        a warning says here alone. Models score whole rows.
+    n_features : int, optional
+        With `clip`: the number of columns.
+    rows_per_group : int, optional
+        With `clip` and `groups`: so many rows of each person count, a random sample, the same for the same rows.
 
     Notes
     -----
@@ -323,18 +329,28 @@ def scan(
     [[5.0, 1.0], [1.0, 9.0]]
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-    numbers = ANY if isinstance(transform, LearnedStep | LearnsBins) else COMPLETE
-    listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer, numbers=numbers)
+    how = {"groups": groups, "repeats": repeats, "transform": transform, "normalize": normalize}
+    clipping = clipped_scan.check_clipping(clip, rows_per_group, n_features, **how)
+    cells = ANY if isinstance(transform, LearnedStep | LearnsBins) else COMPLETE
+    listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer, numbers=cells)
     step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
+    moments = moments if clip is None else clipped_scan.moments_of(clip, moments)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
-    task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))
+    task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled), clipping=clipping)
     rows = prepared(step, source, y, sample_weight)
+    if clipping is not None:
+        clipped_scan.check_declared(listed, rows, n_features, batch, sample_weight)
+        rows, n_counted = clipped_scan.with_people(rows, clipping, groups)
+        groups = groups if isinstance(folds, numbers.Number) else None  # folds given to rows may part a person
     if batch is None:
         task, rows = with_folds(task, rows, folds, groups, repeats, seed)
     else:
         task, rows = with_batches(task, rows, batch, folds, groups)
-    return run_scan(task, rows, run_options)[0]
+    if clipping is not None:
+        task = replace(task, folding=clipped_scan.folding_of_people(task.folding))
+    stats, report = run_scan(task, rows, run_options)
+    return stats if clipping is None else clipped_scan.checked_stats(stats, n_counted or report.rows, n_features)
 
 
 def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups: Any = None) -> tuple[Any, Source]:
@@ -367,7 +383,8 @@ def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, s
 
 def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Run a scan; return the statistics and the report, see `scan`."""
-    _warn_of_products(task, rows)
+    n_products = sum(moment in SECOND_MOMENTS for moment in task.moments)
+    second_moments.warn_of_time(n_products, rows.n_rows, rows.n_features, rows.n_values)
     if rows.label_names is not None:
         task = task.named(rows.label_names)
     stats, report = run(task, rows, options)
@@ -381,18 +398,3 @@ def warn_of_telling(rows: Source, stats: Any) -> None:
     """Warn of columns of encoded rows that alone nearly tell the label."""
     if rows.encoding is not None and isinstance(stats, ClassStats) and stats.n_features == rows.encoding.n_columns:
         rows.encoding.warn_of_telling(stats)
-
-
-def _warn_of_products(task: Any, rows: Source) -> None:
-    """Warn beforehand if products of all pairs of features will take long."""
-    n_moments, n_features = sum(moment in SECOND_MOMENTS for moment in task.moments), rows.n_features or 0
-    if not n_moments or not rows.n_rows:
-        return
-    stored = (rows.n_values or rows.n_rows * n_features) / rows.n_rows
-    seconds = n_moments * rows.n_rows * min(PER_PRODUCT * n_features**2, PER_STORED * stored**2) / 2.0
-    if seconds > LONG:
-        messages.warn(
-            f"{rows.n_rows:,} rows of {n_features:,} features, {stored:,.0f} of them stored, take about "
-            f"{seconds / 60.0:,.0f} minutes of one core to multiply pair by pair; fewer features "
-            "(snb.FeatureSelector) take less, and covariance='diagonal' or 'own' needs no pairs"
-        )

@@ -92,6 +92,7 @@ class CovariancePath:
             intercept,
             self.scheme,
             self.stats.options,
+            privacy_=self.stats.privacy,
             means=known.means,
             roots=roots,
             log_dets=log_dets,

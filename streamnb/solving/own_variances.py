@@ -85,6 +85,7 @@ class QuadraticPath:
         largest = float((share @ (within + (means - share @ means) ** 2)).max())
         variance = within + self._family.var_smoothing * largest
         common = {"classes_": stats.classes, "scheme": self._scheme, "options": stats.options}
+        common["privacy_"] = stats.privacy
         return QuadraticModel.of(means, variance, self._log_priors, largest, **common)
 
     def shell(self) -> QuadraticModel:

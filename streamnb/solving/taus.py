@@ -132,10 +132,14 @@ def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high
 def taus_from_data(problem: Problem, part: L1, n_threads: int) -> np.ndarray:
     """Return L1 taus that leave k features, k geometric from all to 1, and some before the first if it leaves few.
 
-    The features of a coupled family may return along the path, so that k is only approximate.
+    The features of a coupled family may return along the path, so that k is only approximate. Taus of private sums
+    begin at the level of the noise, because weights below it are noise.
     """
-    scored = part.scale == "score"
+    scored, ledger = part.scale == "score", problem.stats.privacy
     breaks = np.sort(problem.breakpoints(scored))[::-1]
+    if ledger is not None and not scored:
+        level = max(ledger.noise[moment] for moment in problem.moments)
+        return np.geomspace(level, max(breaks[0], 2.0 * level), part.n_taus)
     n_alive = max(int(np.count_nonzero(breaks > 0)), 1)
     wanted = _numbers(n_alive, part.n_taus)
     before = part.n_taus >= MANY and wanted[-2:][0] < NEAR * n_alive

@@ -106,7 +106,7 @@ class WeightPath:
     asked: dict[str, Any]  # the other arguments of `solve`, as they were given
 
     def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
-        self._problem, self._n_threads = problem, n_threads
+        self.problem, self._n_threads = problem, n_threads
         check_unpenalised(penalty, problem.family)
         check_general(penalty, problem.family)
         check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
@@ -127,14 +127,14 @@ class WeightPath:
         self._found_totals: Totals | None = None
 
     def _taus(self, part: Any) -> np.ndarray:
-        return part.tau if part.tau is not None else taus_from_data(self._problem, part, self._n_threads)
+        return part.tau if part.tau is not None else taus_from_data(self.problem, part, self._n_threads)
 
     def save(self, path: Any) -> None:
         """Write statistics, family and penalty to one file, from which `snb.load` makes the same models."""
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        problem = self._problem
+        problem = self.problem
         return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.asked}
 
     @classmethod
@@ -148,12 +148,12 @@ class WeightPath:
         return len(self.grid)
 
     def __repr__(self) -> str:
-        problem = self._problem
+        problem = self.problem
         sizes = f"{problem.n_rows:,} x {problem.n_features:,} weights, {problem.scheme.name}"
         return f"<WeightPath: {len(self):,} models of {problem.family!r} under {self.penalty!r}; {sizes}>"
 
     def __getitem__(self, i: int) -> LinearModel:
-        i, problem = self._number(i), self._problem
+        i, problem = self._number(i), self.problem
         many = problem.on_demand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
             problem.check_held()
@@ -176,13 +176,13 @@ class WeightPath:
 
     def shell(self) -> LinearModel:
         """Return a model without weights: the transforms of rows and the meaning of scores."""
-        return self._model(np.zeros((self._problem.n_features, 0)), np.zeros(0))
+        return self._model(np.zeros((self.problem.n_features, 0)), np.zeros(0))
 
     def _model(self, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
-        problem = self._problem
-        applied = problem.stats.options, problem.moments, problem.scale
-        second = problem.second if len(intercept) else None
-        return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, *applied, second=second)
+        problem = self.problem
+        stats, applied = problem.stats, (problem.stats.options, problem.moments, problem.scale)
+        second, scheme = problem.second if len(intercept) else None, problem.scheme
+        return LinearModel(stats.classes, weights, intercept, scheme, *applied, second=second, privacy_=stats.privacy)
 
     def breakpoints(self, scale: str | None = None, row: int | None = None) -> np.ndarray:
         """Return the L1 tau at which each feature loses its last weight, abs(t*), or abs(z) with scale="score".
@@ -190,7 +190,7 @@ class WeightPath:
         The result has shape (n_features,); with `row`, only that row of `coef_` counts. Multinomial features are
         coupled and may return along the path: for these it is the tau at its start.
         """
-        return self._problem.breakpoints(arguments.one_of("scale", scale, [None, "score"]) == "score", row)
+        return self.problem.breakpoints(arguments.one_of("scale", scale, [None, "score"]) == "score", row)
 
     def weights(self, i: int, columns: Columns = slice(None), row: int | None = None) -> np.ndarray:
         """Return weights (R, columns) of point i for these features alone; (columns,) for one row of `coef_`."""
@@ -203,9 +203,9 @@ class WeightPath:
     def _some_weights(self, i: int, columns: Columns, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         """Return weights of some features and rows, (n_columns, n_rows), and what they add to intercepts, (n_rows,)."""
         n_rows = rows.stop - rows.start
-        weights = np.empty((len(np.arange(self._problem.n_features)[columns]), n_rows))
+        weights = np.empty((len(np.arange(self.problem.n_features)[columns]), n_rows))
         shifts = np.zeros(n_rows)
-        for block, at in self._problem.pieces(columns):
+        for block, at in self.problem.pieces(columns):
             w, shift, _ = self._solved(i, replace(block, rows=rows))
             weights[at] = w.T
             shifts += shift
@@ -214,12 +214,12 @@ class WeightPath:
     @property
     def n_rows(self) -> int:
         """R, the rows of `coef_`."""
-        return self._problem.n_rows
+        return self.problem.n_rows
 
     @property
     def intercepts(self) -> np.ndarray:
         """Contribution of the class priors to each row, (R,)."""
-        return self._problem.intercepts
+        return self.problem.intercepts
 
     def by_columns(self) -> Iterator[tuple[Columns, sp.csr_array]]:
         """Yield the weights of all points block by block of features, so that memory stays small.
@@ -234,7 +234,7 @@ class WeightPath:
             Row r of `coef_` at point g is column ``g * R + r``; zero weights are not stored.
         """
         step = max(min(GRID_BLOCK // len(self), BLOCK) // self.n_rows, 1)
-        parts = self._problem.parts
+        parts = self.problem.parts
         blocks = [FeatureBlock(part, columns) for part in parts for columns in column_blocks(part.n_features, step)]
         self._prepare(range(len(self)))
         found = in_order(lambda block: self._block_weights(block, False)[0], blocks, self._n_threads)
@@ -245,7 +245,7 @@ class WeightPath:
         """Return weights of some features at all points, (n_columns, G * R), and their part of intercepts, (G, R)."""
         shifts, found = np.zeros((len(self), self.n_rows)), []
         places: list[Any] = []
-        for block, at in self._problem.pieces(columns):
+        for block, at in self.problem.pieces(columns):
             weights, added = self._block_weights(block)
             shifts += added
             found.append(weights)
@@ -256,7 +256,7 @@ class WeightPath:
 
     def entering(self) -> Entering | None:
         """Return where features enter the path, for TopK alone, else None."""
-        return Entering.of(self._problem, self.penalty)
+        return Entering.of(self.problem, self.penalty)
 
     def _block_weights(self, block: FeatureBlock, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
         if self._l1 is not None:
@@ -269,7 +269,7 @@ class WeightPath:
     def _l1_totals(self) -> Totals:
         if self._found_totals is None:  # not a cached_property: Python 3.11 has one lock for those of all paths
             assert self._l1 is not None
-            self._found_totals = self._l1.totals(self._problem, self._n_threads)
+            self._found_totals = self._l1.totals(self.problem, self._n_threads)
         return self._found_totals
 
     def _solutions(self, block: FeatureBlock, unpulled: Equations, at: Sequence[int]) -> Iterator[tuple[int, Solution]]:
@@ -287,9 +287,9 @@ class WeightPath:
     def _with_feature_weight(self, block: FeatureBlock, solution: Solution) -> Solution:
         """Multiply a solution by the feature weights, and sum what features add to the intercepts, (R,)."""
         weights, shifts, ended = solution
-        if self._problem.feature_weight is None:
+        if self.problem.feature_weight is None:
             return weights, shifts.sum(axis=1), ended
-        factor = self._problem.feature_weight[block.columns]
+        factor = self.problem.feature_weight[block.columns]
         return weights * factor, shifts @ factor, ended
 
     @cached_property
@@ -310,7 +310,7 @@ class WeightPath:
 
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        problem = self._problem
+        problem = self.problem
         if self._l1 is not None:
             return *self._l1.counts(problem, self._l1_totals), np.zeros(len(self), np.int64)
         if (entering := self.entering()) is not None:
@@ -329,7 +329,7 @@ class WeightPath:
         coupled = [i for i in points if self._pull(i).decorrelation > 0.0]
         for i in sorted(set(points) - set(coupled)):  # known without solving
             equations, pull = self._equations(i, block, unpulled)
-            active, weight = equations.active(pull), self._problem.feature_weight
+            active, weight = equations.active(pull), self.problem.feature_weight
             yield i, active if weight is None else active & (weight[block.columns] > 0.0), 0
         for i, (weights, _, saturated) in self._solutions(block, unpulled, coupled):
             yield i, weights != 0.0, int(np.count_nonzero(saturated))
@@ -363,7 +363,7 @@ class WeightPath:
 
     def _kept_at(self, i: int) -> Kept | None:
         if i not in self._kept:
-            self._kept[i] = self._problem.kept(self._pull(i))
+            self._kept[i] = self.problem.kept(self._pull(i))
         return self._kept[i]
 
     def _totals_at(self, i: int) -> Totals:
@@ -371,7 +371,7 @@ class WeightPath:
         if self._l1 is not None:
             return {part: totals[i] for part, totals in self._l1_totals.items()}
         if i not in self._totals:
-            totals = coupled_totals(self._problem, [self._pull(i)], self._kept_at(i), self._n_threads)
+            totals = coupled_totals(self.problem, [self._pull(i)], self._kept_at(i), self._n_threads)
             self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
         return self._totals[i]
 
@@ -381,7 +381,7 @@ class WeightPath:
         if not pull.general:
             return None
         if i not in self._general:
-            ((tau, gradient),), problem = pull.general, self._problem
+            ((tau, gradient),), problem = pull.general, self.problem
             weights = np.zeros((problem.n_rows, problem.n_features))
             marked = [(block.columns, self._marked(i, block)) for block in problem.blocks]
 

@@ -13,15 +13,18 @@ import scipy.sparse as sp
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
+from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.averages import Averages
 from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.histograms import Histograms, found_in
-from streamnb.stats.matching import check_classes, merged_classes, positions
+from streamnb.stats.matching import check_alike, merged_classes, pooled_names, positions
 from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
+from streamnb.stats.privacy import Privacy
+from streamnb.stats.private_sums import check_addable, check_not_private, merge, outside, privatize
 from streamnb.stats.second_moments import matrices, n_multiplied, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
 
@@ -84,6 +87,9 @@ class ClassStats(Averages, persistence.Saved):
         The step that `scan` learned for `transform`, such as bins; models from these statistics take raw columns.
     folds, folding, options, closed
         Statistics of each fold; how rows were split and transformed; whether the classes were listed by the user.
+    clipping, privacy
+        How much a row and a person may add to the sums, from ``scan(clip=)``; and what noise protects: epsilon, delta,
+        the mechanism, sensitivity and noise of each sum, and what was declared, from `privatize`.
     every, unlabelled, overlaps, negatives
         Of an indicator: all rows, rows without labels, and counts of pairs of labels. Number of negative values.
 
@@ -108,6 +114,8 @@ class ClassStats(Averages, persistence.Saved):
     overlaps: Overlaps | None = None  # multi-label: counts of rows with two labels; None in older files
     folds: tuple[ClassStats, ...] = ()  # one for each fold, repeat by repeat
     folding: Folding | None = None
+    clipping: Clipping | None = None  # how much a person adds, if that is bounded
+    privacy: Privacy | None = None  # what the noise protects, once there is any
 
     @property
     def n_rows(self) -> int:
@@ -141,11 +149,6 @@ class ClassStats(Averages, persistence.Saved):
     def moments(self) -> tuple[str, ...]:
         """Names of the moments that were accumulated."""
         return tuple(name for name in self.tables if name in ALL_MOMENTS)
-
-    @property
-    def _pooled(self) -> tuple[str, ...]:
-        """The names of the sums that are pooled over all classes."""
-        return tuple(name for name, table in self.tables.items() if isinstance(table, PooledTable))
 
     @property
     def nbytes(self) -> int:
@@ -202,7 +205,8 @@ class ClassStats(Averages, persistence.Saved):
 
     def without_fold(self, fold: int, repeat: int = 0) -> ClassStats:
         """Return the statistics of all rows outside one fold, with all classes: those its models are trained on."""
-        return replace(self, folds=(), folding=None)._combined(self.fold(fold, repeat), -1)
+        held_out = self.fold(fold, repeat)
+        return outside(self, fold) if self.privacy else replace(self, folds=(), folding=None)._combined(held_out, -1)
 
     def select(self, columns: Any, moments: tuple[str, ...]) -> ClassStats:
         """Return the statistics of some columns, a slice or numbers, without folds; itself if these are all columns.
@@ -220,17 +224,21 @@ class ClassStats(Averages, persistence.Saved):
         moments = ", ".join(self.moments)
         return (
             f"<ClassStats: {self.n_rows:,} rows, {len(self.classes):,} classes, {self.n_features:,} features; "
-            f"{moments}; {self.nbytes / 2**20:,.1f} MiB>"
+            f"{moments}; {self.nbytes / 2**20:,.1f} MiB{'' if self.privacy is None else f'; {self.privacy}'}>"
         )
 
     def __add__(self, other: ClassStats) -> ClassStats:
         if not isinstance(other, ClassStats):
             return NotImplemented
+        check_addable(self, other)
         return self._combined(other, 1)
+
+    privatize, merge = privatize, merge
 
     def __sub__(self, other: ClassStats) -> ClassStats:
         if not isinstance(other, ClassStats):
             return NotImplemented
+        check_not_private(self, other)
         difference = self._combined(other, -1)
         check_left(difference, self)
         return difference if self.closed or self.multilabel else difference._with_classes(difference.rows > 0)
@@ -242,22 +250,22 @@ class ClassStats(Averages, persistence.Saved):
         factors = np.where(self.weight * gamma < FADED, 0.0, gamma)
         tables = {name: t.scaled(factors) for name, t in self.tables.items()}
         folds = tuple(fold * gamma for fold in self.folds)
-        return replace(self, tables=tables, folds=folds, **self._companions(lambda part: part * gamma))
+        return replace(self, tables=tables, folds=folds, clipping=None, **self._companions(lambda part: part * gamma))
 
     __rmul__ = __mul__
 
     def reweighted(self, class_weight: np.ndarray) -> ClassStats:
         """Return the statistics with the weight of each row multiplied by that of its class; `class_weight` is (K,)."""
-        if self._pooled and np.ptp(class_weight):
+        if pooled_names(self) and np.ptp(class_weight):
             raise ValueError("class_weight does not go with sums that are pooled; scan them with pooled=False")
         tables = {name: t.scaled(class_weight) for name, t in self.tables.items()}
-        return replace(self, tables=tables, folds=(), folding=None)
+        return replace(self, tables=tables, folds=(), folding=None, clipping=None)
 
     def __radd__(self, other: Any) -> ClassStats:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
 
     def _combined(self, other: ClassStats, sign: int) -> ClassStats:
-        self._check_alike(other)
+        check_alike(self, other)
         classes = self.classes if self.multilabel else merged_classes(self.classes, other.classes)
         return self._combined_onto(classes, other, sign)
 
@@ -289,32 +297,6 @@ class ClassStats(Averages, persistence.Saved):
             folds=tuple(a._combined_onto(classes, b, sign) for a, b in zip(self.folds, other.folds, strict=True)),
         )
 
-    def _check_alike(self, other: ClassStats) -> None:
-        if other.n_features != self.n_features:
-            ours, theirs = self.n_features, other.n_features
-            raise ValueError(
-                f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
-            )
-        for name in ("step", "transform", "scale", "normalize", "binarize", "centre", "columns"):
-            ours, theirs = getattr(self.options, name), getattr(other.options, name)
-            if ours != theirs:
-                cure = "; scan both with transform=stats.step" if name == "step" else ""
-                raise ValueError(
-                    f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}{cure}"
-                )
-        if self.tables.keys() != other.tables.keys():
-            have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
-            raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
-        if self._pooled != other._pooled:
-            raise ValueError("sums are pooled over the classes in one of the statistics alone; scan both alike")
-        if self.multilabel != other.multilabel:
-            raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
-        if self.folding != other.folding:
-            raise ValueError(
-                f"these statistics have the folds {self.folding}, the others {other.folding}; scan both with the same"
-            )
-        check_classes(self, other)
-
     def _with_classes(self, keep: np.ndarray) -> ClassStats:
         if keep.all():
             return self
@@ -339,6 +321,7 @@ class ClassStats(Averages, persistence.Saved):
 
     def _to_state(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        parts = {name: part for name, part in parts.items() if part is not None or name not in ("clipping", "privacy")}
         folding = None if self.folding is None else asdict(self.folding)
         return parts | {"options": self.options._to_state(), "folds": list(self.folds), "folding": folding}
 
@@ -388,7 +371,7 @@ class ClassStats(Averages, persistence.Saved):
 
     def _layout(self) -> tuple[Any, ...]:
         grid = found_in(self.tables).grid if "histogram" in self.tables else None
-        return self.moments, self.n_features, self.options, repr(grid), self._pooled
+        return self.moments, self.n_features, self.options, repr(grid), pooled_names(self)
 
 
 def check_stats(stats: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import label_checks, messages
+from streamnb.stats.dense_tables import PooledTable
 from streamnb.stats.sparse_tables import extended
 
 
@@ -50,6 +51,37 @@ def check_classes(a: Any, b: Any) -> None:
         if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
             strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
             raise ValueError(f"label {strangers[0].item()!r} is not in classes={messages.listed(closed.classes)}")
+
+
+def check_alike(ours: Any, theirs: Any) -> None:
+    """Raise an error if two statistics are not of the same columns, scanned in the same way."""
+    if theirs.n_features != ours.n_features:
+        raise ValueError(
+            f"these statistics have {ours.n_features} features, the others {theirs.n_features}; scan the same columns "
+            "of both"
+        )
+    for name in ("step", "transform", "scale", "normalize", "binarize", "centre", "columns"):
+        one, two = getattr(ours.options, name), getattr(theirs.options, name)
+        if one != two:
+            cure = "; scan both with transform=stats.step" if name == "step" else ""
+            raise ValueError(f"these statistics were scanned with {name}={one!r}, the others with {two!r}{cure}")
+    if ours.tables.keys() != theirs.tables.keys():
+        have, get = (sorted(set(stats.tables) - {"weight"}) for stats in (ours, theirs))
+        raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
+    if pooled_names(ours) != pooled_names(theirs):
+        raise ValueError("sums are pooled over the classes in one of the statistics alone; scan both alike")
+    if ours.multilabel != theirs.multilabel:
+        raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
+    if ours.folding != theirs.folding:
+        raise ValueError(
+            f"these statistics have the folds {ours.folding}, the others {theirs.folding}; scan both with the same"
+        )
+    check_classes(ours, theirs)
+
+
+def pooled_names(stats: Any) -> tuple[str, ...]:
+    """Return the names of the sums that are pooled over all classes."""
+    return tuple(name for name, table in stats.tables.items() if isinstance(table, PooledTable))
 
 
 def widened(stats: Any, n_labels: int) -> Any:

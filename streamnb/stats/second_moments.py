@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, memory
+from streamnb.core import arguments, memory, messages
 from streamnb.core.blas import one_thread
 from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
@@ -22,6 +22,8 @@ WAITING = 1 << 18  # numbers of products kept until they are added together
 FEW = 40_000  # products of the rows of a group up to which a loop is faster than BLAS
 SCATTERED = 16  # a product of two stored values takes as long as this many by BLAS
 PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence bits that stay in the cache, and fewest words of a column
+PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # approximate seconds of a product by BLAS, and of two stored values
+LONG = 300.0  # seconds of work that deserve a warning
 CURE = (
     "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
     "which need no products, or a model of several reads: solver='conjugate_gradients', or snb.SoftmaxRegression"
@@ -285,3 +287,18 @@ def scatter(stats: Any, name: str = "gram") -> np.ndarray:
         w, w_lo = weight.row(k)
         kernels.scatter_about_means(*sums.row(k), *table.row(k), float(w[0]), float(w_lo[0]), out[k])
     return out
+
+
+def warn_of_time(n_moments: int, n_rows: int | None, n_features: int | None, n_values: int | None) -> None:
+    """Warn beforehand if products of all pairs of features will take long."""
+    if not n_moments or not n_rows:
+        return
+    width = n_features or 0
+    stored = (n_values or n_rows * width) / n_rows
+    seconds = n_moments * n_rows * min(PER_PRODUCT * width**2, PER_STORED * stored**2) / 2.0
+    if seconds > LONG:
+        messages.warn(
+            f"{n_rows:,} rows of {width:,} features, {stored:,.0f} of them stored, take about "
+            f"{seconds / 60.0:,.0f} minutes of one core to multiply pair by pair; fewer features "
+            "(snb.FeatureSelector) take less, and covariance='diagonal' or 'own' needs no pairs"
+        )
