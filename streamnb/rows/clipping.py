@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -94,27 +94,35 @@ class Clip(persistence.Parameters):
             return surveyed(chunk.with_values((chunk.stored != 0).astype(np.uint8)))
         values = chunk.values.astype(np.float64)
         factors = self._factors(np.sqrt(np.einsum("ij,ij->i", values, values)))
-        return surveyed(chunk.with_values(self._on_grid(values * factors[:, None]).reshape(-1)))
+        return surveyed(chunk.with_values(self._on_grid(values, factors[:, None], slice(None)).reshape(-1)))
 
     def _of_sparse(self, chunk: CSRChunk) -> tuple[Chunk, Survey]:
+        if self.presence:
+            chunk = replace(chunk, ones=True)  # whose values are not looked at
         if self.max_features is not None:
             chunk = _sampled(chunk, self.max_features, self.seed)
         if self.l2 is None:
-            ones = chunk.data if chunk.ones else frozen(np.ones(len(chunk.indices), np.uint8))
-            shape = chunk.indices, chunk.indptr, chunk.n_features, chunk.first_row
-            return CSRChunk(ones, *shape, True), Survey(True, 0, 0.0, 1.0)
+            ones = frozen(np.ones(len(chunk.indices), np.uint8))
+            return replace(chunk, data=ones), Survey(True, 0, 0.0, 1.0)
         values, lengths = chunk.data.astype(np.float64), np.diff(chunk.indptr)
-        rows = np.repeat(np.arange(len(lengths)), lengths)
+        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         factors = self._factors(np.sqrt(np.bincount(rows, values * values, len(lengths))))
-        return surveyed(chunk.with_values(self._on_grid(values * factors[rows])))
+        return surveyed(chunk.with_values(self._on_grid(values, factors, rows)))
 
     def _factors(self, norms: np.ndarray) -> np.ndarray:
         """What rows of these norms are multiplied by."""
         assert self.l2 is not None
         return np.minimum(self.l2 * SHORTER / np.maximum(norms, self.l2 * SHORTER), 1.0)
 
-    def _on_grid(self, values: np.ndarray) -> np.ndarray:
-        return np.trunc(values / self.step) * self.step
+    def _on_grid(self, values: np.ndarray, factors: np.ndarray, rows: Any) -> np.ndarray:
+        """Values, which are changed, times the factors of their rows, as multiples of the step."""
+        assert self.step is not None
+        if (factors < 1.0).any():
+            values *= factors[rows]
+        values *= 1.0 / self.step
+        np.trunc(values, out=values)
+        values *= self.step
+        return values
 
 
 def _without_zeros(chunk: Chunk) -> CSRChunk:
@@ -132,21 +140,25 @@ def _numbers(chunk: Chunk) -> tuple[int, int]:
 
 def _sampled(chunk: CSRChunk, most: int, seed: int) -> CSRChunk:
     """At most `most` values of each row."""
-    starts = chunk.indptr[:-1] - chunk.indptr[0]
-    lengths = np.diff(chunk.indptr)
+    starts, lengths = chunk.indptr[:-1] - chunk.indptr[0], np.diff(chunk.indptr)
     long = np.flatnonzero(lengths > most)
     if not long.size:
         return chunk
+    places = np.concatenate([[0], np.cumsum(np.minimum(lengths, most))])
     ends = np.stack([starts[long], starts[long] + lengths[long]], axis=1).reshape(-1)
-    sums = np.add.reduceat(np.append(chunk.indices, 0), ends, dtype=np.int64)[::2]
+    ends = ends[:-1] if ends[-1] == len(chunk.indices) else ends  # reduceat takes the last row to its end
+    sums = np.add.reduceat(chunk.indices, ends, dtype=np.int64)[::2]
     shares = (scattered(sums.view(np.uint64), seed) >> np.uint64(32)).astype(np.float64) * 2.0**-32
-    # drawn[i] is the i-th of `most` values, spread evenly over the row from a random start
+    # the i-th of `most` values, spread evenly over the row from a random start
     drawn = ((np.arange(most) + shares[:, None]) * (lengths[long] / most)[:, None]).astype(np.int64)
-    kept = np.ones(len(chunk.indices), bool)
-    kept[np.repeat(starts[long], lengths[long]) + _ranges(lengths[long])] = False
-    kept[(starts[long][:, None] + drawn).reshape(-1)] = True
-    indptr = np.concatenate([[0], np.cumsum(np.minimum(lengths, most))])
-    return CSRChunk(frozen(chunk.data[kept]), frozen(chunk.indices[kept]), frozen(indptr), *_numbers(chunk), chunk.ones)
+    drawn += starts[long][:, None]
+    if len(long) == len(lengths):
+        taken = drawn.reshape(-1)
+    else:
+        taken = np.arange(places[-1]) + np.repeat(starts - places[:-1], np.diff(places))
+        taken[places[long][:, None] + np.arange(most)] = drawn
+    data = frozen(np.ones(len(taken), np.uint8)) if chunk.ones else frozen(chunk.data[taken])
+    return CSRChunk(data, frozen(chunk.indices[taken]), frozen(places), *_numbers(chunk), chunk.ones)
 
 
 def _ranges(lengths: np.ndarray) -> np.ndarray:

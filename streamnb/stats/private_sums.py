@@ -57,8 +57,8 @@ def privatize(self: Any, epsilon: float = 1.0, delta: float = 1e-6) -> Any:
     "nonzero" and "above" are one sum with one noise.
 
     What noise makes impossible is then corrected, which costs no privacy: counts below 0 become 0 and the others of the
-    column smaller in turn, so that its total stays without bias; counts above the size of their class are cut to it.
-    Sums of folds stay as they are.
+    column smaller in turn, so that its total stays without bias; classes have a row at least, and no count above their
+    size; variances are at least at the level of the noise. Sums of folds stay as they are.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _in_units(name: str, table: Any, unit: float) -> np.ndarray:
 def corrected(stats: Any) -> Any:
     """The noisy sums nearest to these that rows can have."""
     tables, ledger = dict(stats.tables), stats.privacy
-    weight = np.maximum(tables["weight"].hi, 0.0)
+    weight = np.maximum(tables["weight"].hi, 1.0)
     clip = ledger.clipping.clip
     for name in (name for name in tables if name != "weight"):
         sums = tables[name].hi
@@ -160,7 +160,7 @@ def corrected(stats: Any) -> Any:
         elif name == "sum":
             tables[name] = Table(np.clip(sums, -weight * clip.l2, weight * clip.l2))
     if {"sum", "sum_sq"} <= tables.keys() and not clip.presence:  # variances of at least the level of the noise
-        least = tables["sum"].hi ** 2 / np.maximum(weight, 1.0) + ledger.noise["sum_sq"]
+        least = tables["sum"].hi ** 2 / weight + ledger.noise["sum_sq"]
         tables["sum_sq"] = Table(np.maximum(tables["sum_sq"].hi, least))
     tables["weight"] = Table(weight)
     return replace(stats, tables=tables, rows=weight[:, 0].astype(np.int64))
