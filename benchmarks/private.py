@@ -1,6 +1,7 @@
 """Private models: accuracy against epsilon beside diffprivlib, a membership attack, and what a private scan costs.
 
-`python -m benchmarks.private [--only accuracy attack time] [--diffprivlib PYTHON] [--repeats 20] [--picture FILE]`
+`python -m benchmarks.private [--only accuracy attack time] [--sets ..] [--repeats 20] [--diffprivlib PYTHON]
+[--keep FILE] [--picture FILE]`
 
 Accuracy is of held-out rows, the mean over divisions of the rows (text: one division by file, other noise). "none" is
 the same model of the same sums without noise. delta is 1e-5, in text 1e-6. diffprivlib (Holohan and others 2019), whose
@@ -11,7 +12,7 @@ models are private with delta = 0, needs an older scikit-learn, so it runs under
 - Text is 50,000 rows at most of 50 lines of the installed Python packages, hashed to 2^14 columns: of which of 20
   packages? Files are held out as a whole.
 - Simulated text has 50,000 rows in 20 classes: 60 words a row, of a vocabulary of 2^14 words, each drawn with weight
-  1 / (rank + 20), or with probability .3 one of 40 words of the class.
+  1 / (rank + 20), or with probability .1 one of 40 words of the class.
 """
 
 import argparse
@@ -39,6 +40,7 @@ PACKAGES += "distributed onnx setuptools narwhals tornado hypothesis"
 PER_ROW, MOST_ROWS, HELD_OUT = 50, 4_000, 0.2  # lines of a row, rows of a package, share of the files
 IRIS = (4.3, 2.0, 1.0, 0.1), (7.9, 4.4, 6.9, 2.5)  # bounds of diffprivlib's example
 N_PAIRS = 10_000
+SETS = "iris", "digits", "breast cancer", "text of packages", "simulated text"
 PEER = """
 import json, sys, warnings
 import numpy as np
@@ -99,7 +101,7 @@ def simulated_text(n_rows=60_000, n_classes=20, n_words=60, n_topical=40):
     y = rng.integers(0, n_classes, n_rows)
     common = rng.choice(N_FEATURES, (n_rows, n_words), p=shares / shares.sum())
     own = topics[y[:, None], rng.integers(0, n_topical, (n_rows, n_words))]
-    columns = np.where(rng.random((n_rows, n_words)) < 0.3, own, common)
+    columns = np.where(rng.random((n_rows, n_words)) < 0.1, own, common)
     X = sp.csr_array(
         (np.ones(columns.size), columns.reshape(-1), np.arange(n_rows + 1) * n_words), (n_rows, N_FEATURES)
     )
@@ -147,18 +149,26 @@ def text_accuracy(rows):
     return found
 
 
-def show_accuracy(repeats, peer, picture):
-    results = {name: tables_accuracy(name, repeats, peer) for name in ("iris", "digits", "breast cancer")}
-    results |= {"text of packages": text_accuracy(package_text()), "simulated text": text_accuracy(simulated_text())}
-    heads = [f"{epsilon:g}" if epsilon else "none" for epsilon in EPSILONS]
-    print(f"{'':44}" + "".join(f"{head:>8}" for head in heads))
+def show_accuracy(sets, repeats, peer, kept):
+    """A table of accuracy by set, model and epsilon; what was measured before is kept in a file."""
+    results = json.loads(kept.read_text()) if kept and kept.exists() else {}
+    for name in sets:
+        text = {"text of packages": package_text, "simulated text": simulated_text}.get(name)
+        found = tables_accuracy(name, repeats, peer) if text is None else text_accuracy(text())
+        for (model, epsilon), score in found.items():
+            results.setdefault(name, {}).setdefault(model, {})[head(epsilon)] = score
+        if kept:
+            kept.write_text(json.dumps(results))
+    print(f"{'':44}" + "".join(f"{head(epsilon):>8}" for epsilon in EPSILONS))
     for name, found in results.items():
-        for model in dict.fromkeys(model for model, _ in found):
-            scores = [found.get((model, epsilon)) for epsilon in EPSILONS]
-            cells = "".join(f"{'-' if score is None else f'{score:.3f}':>8}" for score in scores)
-            print(f"{name:18}{model:26}" + cells)
-    if picture:
-        draw(results, picture)
+        for model, scores in found.items():
+            cells = (scores.get(head(epsilon)) for epsilon in EPSILONS)
+            print(f"{name:18}{model:26}" + "".join(f"{'-' if cell is None else f'{cell:.3f}':>8}" for cell in cells))
+    return results
+
+
+def head(epsilon):
+    return "none" if epsilon is None else f"{epsilon:g}"
 
 
 def draw(results, path):
@@ -166,14 +176,15 @@ def draw(results, path):
     import matplotlib
 
     matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "streamnb", "svg.fonttype": "none"})
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(results), figsize=(3.2 * len(results), 3.0), sharey=True, layout="constrained")
     epsilons = [epsilon for epsilon in EPSILONS if epsilon]
     for ax, (name, found) in zip(axes, results.items()):
-        for model in dict.fromkeys(model for model, _ in found):
-            ax.plot(epsilons, [found[model, epsilon] for epsilon in epsilons], marker="o", label=model)
-        ax.axhline(found["streamnb", None], color="0.6", linestyle=":", label="streamnb, no noise")
+        for model in found:
+            ax.plot(epsilons, [found[model][head(epsilon)] for epsilon in epsilons], marker="o", label=model)
+        ax.axhline(found["streamnb"]["none"], color="0.6", linestyle=":", label="streamnb, no noise")
         ax.set(xscale="log", title=name, xlabel="epsilon")
     axes[0].set_ylabel("accuracy")
     axes[0].legend(fontsize=7)
@@ -199,7 +210,7 @@ def show_attack():
         scales = sums[0].privatize(epsilon).privacy.noise
         scores = np.array([ratio(sums[int(here)].privatize(epsilon), *sums, scales) for here in there])
         advantage = (scores[there] > 0).mean() - (scores[~there] > 0).mean()
-        bare = [ratio(stats, *sums, scales) > 0 for stats in sums]
+        bare = [float(ratio(stats, *sums, scales) > 0) for stats in sums]
         bound = (np.exp(epsilon) - 1 + 2e-6) / (np.exp(epsilon) + 1)
         print(f"{epsilon:8g}{advantage:12.3f}{bound:8.3f}{bare[1] - bare[0]:16.1f}")
 
@@ -219,12 +230,13 @@ def show_time(rounds=7):
     X, y = X[np.flatnonzero(~held_out)], y[~held_out]
     how = {"classes": np.unique(y), "moments": ["sum"], "n_threads": 1}
     clips = {f"at most {m} values": snb.Clip(presence=True, max_features=m) for m in (30, 100)}
-    clips["l2"] = snb.Clip(l2=1.0, step=2**-10)
     rng = np.random.default_rng(0)
     words = np.array([f"word{i}" for i in range(N_FEATURES)])
     texts = [" ".join(words[row]) for row in np.split(X.indices, X.indptr[1:-1])]
     for name, rows in (("CSR in memory", lambda: X), ("texts", lambda: snb.text(texts, n_features=N_FEATURES))):
         scans = {"plain": {}, **{clip: {"clip": given, "n_features": N_FEATURES} for clip, given in clips.items()}}
+        scans["plain, l2"] = {"normalize": "l2"}
+        scans["l2"] = {"normalize": "l2", "clip": snb.Clip(l2=1.0, step=2**-10), "n_features": N_FEATURES}
         seconds = {scan: [] for scan in scans}
         for _ in range(rounds):
             for scan in rng.permutation(list(scans)):
@@ -232,7 +244,7 @@ def show_time(rounds=7):
                 snb.scan(rows(), y, **how, **scans[scan])
                 seconds[scan].append(time.process_time() - start)
         best = {scan: min(each) for scan, each in seconds.items()}
-        print(f"{name}: " + "; ".join(f"{scan} {s:.3f} s, {s / best['plain']:.2f} x" for scan, s in best.items()))
+        print(f"{name}: " + "; ".join(f"{scan} {s:.3f} s" for scan, s in best.items()))
     stats = snb.scan(X, y, **how, clip=clips["at most 30 values"], n_features=N_FEATURES)
     stats.privatize(2.0)
     start = time.process_time()
@@ -245,13 +257,17 @@ def main():
     parser.add_argument(
         "--only", nargs="+", choices=["accuracy", "attack", "time"], default=["accuracy", "attack", "time"]
     )
+    parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS)
+    parser.add_argument("--keep", type=Path, help="a file to which accuracies are added")
     parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has diffprivlib")
     parser.add_argument("--repeats", type=int, default=20, help="divisions of each table")
     parser.add_argument("--picture", help="a file for the picture, such as docs/private.svg")
     options = parser.parse_args()
     warnings.simplefilter("ignore", snb.StreamnbWarning)
     if "accuracy" in options.only:
-        show_accuracy(options.repeats, options.diffprivlib, options.picture)
+        results = show_accuracy(options.sets, options.repeats, options.diffprivlib, options.keep)
+        if options.picture:
+            draw(results, options.picture)
     if "attack" in options.only:
         show_attack()
     if "time" in options.only:

@@ -148,7 +148,7 @@ class ClassScan(PassTask):
         row_checks.check_total_weight(total.total_weight)
         if self._kept_folds is not None:
             check_no_empty(self._kept_folds, [part.n_rows for part in total.folds])
-        return total if self.clipping is None else clipped_scan.bounded(total, self.clipping)
+        return total
 
     def about(self) -> dict[str, str]:
         about = {"the model": self.called}
@@ -350,7 +350,9 @@ def scan(
     if clipping is not None:
         task = replace(task, folding=clipped_scan.folding_of_people(task.folding))
     stats, report = run_scan(task, rows, run_options)
-    return stats if clipping is None else clipped_scan.checked_stats(stats, n_counted or report.rows, n_features)
+    if clipping is None:
+        return stats
+    return clipped_scan.bounded(stats, clipping, n_counted or report.rows, n_features)
 
 
 def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups: Any = None) -> tuple[Any, Source]:

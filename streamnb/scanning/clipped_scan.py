@@ -12,7 +12,7 @@ from streamnb.core import arguments, label_checks, messages, row_checks
 from streamnb.encoding.learning import of_values
 from streamnb.rows.clipping import Clip, Clipping, content_keys, rows_to_count
 from streamnb.rows.matrices import check_not_delayed
-from streamnb.rows.preparing import LearnedStep, RowOptions
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
@@ -105,22 +105,20 @@ def clipped(rows: tuple[Any, ...], classes: Any, clipping: Clipping) -> tuple[An
     return chunk, survey, y, None, content_keys(chunk) if column is None else column
 
 
-def bounded(stats: ClassStats, clipping: Clipping) -> ClassStats:
-    """Statistics that know how their rows were bounded; models of them score whole rows."""
-    options = stats.options
-    if clipping.clip.presence:
-        options = RowOptions("binary", binarize=options.binarize, centre=options.centre, step=options.step)
-    folds = tuple(replace(fold, options=options, closed=True) for fold in stats.folds)
-    return replace(stats, options=options, clipping=clipping, folds=folds)
+def bounded(stats: ClassStats, clipping: Clipping, n_rows: int | None, n_features: int | None) -> ClassStats:
+    """Statistics that know how their rows were bounded; models of them score whole rows.
 
-
-def checked_stats(stats: ClassStats, n_rows: int | None, n_features: int | None) -> ClassStats:
-    """The statistics, after saying on the screen, where nothing is kept, how many of the rows have other labels."""
+    How many of the rows have other labels is said on the screen, where nothing is kept.
+    """
     _check_width(stats.n_features, n_features)
     if n_rows is not None and n_rows > stats.n_rows:
         n_outside = n_rows - stats.n_rows
         messages.warn(f"{n_outside:,} rows have labels outside of classes and count nowhere; the sums do not tell this")
-    return stats
+    options = stats.options
+    if clipping.clip.presence:
+        options = replace(options, transform="binary")
+    folds = tuple(replace(fold, options=options) for fold in stats.folds)
+    return replace(stats, options=options, clipping=clipping, folds=folds)
 
 
 def _check_width(n_columns: int, n_features: int | None) -> None:

@@ -32,8 +32,8 @@ class Privacy(persistence.Parameters):
     mechanism : str
     clipping : Clipping
         How much a person adds.
-    classes : tuple
-        The declared classes.
+    classes : tuple of str
+        The declared classes, as text.
     n_features : int
         The declared number of columns.
     sensitivity, noise : dict of float
@@ -48,7 +48,7 @@ class Privacy(persistence.Parameters):
     rho: float
     mechanism: str
     clipping: Clipping
-    classes: tuple[Any, ...]
+    classes: tuple[str, ...]
     n_features: int
     sensitivity: Mapping[str, float]
     noise: Mapping[str, float]

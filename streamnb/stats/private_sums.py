@@ -105,7 +105,7 @@ def privatize(self: Any, epsilon: float = 1.0, delta: float = 1e-6) -> Any:
         spent,
         noise.mechanism(),
         self.clipping,
-        tuple(self.classes.tolist()),
+        tuple(map(str, self.classes.tolist())),
         self.n_features,
         {name: most[name][0] for name in most},
         {name: scales[one] * most[one][1] * max(len(self.folds), 1) ** 0.5 for name, one in alike.items()},

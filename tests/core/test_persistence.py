@@ -80,7 +80,7 @@ def test_every_kind_comes_back_as_it_was_and_is_as_good_as_new(name, tmp_path):
     assert type(again) is type(value) and answers(again) == answers(value)
     if hasattr(value, "refit") and name != "ridge-wide":  # whose fit kept no sums
         assert answers(again.refit()) == answers(value.refit())
-    if hasattr(value, "__add__"):
+    if hasattr(value, "__add__") and name != "stats-private":  # which `merge` adds
         same(again + value, value + value, whole=True)
 
 

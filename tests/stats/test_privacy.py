@@ -91,10 +91,10 @@ def test_sums_without_bound_are_refused():
 
 
 def test_ledgers_add_up():
-    one = Privacy(1.0, 1e-6, 0.1, "noise", Clipping(CLIPS[0]), (0, 1), 3, {"sum": 2.0}, {"sum": 3.0})
+    one = Privacy(1.0, 1e-6, 0.1, "noise", Clipping(CLIPS[0]), ("0", "1"), 3, {"sum": 2.0}, {"sum": 3.0})
     two = replace(one, epsilon=0.5, delta=1e-5, noise={"sum": 4.0}, unprotected=True)
     beside, after = one.beside(two), one.after(two)
     assert (beside.epsilon, beside.delta, beside.noise["sum"]) == (1.0, 1e-5, 5.0)
     assert (after.epsilon, after.delta) == (1.5, 1e-6 + 1e-5) and after.unprotected
-    for said in ("epsilon 1.5", "Clip(presence=True)", "[0, 1]", "others are not protected", "standard deviation 5"):
+    for said in ("epsilon 1.5", "Clip(presence=True)", "['0', '1']", "are not protected", "deviation 5"):
         assert said in repr(after)

@@ -37,6 +37,7 @@ from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.boundary import Domain
+from streamnb.rows.clipping import Clipping
 from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
 from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
 from streamnb.rows.in_dask import DaskSource
@@ -195,6 +196,7 @@ def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
 
 PAIRS = PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), columns=np.array([0, 2, 4]), taken=5)
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
+CLIPPED = Clipping(snb.Clip(presence=True, max_features=2))
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
         **{moment: lambda moment=moment: scan(moment) for moment in MOMENTS},
@@ -202,6 +204,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
         labels=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
+        clipped=lambda: scan("sum", X=sp.csr_array(COUNTS), w=None, classes=np.unique(Y), clipping=CLIPPED),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
         values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),

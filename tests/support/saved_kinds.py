@@ -92,11 +92,18 @@ def judged(y, **options):
     return evaluation
 
 
+def private():
+    bounded = {"clip": snb.Clip(presence=True, max_features=2), "classes": ["ash", "birch", "cedar"], "n_features": 4}
+    return snb.scan(X.repeat(99, axis=0), Y.repeat(99), **bounded).privatize(20.0, delta=1e-6)
+
+
 KINDS = {
     "stats": lambda: stats(moments=["sum", "sum_sq", "nonzero", "above", "deviation"], centre=1.5),
     "stats-folds": lambda: stats(folds=2, repeats=2, seed=3),
     "stats-histogram": lambda: stats(folds=2, histogram="bins", n_bins=4),
     "stats-products": lambda: stats(moments=["sum", "gram", "gram_above"], folds=2, exact=True),
+    "stats-private": lambda: private(),
+    "model-private": lambda: snb.solve(private(), "bernoulli")[0],
     "stats-pooled": lambda: stats(LABELS, moments=["sum", "gram"], pooled=True),
     "stats-labels": lambda: stats(LABELS, folds=2),
     "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
@@ -230,7 +237,9 @@ def answers(value):
     """What an object of any kind says, as plain numbers and words."""
     if isinstance(value, snb.ClassStats):
         parts = [value, *value.folds, *([value.every] if value.multilabel else [])]
-        return [[part.classes.tolist(), *(table.value().tolist() for table in part.tables.values())] for part in parts]
+        ledger = [] if value.privacy is None else [repr(value.privacy)]
+        sums = [[part.classes.tolist(), *(table.value().tolist() for table in part.tables.values())] for part in parts]
+        return sums + ledger
     if isinstance(value, snb.WeightPath):
         return [value.grid, value.n_features.tolist(), *(model.coef_.tolist() for model in value)]
     if isinstance(value, CovariancePath):

@@ -30,6 +30,7 @@ from benchmarks import (
     growth,
     intervals,
     keeping,
+    private,
     scaling,
     simulated_cluster,
 )
@@ -78,6 +79,13 @@ def test_benchmark_runs(benchmark, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.benchmark
+def test_accuracy_of_private_models_is_measured_and_drawn(tmp_path, capsys):
+    found = private.show_accuracy(["iris"], 1, None, tmp_path / "kept.json")
+    assert found["iris"]["streamnb"]["none"] > 0.8 and "iris" in capsys.readouterr().out
+    private.draw(found, tmp_path / "private.svg")
+    assert "accuracy" in (tmp_path / "private.svg").read_text()
+
+
 def test_growth_is_measured_and_drawn(tmp_path):
     found = list(growth.lines(rows=200, steps=2))
     assert all(len(at) == len(times) == 2 and min(times) > 0 for _, _, at, times in found)
