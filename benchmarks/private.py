@@ -179,15 +179,17 @@ def draw(results, path):
     matplotlib.rcParams.update({"svg.hashsalt": "streamnb", "svg.fonttype": "none"})
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(results), figsize=(3.2 * len(results), 3.0), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(results), figsize=(3.2 * len(results), 3.0), sharey=True, layout="constrained", squeeze=False
+    )
     epsilons = [epsilon for epsilon in EPSILONS if epsilon]
-    for ax, (name, found) in zip(axes, results.items()):
+    for ax, (name, found) in zip(axes[0], results.items()):
         for model in found:
             ax.plot(epsilons, [found[model][head(epsilon)] for epsilon in epsilons], marker="o", label=model)
         ax.axhline(found["streamnb"]["none"], color="0.6", linestyle=":", label="streamnb, no noise")
         ax.set(xscale="log", title=name, xlabel="epsilon")
-    axes[0].set_ylabel("accuracy")
-    axes[0].legend(fontsize=7)
+    axes[0, 0].set_ylabel("accuracy")
+    axes[0, 0].legend(fontsize=7)
     figure.savefig(path)
 
 
@@ -204,7 +206,7 @@ def show_attack():
     person[0, :4] = 1.0
     without = snb.scan(X, y, **how)
     sums = without, without + snb.scan(person, [1], **how)
-    print(f"{'epsilon':>8}{'advantage':>12}{'bound':>8}{'without noise':>16}")
+    print(f"{'epsilon':>8}{'advantage':>12}{'bound':>8}{'without noise':>16}", flush=True)
     for epsilon in (0.3, 1.0, 3.0):
         there = rng.random(N_PAIRS) < 0.5
         scales = sums[0].privatize(epsilon).privacy.noise
@@ -212,7 +214,7 @@ def show_attack():
         advantage = (scores[there] > 0).mean() - (scores[~there] > 0).mean()
         bare = [float(ratio(stats, *sums, scales) > 0) for stats in sums]
         bound = (np.exp(epsilon) - 1 + 2e-6) / (np.exp(epsilon) + 1)
-        print(f"{epsilon:8g}{advantage:12.3f}{bound:8.3f}{bare[1] - bare[0]:16.1f}")
+        print(f"{epsilon:8g}{advantage:12.3f}{bound:8.3f}{bare[1] - bare[0]:16.1f}", flush=True)
 
 
 def ratio(released, without, with_person, scales):

@@ -29,7 +29,7 @@ def left_of(clip, X):
 
 
 @given(VALUES, CLIPS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_rows_keep_their_bounds_whatever_the_others_are(rows, clip):
     X = np.array(rows)
     left = left_of(clip, X)
@@ -62,7 +62,7 @@ def test_rows_of_one_content_have_one_key():
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.integers(1, 3), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_person_leaves_without_a_trace(groups, most, gone):
     groups = np.array(groups)
     kept, others = rows_to_count(groups, most), groups != gone

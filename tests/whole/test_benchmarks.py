@@ -79,6 +79,7 @@ def test_benchmark_runs(benchmark, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.benchmark
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # so much noise for so few rows
 def test_accuracy_of_private_models_is_measured_and_drawn(tmp_path, capsys):
     found = private.show_accuracy(["iris"], 1, None, tmp_path / "kept.json")
     assert found["iris"]["streamnb"]["none"] > 0.8 and "iris" in capsys.readouterr().out
