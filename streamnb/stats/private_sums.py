@@ -72,47 +72,45 @@ def privatize(self: Any, epsilon: float = 1.0, delta: float = 1e-6) -> Any:
     """
     epsilon, delta = _checked(self, epsilon, delta)
     most = sensitivities(self.clipping, self.tables, self.n_features, self.options.binarize)
-    released = [name for name in most if name not in COUNTED[1:] or not _alike(self)]
-    released += [name for name in COUNTED[1:] if name in most and _alike(self) and not {*COUNTED} & {*released}][:1]
-    rho, n_sums = noise.budget(epsilon, delta), max(len(released) - 1, 1)
-    shares = {name: OF_CLASSES if name == "weight" else (1.0 - OF_CLASSES) / n_sums for name in released}
-    scales = {name: noise.scale_for(most[name][0] / most[name][1], rho * share) for name, share in shares.items()}
-    spent = 0.0
-
-    def noisy(stats: Any) -> Any:
-        nonlocal spent
-        tables, costs = {}, 0.0
-        for name, scale in scales.items():
-            sensitivity, unit = most[name]
-            counts = _in_units(name, stats.tables[name], unit)
-            values, cost = noise.noisy(counts, sensitivity / unit, scale)
-            tables[name], costs = replace(stats.tables[name].dense(), hi=values * unit, lo=None), costs + cost
-        spent = max(spent, costs)
-        one = next(name for name in tables if name != "weight") if len(tables) > 1 else "weight"
-        tables |= {name: tables[one] for name in self.tables if name not in tables}
-        rows = tables["weight"].hi[:, 0].astype(np.int64)
-        return replace(stats, rows=rows, tables=tables, negatives=0)
-
-    if self.folds:
-        folds = tuple(map(noisy, self.folds))
-        whole = replace(reduce(add, folds), closed=True, folds=folds, folding=self.folding)
-    else:
-        whole = noisy(self)
-    alike = {name: name if name in scales else released[1] for name in most}
+    drawn = _drawn_for(self.clipping.clip.presence, most)
+    sums = [name for name in dict.fromkeys(drawn.values()) if name != "weight"]
+    shares = {"weight": OF_CLASSES if sums else 1.0} | {name: (1.0 - OF_CLASSES) / len(sums) for name in sums}
+    rho = noise.budget(epsilon, delta)
+    scales = {name: noise.scale_for(most[name][0], rho * share) for name, share in shares.items()}
+    found = [_with_noise(part, drawn, most, scales) for part in self.folds or (self,)]
+    parts = tuple(part for part, _ in found)
+    whole = replace(reduce(add, parts), folds=parts, folding=self.folding) if self.folds else parts[0]
     ledger = Privacy(
         epsilon,
         delta,
-        spent,
+        max(cost for _, cost in found),  # a person is in one fold, or divided among them
         noise.mechanism(),
         self.clipping,
         tuple(map(str, self.classes.tolist())),
         self.n_features,
-        {name: most[name][0] for name in most},
-        {name: scales[one] * most[one][1] * max(len(self.folds), 1) ** 0.5 for name, one in alike.items()},
+        {name: bound for name, (bound, _) in most.items()},
+        {name: scales[one] * max(len(self.folds), 1) ** 0.5 for name, one in drawn.items()},
     )
-    private = replace(corrected(replace(whole, privacy=ledger)), clipping=self.clipping)
+    private = corrected(replace(whole, privacy=ledger, clipping=self.clipping))
     _warn(private)
     return private
+
+
+def _drawn_for(presence: bool, names: Any) -> dict[str, str]:
+    """The name under which the noise of each sum is drawn: of values in {0, 1} several moments are one sum."""
+    counted = [name for name in COUNTED if presence and name in names]
+    return {name: counted[0] if name in counted else name for name in names}
+
+
+def _with_noise(stats: Any, drawn: dict[str, str], most: Any, scales: dict[str, float]) -> tuple[Any, float]:
+    """Statistics with noise in every cell, and the rho that it costs."""
+    tables, costs = {}, 0.0
+    for name, scale in scales.items():
+        (bound, unit), table = most[name], stats.tables[name].dense()
+        counts, cost = noise.noisy(_in_units(name, table, unit), bound / unit, scale / unit)
+        tables[name], costs = replace(table, hi=counts * unit, lo=None), costs + cost
+    of_names = {name: tables[one] for name, one in drawn.items()}
+    return replace(stats, rows=tables["weight"].hi[:, 0].astype(np.int64), tables=of_names, negatives=0), costs
 
 
 def _checked(stats: Any, epsilon: Any, delta: Any) -> tuple[float, float]:
@@ -134,13 +132,8 @@ def _checked(stats: Any, epsilon: Any, delta: Any) -> tuple[float, float]:
     return epsilon, delta
 
 
-def _alike(stats: Any) -> bool:
-    """Whether values count as 0 or 1, so that several moments are one sum."""
-    return bool(stats.clipping.clip.presence)
-
-
 def _in_units(name: str, table: Any, unit: float) -> np.ndarray:
-    counts = table.dense().hi / unit
+    counts = table.hi / unit
     if (counts != np.rint(counts)).any() or np.abs(counts).max(initial=0.0) > noise.LARGEST:
         raise ValueError(f"the sums {name!r} are not whole multiples of {unit:g} below 2^52; take a larger step")
     return counts

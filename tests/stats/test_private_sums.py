@@ -57,6 +57,13 @@ def test_nothing_of_the_rows_is_left(rows, stats):
     assert any(empty.privatize(1.0).sum[:, 5].any() for _ in range(20))  # cells that no row touched have noise, too
 
 
+def test_moments_of_presence_are_one_sum_and_pairs_another(rows):
+    how = {**HOW, "clip": snb.Clip(presence=True), "moments": ["sum_sq", "nonzero", "gram_above"]}
+    private = snb.scan(*rows, **how).privatize(2.0)
+    assert np.array_equal(private.sum_sq, private.nonzero) and private.gram_above.shape == (3, 6, 6)
+    assert private.privacy.noise["gram_above"] > private.privacy.noise["nonzero"] == private.privacy.noise["sum_sq"]
+
+
 def test_sums_above_zero_keep_their_totals():
     noisy = np.array([[5.0, -1.0, -3.0], [-2.0, 2.0, 1.0], [4.0, -4.0, 8.0]])
     found = above_zero(noisy)
