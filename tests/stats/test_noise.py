@@ -1,5 +1,7 @@
 """Noise is discrete Gaussian, and what it costs is what it was given."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -36,3 +38,10 @@ def test_the_budget_is_spent_and_not_exceeded():
 def test_no_two_draws_are_alike():
     zeros = np.zeros((1, 50))
     assert not np.array_equal(noise.noisy(zeros, 1.0, 100.0)[0], noise.noisy(zeros, 1.0, 100.0)[0])
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    noise._opendp.cache_clear()
+    with pytest.raises(ImportError, match=r"pip install streamnb\[private\]"):
+        noise.budget(0.77, 1e-6)
