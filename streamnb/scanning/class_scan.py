@@ -44,12 +44,8 @@ from streamnb.stats.products import TILE
 from streamnb.stats.second_moments import ROUNDED, Products
 from streamnb.stats.sparse_tables import LARGE, compact
 
-_DEFAULTS = (
-    ("scale", None),
-    ("columns", None),
-    ("step", None),
-    ("learned", None),
-)  # left out of checkpoints, because older ones lack these options
+# Left out of checkpoints, because older ones lack these options.
+_DEFAULTS = (("scale", None), ("columns", None), ("step", None), ("learned", None))
 
 
 @dataclass(frozen=True)
