@@ -38,7 +38,7 @@ from streamnb.stats.row_means import RowMeans
 MARGINS = 1 << 25  # margins held at once
 CACHED_MARGINS = 1 << 16  # margins that stay in the cache while they are processed
 FEW_ROWS = 512  # rows at a time at least, so that the overhead of a step is small
-_STATE = "classes weights intercept scheme reference options moments scale rule second curves".split()
+_STATE = "classes", "weights", "intercept", "scheme", "reference", "options", "moments", "scale", "rule", "second"
 _DERIVED = "_scorer", "_tiles", "_in_full", "absent"
 
 
@@ -333,7 +333,7 @@ class LinearModel:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> LinearModel:
-        persistence.known(cls, state, "binarize", "privacy", *_STATE)
+        persistence.known(cls, state, "binarize", "curves", "privacy", *_STATE)
         classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, options = weights.shape, RowOptions.of_state(state["options"])
         array = persistence.array

@@ -84,8 +84,7 @@ COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(fl
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
-GROUPS = np.arange(N) // 3
-FOLDS = as_folding(2, repeats=2, seed=1)
+GROUPS, FOLDS = np.arange(N) // 3, as_folding(2, repeats=2, seed=1)
 OTHERS = {**REGRESSIONS, **SCANS, **BESIDE}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
