@@ -79,7 +79,7 @@ def compare(options, length, windows):
         show=False,
         **asked(options),
     )
-    print(f"\n{comparison}\n\n{comparison.report.rows:,} rows read in two scans")
+    print(f"\n{comparison}\n\n{comparison.report_.rows:,} rows read in two scans")
     files = [options.out / f"tables_{length}.{ending}" for ending in ("txt", "csv")]
     files[0].write_text(f"{comparison}\n")
     comparison.to_frame().to_csv(files[1], index=False)

@@ -64,7 +64,7 @@ def tables(options, name, X, y, **more):
     files = [options.out / f"{name}.txt", options.out / f"{name}.csv"]
     files[0].write_text(f"{comparison}\n")
     comparison.to_frame().to_csv(files[1], index=False)
-    print(f"\n{comparison.report.rows:,} rows read in two scans; {perf_counter() - started:.0f} s in all")
+    print(f"\n{comparison.report_.rows:,} rows read in two scans; {perf_counter() - started:.0f} s in all")
     print(f"Wrote {files[0]} and {files[1]}\n")
 
 

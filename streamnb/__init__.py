@@ -120,6 +120,7 @@ _HOMES = {
     "search": "searching.searching",
     "Search": "searching.search_result",
     "warm": "searching.warming",
+    "report": "reporting.report",
     "load": "core.persistence",
     "schema": "sharing.schema",
     "Schema": "sharing.schema",

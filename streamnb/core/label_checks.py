@@ -14,6 +14,7 @@ from streamnb.core.csr import sound_csr
 
 MANY_LABELS = 10_000
 MANY_NUMBERS, FEW_ROWS = 100, 10  # so many whole numbers, with so few rows each on average, look like targets
+NO_LABELS = "requires y to be passed, but the target y is None"  # begins the message for rows without labels
 FOR_NUMBERS = "to predict numbers, take snb.ElasticNetCV or snb.Ridge"
 _KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 
@@ -35,7 +36,7 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
     """
     if y is None:
         raise ValueError(
-            f"requires y to be passed, but the target y is None: give {name}, one label a row, "
+            f"{NO_LABELS}: give {name}, one label a row, "
             "the name of a column beside X, or an iterator of (X, y) chunks (of a list: iter(chunks))"
         )
     labels = _without_missing(y, name, first_row)

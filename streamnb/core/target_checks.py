@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from streamnb.core import messages
 from streamnb.core.arguments import as_array
+from streamnb.core.label_checks import NO_LABELS
 from streamnb.core.row_checks import LARGEST
 
 FEW_VALUES, MANY_ROWS = 5, 50  # so few distinct whole numbers in so many rows look like classes
@@ -17,7 +18,7 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
     """Return targets as finite float64, (n_rows,) or (n_rows, n_targets); `first_row` numbers rows in messages."""
     if y is None:
         raise ValueError(
-            "requires y to be passed, but the target y is None: give the number to predict for each row, the name of a "
+            f"{NO_LABELS}: give the number to predict for each row, the name of a "
             "column beside X, or an iterator of (X, y) chunks"
         )
     if np.ma.is_masked(y):

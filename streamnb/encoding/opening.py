@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from streamnb.core.label_checks import names_of_labels
+from streamnb.core.label_checks import NO_LABELS, names_of_labels
 from streamnb.encoding.encoding import Encoding, check_alike
 from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import table
@@ -61,7 +61,7 @@ def with_table(
         return X, y, sample_weight
     if labelled and y is None:
         raise ValueError(
-            f"requires y to be passed, but the target y is None: X{f'={str(X)!r}' if is_path(X) else ''} is a "
+            f"{NO_LABELS}: X{f'={str(X)!r}' if is_path(X) else ''} is a "
             "table; give the name of its column of labels, such as y='label'"
         )
     columns = {"bins": None, **columns} if labelled == TARGETS else columns

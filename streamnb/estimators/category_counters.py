@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding import pseudo_counts
 from streamnb.encoding.category_columns import as_numbers, warn_of_distinct
@@ -292,7 +292,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     def _ranges(self, y: Any) -> np.ndarray:
         if y is None:
-            raise ValueError("requires y to be passed, but the target y is None: give a number for each row")
+            raise ValueError(f"{label_checks.NO_LABELS}: give a number for each row")
         numbers = arguments.as_array("y", y)
         if numbers.ndim != 1 or numbers.dtype.kind not in "buif":
             raise TypeError(

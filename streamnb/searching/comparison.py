@@ -11,7 +11,10 @@ from streamnb.core import label_checks, notebook, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.evaluation.differences import given_level
 from streamnb.passes.report import Report
+from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
+from streamnb.reporting.facts import FactTable
+from streamnb.reporting.report import write_tables
 from streamnb.selection.score_table import GridScores
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 
@@ -42,7 +45,7 @@ class Comparison(persistence.Saved):
     left_out : dict {(family, penalty): why}
     scoring : str
     rule : str, or dict {penalty: rule} where columns have several
-    report : Report
+    report_ : Report
         Of both scans together.
     overall : str
         Whether the last of the K + 1 rows is of one point for all classes, or the mean over classes.
@@ -69,7 +72,7 @@ class Comparison(persistence.Saved):
     left_out: dict[Pair, str]
     scoring: str
     rule: str | dict[str, str]
-    report: Report
+    report_: Report
     overall: str = "one_point"
     splits: np.ndarray | None = None
     repeats: int = 1
@@ -103,7 +106,8 @@ class Comparison(persistence.Saved):
         return cls(*tables, left_out, scoring, rule, report, overall, splits, repeats)
 
     def _to_state(self) -> dict[str, Any]:
-        return {**vars(self), "points": self.points.reshape(-1).tolist()}
+        fields = {**vars(self), "points": self.points.reshape(-1).tolist()}
+        return {name.removesuffix("_") if name == "report_" else name: value for name, value in fields.items()}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Comparison:
@@ -116,7 +120,8 @@ class Comparison(persistence.Saved):
         points[:] = [None if point is None else loaded_point(point) for point in state["points"]]
         if not persistence.is_a(list[dict[str, Any] | None], state["points"]):
             raise ValueError("points should be points of a grid, or None")
-        return cls(**persistence.typed(cls, {**state, "points": points.reshape(shape)}))
+        fields = {"report_" if name == "report" else name: value for name, value in state.items()}
+        return cls(**persistence.typed(cls, {**fields, "points": points.reshape(shape)}))
 
     def summary(self, interval: float = 0.95) -> Any:
         """A data frame of means over splits, and intervals of them: family, penalty, class, score, low and high.
@@ -145,6 +150,16 @@ class Comparison(persistence.Saved):
             if (family, penalty) not in self.left_out
         ]
         return pd.DataFrame(cells, columns=["family", "penalty", "class", "score", "n_features", "point"])
+
+    def report(self, path: Any, *, force: bool = False) -> None:
+        """Write one page of HTML that shows the tables; `force` replaces a file that is there. See `snb.report`."""
+        frame = self.to_frame()
+        frame = frame[frame["class"] == OVERALL].sort_values("score", ascending=False)
+        rows = tuple(frame[["family", "penalty", "score", "n_features"]].itertuples(index=False, name=None))
+        left_out = [f"Left out: {family}, {penalty}: {why}." for (family, penalty), why in self.left_out.items()]
+        note = " ".join([f"Scores of {len(self.classes):,} classes, on rows that the models had not seen.", *left_out])
+        columns = ("family", "penalty", scoring_label(self.scoring), "features")
+        write_tables("Families and penalties", FactTable("Candidates", columns, rows, note), self.report_, path, force)
 
     def __str__(self) -> str:
         return "\n\n".join("\n".join(self._lines(f)) for f in range(len(self.families)))

@@ -12,8 +12,11 @@ from streamnb.core import notebook, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
+from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
+from streamnb.reporting.facts import FactTable
+from streamnb.reporting.report import Choice, write_report
 
 
 @persistence.register
@@ -134,7 +137,7 @@ class Search(persistence.Saved):
     left_out : dict {candidate: why}
     scorings : list of str
     candidates : list of Judged, with the scores of each fold
-    report : Report
+    report_ : Report
         Of all reads for naive Bayes and `models`, including the fit to all rows.
 
     Examples
@@ -151,7 +154,7 @@ class Search(persistence.Saved):
     left_out: dict[str, str]
     scorings: list[str]
     best_: Any
-    report: Report
+    report_: Report
 
     @property
     def ranked(self) -> list[Judged]:
@@ -215,6 +218,27 @@ class Search(persistence.Saved):
         scores = [judged.scores[self.scorings[0]] for judged in shown]
         return SearchDisplay([judged.name for judged in shown], scores, self.scorings[0]).plot(ax, **kwargs)
 
+    def report(
+        self, path: Any, X: Any = None, y: Any = None, *, sample_weight: Any = None, force: bool = False
+    ) -> None:
+        """Write one page of HTML that shows the candidates and the best model; see `snb.report`.
+
+        Parameters
+        ----------
+        path : path
+        X, y, sample_weight : optional
+            Rows that the search has not seen, on which the best model is judged.
+        force : bool
+            Replace a file that is there.
+        """
+        best = self.ranked[0]
+        rows = tuple((one.name, *map(one.mean, self.scorings), one.n_folds, one.seconds) for one in self.ranked)
+        scores = ", ".join(f"{name} {best.mean(name):.4f}" for name in self.scorings)
+        note = f"The best, {best.name}, has {scores}: means over {best.n_folds} folds, of rows that it had not seen."
+        columns = ("candidate", *map(scoring_label, self.scorings), "folds", "seconds")
+        choice = Choice(FactTable("Candidates", columns, rows, " ".join([note, *self._notes()])), self.plot)
+        write_report(self.best_, (X, y, sample_weight), path, force=force, choice=choice)
+
     def save(self, path: Any) -> None:
         """Write the table and the best model to one file, without pickle; `snb.load` reads it."""
         if not persistence.registered(self.best_):
@@ -222,12 +246,13 @@ class Search(persistence.Saved):
         super().save(path)
 
     def _to_state(self) -> dict[str, Any]:
-        return vars(self)
+        return {name.removesuffix("_") if name == "report_" else name: value for name, value in vars(self).items()}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        persistence.typed(cls, persistence.known(cls, state, *cls.__dataclass_fields__))
-        self = cls(**state)
+        fields = {"report_" if name == "report" else name: value for name, value in state.items()}
+        persistence.typed(cls, persistence.known(cls, fields, *cls.__dataclass_fields__))
+        self = cls(**fields)
         if not self.candidates or not self.scorings or not hasattr(self.best_, "predict"):
             raise ValueError("a search should have candidates, scorings and a model")
         first = self.candidates[0].scores

@@ -221,11 +221,11 @@ def test_a_stream_is_asked_for_twice_whatever_is_compared():
 
     table = compare(stream, penalties=PENALTIES, keep="no")
     assert calls == [0, 1]
-    assert table.report.rows == 2 * len(y)
+    assert table.report_.rows == 2 * len(y)
     assert (table.scores == compare(X, y, penalties=PENALTIES).scores).all()
     kept = compare(stream, penalties=PENALTIES)
     assert calls == [0, 1, 2] and (kept.scores == table.scores).all()
-    assert (kept.report.reads, kept.report.reads_kept) == (2, 1)
+    assert (kept.report_.reads, kept.report_.reads_kept) == (2, 1)
 
 
 # ---- what cannot be --------------------------------------------------------------------------------------------------

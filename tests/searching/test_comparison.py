@@ -75,7 +75,7 @@ def test_tables_are_saved_and_checked_when_they_are_read(tmp_path):
     table = made()
     table.save(tmp_path / "table.snb")
     again = snb.load(tmp_path / "table.snb")
-    assert str(again) == str(table) and again.report == table.report and again.left_out == table.left_out
+    assert str(again) == str(table) and again.report_ == table.report_ and again.left_out == table.left_out
     assert again.points.tolist() == table.points.tolist()
     for name, shape in (("scores", r"\(2, 2, 3\)"), ("n_features", r"\(2, 2, 3\)")):
         with pytest.raises(ValueError, match=rf"{name} is .* of shape {shape}"):

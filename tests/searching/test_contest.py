@@ -80,7 +80,7 @@ def test_a_budget_of_reads_is_kept_to():
         yield X, Y
 
     found = snb.search(rows, families=["poisson"], models=models, budget="16 reads", **QUIET)
-    assert len(read) * N <= found.report.rows <= 16 * N and len(found.candidates) == 4  # some rows are kept
+    assert len(read) * N <= found.report_.rows <= 16 * N and len(found.candidates) == 4  # some rows are kept
     with pytest.warns(snb.StreamnbWarning, match="1 candidates are left out.*too few reads for it beside the others"):
         found = snb.search(rows, families=["poisson"], models=models, budget="10 reads", **QUIET)
     assert list(found.left_out) == ["MarginClassifierCV(max_passes=40, tol=0.0)"]

@@ -54,7 +54,7 @@ def test_each_setting_has_the_scores_that_it_has_alone():
         assert judged[name].point == alone.best_ and judged[name].mean("accuracy") == alone.best_score_
         assert judged[name].mean("roc_auc") == alone.cv_results_["mean_test_roc_auc"][at]
         assert judged[name].n_features == alone.cv_results_["n_features"][at]
-    assert {one.reads for one in found.candidates} == {2} and found.report.rows == 2 * N
+    assert {one.reads for one in found.candidates} == {2} and found.report_.rows == 2 * N
 
 
 def test_the_best_is_fitted_to_all_rows_without_a_further_read():

@@ -260,7 +260,7 @@ def answers(value):
         scores = [[one.name, one.point, one.mean("accuracy"), one.reads, one.n_features] for one in value.ranked]
         return [scores, repr(value), answers(value.best_)]
     if isinstance(value, snb.Comparison):
-        return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
+        return [str(value), value.points.tolist(), value.classes.tolist(), value.report_.rows]
     if isinstance(value, snb.Evaluation):
         twice = value + value
         return [[e.n_rows, e.roc_auc(None).tolist(), e.f_score(None).tolist(), repr(e)] for e in (value, twice)]

@@ -1,0 +1,322 @@
+"""Gathers the facts of a model: what it learned from, what it looks at, how it was chosen and made."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import persistence
+from streamnb.estimators.classifier import fitted_model
+from streamnb.explaining.weights import class_weights
+from streamnb.models.linear import LinearModel
+from streamnb.passes.report import Report
+from streamnb.plotting.drawing import scoring_label
+from streamnb.reporting.facts import Described, FactTable, shown
+
+MOST_FEATURES = 100  # of a model of one row of weights
+MOST_CLASSES = 12  # whose features are listed
+EACH = 8  # features of each of several classes
+FEW_CLASSES = 50  # whose features are ranked to find those that are listed
+MOST_POINTS = 10  # of a grid
+LONGEST_VALUE = 80  # letters of a parameter
+SHORT = 1e-3, 1e6  # numbers outside are written with powers of ten
+
+
+def described(model: Any, y: Any = None, choice: FactTable | None = None, file: str = "model.snb") -> Described:
+    """The facts of a fitted model; `choice` is the table of a search, `file` where the model can be loaded from."""
+    stats, encoding = getattr(model, "stats_", None), getattr(model, "encoding_", None)
+    classes = getattr(model, "classes_", None)
+    target = shown(_target(model, y)) if _target(model, y) else ""
+    return Described(
+        kind=f"{type(model).__name__}: {_summary(type(model))}",
+        question=_question(model, classes, target, _n_columns(model, encoding)),
+        title=f"Predicting {target}" if target else f"A model of {'numbers' if classes is None else _counted(classes)}",
+        about=tuple(_about(model, stats, encoding)),
+        classes=_shares(stats),
+        missing=tuple(sorted(_missing(model, stats, encoding), key=lambda one: -one[1])[:MOST_FEATURES]),
+        features=_features(model),
+        choice=choice or _grid(model),
+        parameters=tuple(_parameters(model)),
+        made=tuple(_made(model, stats)),
+        load=f"model = snb.load({file!r})",
+        weights=tuple(_weights(model)),
+    )
+
+
+def compared(title: str, choice: FactTable, passes: Report) -> Described:
+    """The facts of a comparison, which has no model."""
+    made = (*_of_passes(passes), *_of_today())
+    return Described(
+        kind="",
+        question="Candidates were judged on the same rows, which their models had not seen.",
+        title=title,
+        about=(),
+        classes=(),
+        missing=(),
+        features=None,
+        choice=choice,
+        parameters=(),
+        made=made,
+        load="",
+    )
+
+
+def number(value: Any) -> str:
+    """A number as text: whole numbers with commas, others to four digits."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}".replace("-", "−")
+    return (f"{value:.4g}" if not SHORT[0] <= abs(value) < SHORT[1] else f"{value:,.4g}").replace("-", "−")
+
+
+# ---- what it is ------------------------------------------------------------------------------------------------------
+
+
+def _summary(cls: type) -> str:
+    """The first sentence of a class's description."""
+    text = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
+    return text.replace("`", "")
+
+
+def _target(model: Any, y: Any) -> Any:
+    """The name of what is predicted, where it has one."""
+    return (
+        y
+        if isinstance(y, str)
+        else getattr(y, "name", None) or (getattr(model, "encoding_", None) and getattr(model.encoding_, "y", None))
+    )
+
+
+def _counted(classes: Any) -> str:
+    return f"{len(classes):,} classes"
+
+
+def _n_columns(model: Any, encoding: Any) -> int:
+    columns = getattr(encoding, "columns", None)
+    given = len(columns) if isinstance(columns, dict) else getattr(model, "n_features_in_", None)
+    return int(getattr(model, "n_features", 0) if given is None else given)
+
+
+def _question(model: Any, classes: Any, target: str, n_columns: int) -> str:
+    """What the model answers, in a sentence."""
+    of_what = f"From {n_columns:,} column{'s' if n_columns != 1 else ''} of a row" if n_columns else "From a row"
+    if classes is None:
+        return f"{of_what}, this model predicts a number{f', {target}' if target else ''}."
+    labels = [f"“{shown(label)}”" for label in classes.tolist()]
+    if _multilabel(model):
+        return f"{of_what}, this model predicts which of {len(labels):,} labels it has: any number of them."
+    what = f"{target}: " if target else ""
+    if len(labels) <= 4:
+        return f"{of_what}, this model predicts {what or 'its class: '}{', '.join(labels[:-1])} or {labels[-1]}."
+    return f"{of_what}, this model predicts {what or 'its class: '}one of {len(labels):,} classes."
+
+
+def _multilabel(model: Any) -> bool:
+    scheme = getattr(_linear(model), "scheme", None)
+    return bool(getattr(scheme, "multilabel", False))
+
+
+def _linear(model: Any) -> Any:
+    return model if isinstance(model, LinearModel) else None
+
+
+# ---- what it learned from --------------------------------------------------------------------------------------------
+
+
+def _about(model: Any, stats: Any, encoding: Any) -> Iterator[tuple[str, Any]]:
+    n_rows = _n_rows(model, stats)
+    if n_rows:
+        yield "rows learned from", n_rows
+    if getattr(model, "classes_", None) is not None:
+        yield "classes", len(model.classes_)
+    n_columns, made = _n_columns(model, encoding), getattr(model, "n_features_in_", None)
+    if n_columns:
+        yield "columns", n_columns
+    if made is not None and made != n_columns:
+        yield "columns that the model made of them", int(made)
+
+
+def _n_rows(model: Any, stats: Any) -> int | None:
+    """The rows of training, where they are known."""
+    if stats is not None and hasattr(stats, "n_rows"):
+        return int(stats.n_rows)
+    report = getattr(model, "report_", None)
+    if report is None or not report.reads or report.rows % report.reads:
+        return None
+    return int(report.rows // report.reads)
+
+
+def _shares(stats: Any) -> tuple[tuple[str, float], ...]:
+    """The classes and their shares of the training rows, the largest first."""
+    if stats is None or not hasattr(stats, "classes") or not stats.total_weight:
+        return ()
+    share = stats.weight / stats.total_weight
+    order = np.argsort(-share, kind="stable")[:MOST_CLASSES]
+    return tuple((shown(stats.classes[k]), float(share[k])) for k in order.tolist())
+
+
+def _missing(model: Any, stats: Any, encoding: Any) -> Iterator[tuple[str, float]]:
+    """Columns with missing values, and the share of the training rows that lack them."""
+    if hasattr(model, "terms_"):
+        for name in model.terms_["name"]:
+            if not isinstance(name, tuple):
+                table = model.term(name)
+                lacking = table["level"].isna() if "level" in table else table["lower"].isna()
+                if lacking.any():
+                    yield shown(name), float(table["count"][lacking].sum() / table["count"].sum())
+        return
+    coded = getattr(encoding, "coded", None)
+    moment = next((name for name in ("nonzero", "sum", "above") if name in getattr(stats, "moments", ())), None)
+    if not coded or moment is None:
+        return
+    counts, every = stats.table(moment).value().sum(axis=0), stats.weight.sum()
+    places = {name: place for place, name in enumerate(encoding.column_names.tolist())}
+    for part, _ in coded:
+        if (place := places.get(part.missing())) is not None:
+            yield shown(part.label), float(counts[place] / every)
+
+
+# ---- what it looks at ------------------------------------------------------------------------------------------------
+
+
+def _features(model: Any) -> FactTable | None:
+    """The features or terms that matter most."""
+    if hasattr(model, "terms_"):
+        terms = model.terms_.head(MOST_FEATURES)
+        names = [" and ".join(map(shown, name)) if isinstance(name, tuple) else shown(name) for name in terms["name"]]
+        kinds = terms["kind"].map({"main": "one column", "pair": "a pair"})
+        rows: Any = tuple(zip(names, kinds, terms["importance"], strict=True))
+        return FactTable("Terms", ("term", "of", "mean absolute score"), rows)
+    if getattr(model, "classes_", None) is None:
+        return _coefficients(model)
+    rows = tuple((label, *one) for label, *lists in _weights(model) for one in zip(*lists, strict=True))
+    if not rows:
+        return None
+    note = "" if len(model.classes_) <= MOST_CLASSES else f"Features of {MOST_CLASSES} classes are listed."
+    return FactTable("Features", ("class", "feature", "weight"), rows, note)
+
+
+def _coefficients(model: Any) -> FactTable | None:
+    """The weights of a regression of one target."""
+    coef = np.asarray(getattr(model, "coef_", np.zeros((0, 0))))
+    if coef.ndim != 1:
+        return None
+    names = getattr(model, "feature_names_in_", None)
+    best = np.argsort(-abs(coef), kind="stable")[:MOST_FEATURES]
+    rows = tuple((_feature(j if names is None else names[j]), float(coef[j])) for j in best.tolist() if coef[j])
+    return FactTable("Features", ("feature", "weight"), rows)
+
+
+def _weights(model: Any) -> Iterator[tuple[str, tuple[str, ...], tuple[float, ...]]]:
+    """The strongest features of some classes, and their weights."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or hasattr(model, "terms_"):
+        return
+    for label, features, weights in _strongest(model, MOST_FEATURES if len(classes) == 2 else EACH):
+        if len(classes) == 2 and label == classes.tolist()[0]:
+            continue  # the opposite of the second
+        yield shown(label), tuple(map(_feature, features)), tuple(map(float, weights))
+
+
+def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequence[float]]]:
+    try:
+        if isinstance(model, LinearModel) or len(model.classes_) > FEW_CLASSES:
+            for label, weights in islice(class_weights(_linear_of(model)), MOST_CLASSES):
+                best = np.argsort(-abs(weights), kind="stable")[:n]
+                best = best[weights[best] != 0.0]
+                names = getattr(model, "feature_names_in_", np.arange(len(weights)))
+                yield label, names[best].tolist(), weights[best].tolist()
+            return
+        if hasattr(model, "top_features"):
+            for label, table in islice(model.top_features(n).groupby("class", sort=False), MOST_CLASSES):
+                yield label, table["feature"].tolist(), table["weight"].tolist()
+    except (TypeError, ValueError):  # scores that are no sums over features have no weights of them
+        return
+
+
+def _linear_of(model: Any) -> LinearModel:
+    return model if isinstance(model, LinearModel) else fitted_model(model)
+
+
+def _feature(name: Any) -> str:
+    return f"column {name}" if isinstance(name, int | np.integer) else shown(name)
+
+
+# ---- how it was chosen and made --------------------------------------------------------------------------------------
+
+
+def _grid(model: Any) -> FactTable | None:
+    """The best points of the grid of a CV form."""
+    results = getattr(model, "cv_results_", None)
+    if not results or "mean_test_score" not in results:
+        return None
+    means = np.asarray(results["mean_test_score"], np.float64)
+    stds = np.asarray(results.get("std_test_score", np.full(len(means), np.nan)), np.float64)
+    order = np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")[:MOST_POINTS]
+    kinds = [name for name in results if name.startswith("param_")]
+    columns = [results[name].tolist() for name in kinds]
+    points = results.get("params", [dict(zip(kinds, point, strict=True)) for point in zip(*columns, strict=True)])
+    spread = not np.isnan(stds).all()
+    rows = tuple((_point(points[i]), *map(float, [means[i], stds[i]][: 1 + spread])) for i in order.tolist())
+    n_splits = sum(name.startswith("split") and name.endswith("_test_score") for name in results)
+    note = f"{len(means):,} points were judged on {n_splits} folds, on rows that their models had not seen"
+    note += f", by {_scoring(model)}. Chosen: {_point(model.best_)}, with {number(model.best_score_)}."
+    return FactTable("Penalties", ("point", "mean score", "standard deviation")[: 2 + spread], rows, note)
+
+
+def _scoring(model: Any) -> str:
+    scoring = getattr(model, "scoring", "score")
+    scoring = scoring[0] if isinstance(scoring, list | tuple) else scoring
+    return scoring_label(scoring) if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+
+
+def _point(point: Any) -> str:
+    """A point of a grid as text."""
+    if not isinstance(point, dict):
+        return shown(point)
+    values = [number(one) if isinstance(one, int | float) else shown(one) for one in point.values()]
+    return ", ".join(f"{name.removeprefix('param_')} = {one}" for name, one in zip(point, values, strict=True))
+
+
+def _parameters(model: Any) -> Iterator[tuple[str, str]]:
+    """Parameters that differ from their defaults."""
+    if not hasattr(model, "get_params"):
+        return
+    usual = {name: one.default for name, one in inspect.signature(type(model).__init__).parameters.items()}
+    for name, value in model.get_params(deep=False).items():
+        text = repr(value)
+        if text != repr(usual.get(name, inspect.Parameter.empty)):
+            yield name, text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _made(model: Any, stats: Any) -> Iterator[tuple[str, str]]:
+    yield from _of_passes(getattr(model, "report_", None))
+    if stats is not None and persistence.registered(stats):
+        yield "fingerprint of the training rows", persistence.digest(stats)
+    for name, value in (getattr(model, "meta_", None) or {}).items():
+        yield shown(name), shown(value)
+    yield from _of_today()
+
+
+def _of_passes(report: Report | None) -> Iterator[tuple[str, str]]:
+    """How often the rows were read, and how long that took."""
+    if report is not None:
+        yield "reads of the rows", f"{max(report.reads, 1):,}"
+        yield "bytes read", f"{report.bytes:,}"
+        yield "seconds in these reads", f"{report.seconds:,.1f}"
+
+
+def _of_today() -> Iterator[tuple[str, str]]:
+    versions = ", ".join(f"{name} {version(name)}" for name in ("streamnb", "numpy", "scikit-learn"))
+    yield "versions", f"{versions}, Python {platform.python_version()}"
+    yield "written", f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC"

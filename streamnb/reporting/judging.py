@@ -1,0 +1,258 @@
+"""Gathers the facts of an evaluation: metrics, mistakes, thresholds and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from streamnb.core import persistence
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.regression.errors import RegressionEvaluation
+from streamnb.reporting.facts import ClassCurves, ClassRow, Metric, Mistake, Performance, Threshold, Thresholds, shown
+
+MOST_CELLS = 20  # classes of a confusion matrix
+MOST_CLASSES = 15  # in tables of the worst classes, and of mistakes
+MOST_CURVES = 6
+N_POINTS = 100  # thresholds of the slider
+N_CURVE = 240  # points of a curve
+N_BARS = 25  # of a distribution of scores
+TAIL = 0.005  # share of the rows at each end whose scores are in the outer bars
+CLOSE = 0.01  # of mean probabilities that are those of the scores
+MEANINGS = {  # method of Evaluation: name, meaning
+    "accuracy": ("Accuracy", "share of rows whose class is right"),
+    "balanced_accuracy": ("Balanced accuracy", "mean over classes of the share found"),
+    "precision": ("Precision", "of rows called {label}, the share that is"),
+    "recall": ("Recall", "of rows that are {label}, the share that is found"),
+    "f_score": ("F1", "harmonic mean of precision and recall"),
+    "matthews_corrcoef": ("Matthews correlation", "0 for guesses, 1 for no mistake"),
+    "hamming_loss": ("Hamming loss", "share of labels that are wrong"),
+    "jaccard": ("Jaccard index", "labels right, of all labels true or predicted"),
+    "roc_auc": ("ROC AUC", "chance that a row of the class scores above a row of another"),
+    "average_precision": ("Average precision", "mean precision over all thresholds"),
+    "log_loss": ("Log loss", "mean of −ln of the probability of the true class; lower is better"),
+    "brier": ("Brier score", "mean squared error of the probabilities; lower is better"),
+    "expected_calibration_error": ("Calibration error", "mean distance of probability and frequency; lower is better"),
+}
+ERRORS = {  # attribute of RegressionEvaluation: name, meaning
+    "r2": ("R²", "share of the variance that is predicted; 0 for the mean"),
+    "rmse": ("Root mean squared error", "in units of what is predicted; lower is better"),
+    "mae": ("Mean absolute error", "in units of what is predicted; lower is better"),
+    "mean_error": ("Mean error", "above 0 where predictions are too low"),
+}
+AVERAGED = "precision", "recall", "f_score"
+
+
+def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
+    """The facts of an evaluation, and the metrics of a second one."""
+    counted = bool({"hits", "confusion", "multilabel"} & found.needs)
+    areas = found.roc_auc(average=None) if {"ranking", "margin"} & found.needs else np.full(found.n_classes, np.nan)
+    classes = _classes(found, areas) if counted else []
+    table = found.confusion_matrix() if "confusion" in found.needs and not found.multilabel else None
+    curved = _curved(found, areas)
+    reliable = "reliability" in found.needs and found.n_rows > 0
+    small = table is not None and found.n_classes <= MOST_CELLS
+    return Performance(
+        n_rows=found.n_rows,
+        weight=found.weight,
+        interval=None,
+        metrics=tuple(_metrics(found, other)),
+        classes=tuple(sorted(classes, key=lambda one: one.f_score)[:MOST_CLASSES]),
+        n_classes=found.n_classes,
+        confusion=tuple(map(tuple, table.tolist())) if table is not None and small else None,
+        labels=tuple(shown(label) for label in found.classes.tolist()) if small else (),
+        mistakes=() if table is None else tuple(_mistakes(found.classes, table)),
+        thresholds=tuple(_thresholds(found, k) for k in curved) if counted else (),
+        curves=tuple(_curves(found, k, areas) for k in curved),
+        areas={shown(found.classes[k]): float(areas[k]) for k in _ordered(found, areas)},
+        reliability=found.reliability_curve() if reliable else None,
+        calibration_error=found.expected_calibration_error() if reliable else None,
+        fingerprint=persistence.digest(found),
+    )
+
+
+def judged_numbers(found: RegressionEvaluation) -> Performance:
+    """The facts of the evaluation of a regression; of several targets, the mean of each metric."""
+    metrics = [
+        Metric(key, name, meaning, float(np.mean(getattr(found, key)))) for key, (name, meaning) in ERRORS.items()
+    ]
+    return Performance(found.n_rows, float(found.n_rows), None, tuple(metrics), (), 0)
+
+
+# ---- metrics ---------------------------------------------------------------------------------------------------------
+
+
+def _metrics(found: Evaluation, other: Evaluation | None) -> Iterator[Metric]:
+    label = shown(found.classes[-1])
+    guesses = _guesses(found)
+    for key, (name, meaning) in MEANINGS.items():
+        value = _value(found, key)
+        if value is None or np.isnan(value):
+            continue
+        macro = key in AVERAGED and not _binary(found)
+        name, meaning = (f"{name}, mean of classes", meaning) if macro else (name, meaning)
+        meaning = meaning.format(label="a class" if macro else f"“{label}”")
+        second = None if other is None else _value(other, key)
+        yield Metric(key, name, meaning, value, guess=guesses.get(key), other=second)
+
+
+def _value(found: Evaluation, key: str) -> float | None:
+    """The value of a metric, None if the evaluation cannot tell it."""
+    try:
+        if key in AVERAGED and not _binary(found):
+            return float(getattr(found, key)("macro"))
+        return float(getattr(found, key)())
+    except ValueError:
+        return None
+
+
+def _guesses(found: Evaluation) -> dict[str, float]:
+    """Metrics of guesses that know the shares of the classes alone: always the largest, with these probabilities."""
+    if found.multilabel or not {"hits", "confusion"} & found.needs or not found.class_weight.any():
+        return {}
+    share = found.class_weight / found.class_weight.sum()
+    entropy = float(-(share[share > 0.0] @ np.log(share[share > 0.0])))
+    brier = float(1.0 - share @ share) * (0.5 if _binary(found) else 1.0)
+    known = float(found.class_weight.sum()) / found.weight
+    occurring = int((share > 0.0).sum())
+    return {
+        "accuracy": float(share.max()) * known,
+        "balanced_accuracy": 1.0 / occurring,
+        "matthews_corrcoef": 0.0,
+        "roc_auc": 0.5,
+        "log_loss": entropy,
+        "brier": brier,
+    }
+
+
+def _binary(found: Evaluation) -> bool:
+    return found.n_classes == 2 and not found.multilabel
+
+
+# ---- classes and mistakes --------------------------------------------------------------------------------------------
+
+
+def _classes(found: Evaluation, areas: np.ndarray) -> list[ClassRow]:
+    """The classes that occur, true or predicted."""
+    rates = [getattr(found, name)(None).tolist() for name in AVERAGED]
+    columns = zip(found.classes.tolist(), found.class_weight.tolist(), *rates, areas.tolist(), strict=True)
+    return [
+        ClassRow(shown(label), weight, precision, recall, f_score, None if np.isnan(area) else area)
+        for label, weight, precision, recall, f_score, area in columns
+        if weight > 0.0
+    ]
+
+
+def _mistakes(classes: np.ndarray, table: np.ndarray) -> Iterator[Mistake]:
+    """The pairs of classes with the most rows of the one that were taken for the other."""
+    wrong = np.where(np.eye(len(table), dtype=bool), 0.0, table).reshape(-1)
+    most = np.argsort(-wrong, kind="stable")[:MOST_CLASSES]
+    for true, taken in zip(*np.unravel_index(most[wrong[most] > 0.0], table.shape), strict=True):
+        rows = float(table[true, taken])
+        yield Mistake(shown(classes[true]), shown(classes[taken]), rows, rows / float(table[true].sum()))
+
+
+# ---- thresholds and curves -------------------------------------------------------------------------------------------
+
+
+def _ordered(found: Evaluation, areas: np.ndarray) -> list[int]:
+    """The classes whose area is defined, the best first; of two classes the second."""
+    order = np.array([1]) if _binary(found) else np.argsort(-areas, kind="stable")
+    return order[~np.isnan(areas[order])].tolist()
+
+
+def _curved(found: Evaluation, areas: np.ndarray) -> list[int]:
+    """The classes with curves: some of the best and some of the worst."""
+    order = _ordered(found, areas)
+    half = MOST_CURVES // 2
+    return order if len(order) <= MOST_CURVES else [*order[:half], *order[-half:]]
+
+
+def _levels(found: Evaluation, k: int) -> tuple[np.ndarray, ...]:
+    """Scores from the highest on, and the weight of the class and of the others from each of them on."""
+    others, own, scores = found.roc_curve(found.classes[k], drop_intermediate=False)
+    weight = found.class_weight
+    rest = (found.weight if found.multilabel else weight.sum()) - weight[k]
+    return scores[1:], own[1:] * weight[k], others[1:] * rest
+
+
+def _probabilities(found: Evaluation, scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
+    """The probabilities of scores, where scores are log-odds; None where these are not known."""
+    if "reliability" not in found.needs or found.multilabel:
+        return None
+    proba = expit(scores)
+    if _binary(found):  # whose scores are those of decision_function, log-odds or not
+        each = np.diff(own + rest, prepend=0.0)
+        sure, _, share = found.reliability_curve()
+        if abs(float(each @ np.maximum(proba, 1.0 - proba)) / each.sum() - float(sure @ share)) > CLOSE:
+            return None
+    return proba
+
+
+def _thresholds(found: Evaluation, k: int) -> Thresholds:
+    """Some hundred thresholds of a class, and the model's own decision among them."""
+    scores, own, rest = _levels(found, k)
+    at = _spread(own / own[-1], (own + rest) / (own[-1] + rest[-1]), n=N_POINTS)
+    proba = _probabilities(found, scores, own, rest)
+    points = [
+        _threshold(float(scores[i]), None if proba is None else float(proba[i]), own, rest, own[i], rest[i])
+        for i in at.tolist()
+    ]
+    hit = float(found.recall(None)[k]) * own[-1]
+    precision = float(found.precision(None)[k])
+    wrong = hit / precision - hit if precision > 0.0 else 0.0
+    mine = _threshold(None, None, own, rest, hit, wrong)
+    place = sum(point.kept <= mine.kept for point in points)
+    return Thresholds(shown(found.classes[k]), (*points[:place], mine, *points[place:]), place)
+
+
+def _threshold(score: Any, proba: Any, own: np.ndarray, rest: np.ndarray, hit: float, wrong: float) -> Threshold:
+    whole = float(own[-1] + rest[-1])
+    precision = float(hit / (hit + wrong)) if hit + wrong > 0.0 else 0.0
+    shares = float(wrong) / whole, float(own[-1] - hit) / whole
+    return Threshold(score, proba, float(hit + wrong) / whole, precision, float(hit / own[-1]), *shares)
+
+
+def _curves(found: Evaluation, k: int, areas: np.ndarray) -> ClassCurves:
+    scores, own, rest = _levels(found, k)
+    at = _spread(own / own[-1], rest / rest[-1], n=N_CURVE)
+    each, others = np.diff(own, prepend=0.0), np.diff(rest, prepend=0.0)
+    proba = _probabilities(found, scores, own, rest)
+    values = scores if proba is None else proba
+    low, high = _range(scores, each + others) if proba is None else (0.0, 1.0)
+    ends = np.linspace(low, high, N_BARS + 1)
+    distribution = [np.histogram(np.clip(values, low, high), ends, weights=one)[0] for one in (each, others)]
+    return ClassCurves(
+        label=shown(found.classes[k]),
+        roc_auc=float(areas[k]),
+        average_precision=float(each @ (own / (own + rest))) / float(own[-1]),
+        share=float(own[-1] / (own[-1] + rest[-1])),
+        found=own[at] / own[-1],
+        others=rest[at] / rest[-1],
+        ends=ends,
+        own=distribution[0] / own[-1],
+        rest=distribution[1] / rest[-1],
+        of_probabilities=proba is not None,
+    )
+
+
+def _range(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """The range of finite values, falling, without their tails."""
+    finite = np.isfinite(values)
+    if not finite.any():
+        return -1.0, 1.0
+    values, share = values[finite], np.cumsum(weights[finite]) / weights[finite].sum()
+    high, low = (float(values[min(int(np.searchsorted(share, at)), len(values) - 1)]) for at in (TAIL, 1.0 - TAIL))
+    return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def _spread(*rising: np.ndarray, n: int) -> np.ndarray:
+    """The numbers of about n points that are spread evenly along curves that rise to 1, with the last one."""
+    each, last = -(-n // len(rising)), len(rising[0]) - 1
+    chosen = [
+        np.minimum(np.searchsorted(curve, np.linspace(1.0 / each, 1.0, each) * (curve[-1] * (1.0 - 1e-12))), last)
+        for curve in rising
+    ]
+    return np.unique(np.concatenate(chosen))

@@ -1,0 +1,164 @@
+"""Pictures of the facts on a page, as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.estimators.additive import AdditiveClassifier
+from streamnb.estimators.linear_nb_cv import LinearNBCV
+from streamnb.estimators.trained_cv import TrainedClassifierCV
+from streamnb.estimators.tree_nb import TreeNB
+from streamnb.plotting.drawing import line_style, shortened
+from streamnb.plotting.reliability import ReliabilityDisplay
+from streamnb.plotting.roc import RocDisplay
+from streamnb.plotting.scores import ScoreDisplay
+from streamnb.plotting.svg import WIDTH, Drawing, drawn
+from streamnb.plotting.telling import TellingFeaturesDisplay
+from streamnb.plotting.terms import AdditiveDisplay
+from streamnb.plotting.trees import TreeDisplay
+from streamnb.reporting.describing import EACH, number
+from streamnb.reporting.facts import ClassCurves, Facts, Performance
+
+MOST_TERMS = 6
+MOST_DRAWN = 15  # features of a picture
+MOST_GROUPS = 4  # classes of a picture of features
+MOST_BRANCHES = 40  # features of a tree
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture on the page: its heading, what it shows for those who cannot see it, and its drawing."""
+
+    heading: str
+    description: str
+    drawing: Drawing
+
+
+def pictures(model: Any, facts: Facts, draw_choice: Any = None) -> dict[str, list[Picture]]:
+    """The pictures of each section of the page; `draw_choice` draws the candidates of a search on axes."""
+    found: dict[str, list[Picture]] = {"judged": [], "features": [], "choice": []}
+    if facts.judged is not None:
+        found["judged"] = list(_of_judged(facts.judged))
+    found["features"] = list(_of_features(model, facts))
+    if draw_choice is not None and facts.described.choice is not None:
+        n = len(facts.described.choice.rows)
+        drawing = drawn(draw_choice, "candidates", height=90 + 34 * n, width=520)
+        found["choice"] = [Picture("Candidates", "The score of each candidate, and of each fold.", drawing)]
+    elif isinstance(model, LinearNBCV | TrainedClassifierCV) and not isinstance(model, AdditiveClassifier):
+        drawing = drawn(lambda ax: ScoreDisplay.from_estimator(model, ax=ax), "grid", 300, 520)
+        found["choice"] = [Picture("Scores along the grid", "Held-out scores along the grid of penalties.", drawing)]
+    return found
+
+
+# ---- how good --------------------------------------------------------------------------------------------------------
+
+
+def _of_judged(judged: Performance) -> Iterator[Picture]:
+    if judged.curves:
+        names = ", ".join(f"{one.label}: area {one.roc_auc:.3f}" for one in judged.curves)
+        yield Picture("ROC curve", f"ROC curves. {names}.", drawn(lambda ax: _roc(ax, judged), "roc", 290))
+        names = ", ".join(f"{one.label}: average precision {one.average_precision:.3f}" for one in judged.curves)
+        drawing = drawn(lambda ax: _precision_recall(ax, judged), "precision", 290)
+        yield Picture("Precision and recall", f"Precision against recall. {names}.", drawing)
+    if judged.reliability is not None:
+        text = "; ".join(f"said {p:.0%}, right {r:.0%}" for p, r, _ in zip(*judged.reliability, strict=True))
+        drawing = drawn(lambda ax: _reliability(ax, judged), "reliability", 290)
+        yield Picture("Reliability", f"Predicted probability against share that was right: {text}.", drawing)
+    if judged.curves:
+        worst = min(judged.curves, key=lambda one: one.roc_auc)
+        drawing = drawn(lambda ax: _distributions(ax, worst), "scores", 290)
+        text = f"Distribution of scores of rows of {worst.label}, and of other rows."
+        yield Picture(f"Scores for “{worst.label}”", text, drawing)
+
+
+def _roc(ax: Any, judged: Performance) -> RocDisplay:
+    curves = {one.label: (np.append(0.0, one.others), np.append(0.0, one.found)) for one in judged.curves}
+    return RocDisplay(curves, judged.areas).plot(ax, zoom=False)
+
+
+def _precision_recall(ax: Any, judged: Performance) -> None:
+    for at, one in enumerate(judged.curves):
+        own, rest = one.share * one.found, (1.0 - one.share) * one.others
+        precision = own / (own + rest)
+        name = f"{shortened(one.label)} ({one.average_precision:.3f})"
+        style = {**line_style(at), "drawstyle": "steps-pre", "label": name}
+        ax.plot(np.append(0.0, one.found), np.append(precision[0], precision), **style)
+    if len(judged.curves) == 1:
+        share = judged.curves[0].share
+        ax.axhline(share, color="0.5", linestyle=":", label=f"guesses ({share:.3f})")
+    ax.set(xlabel="recall: share of the class found", ylabel="precision: share right", xlim=(-0.01, 1.01))
+    ax.set_ylim(-0.01, 1.01)
+    ax.set_title("Class (average precision)", loc="left")
+    ax.legend()
+
+
+def _reliability(ax: Any, judged: Performance) -> ReliabilityDisplay:
+    assert judged.reliability is not None and judged.calibration_error is not None
+    return ReliabilityDisplay(*judged.reliability, error=judged.calibration_error).plot(ax)
+
+
+def _distributions(ax: Any, curves: ClassCurves) -> None:
+    """How scores of the rows of a class, and of the others, are distributed."""
+    for at, (heights, name) in enumerate(((curves.own, shortened(curves.label)), (curves.rest, "others"))):
+        style = line_style(at)
+        ax.stairs(heights, curves.ends, fill=True, alpha=0.25, color=style["color"])
+        ax.stairs(heights, curves.ends, color=style["color"], linestyle=("-", "--")[at], linewidth=1.5, label=name)
+    what = "probability" if curves.of_probabilities else "score"
+    ax.set(xlabel=f"{what} of {shortened(curves.label)}", ylabel="share of the rows", xlim=curves.ends[[0, -1]])
+    ax.set_ylim(bottom=0.0)
+    ax.set_title("Rows of the class, and others: the less they overlap, the better", loc="left")
+    ax.legend()
+
+
+# ---- what it looks at ------------------------------------------------------------------------------------------------
+
+
+def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
+    described = facts.described
+    if isinstance(model, AdditiveClassifier):
+        for at, name in enumerate(model.terms_["name"].head(MOST_TERMS)):
+            heading = " and ".join(name) if isinstance(name, tuple) else str(name)
+            yield Picture(heading, f"What {heading} adds to the score.", drawn(_term(model, name), f"term{at}"))
+        return
+    if described.weights:
+        groups = _groups(described.weights)
+        lines = sum(len(weights) for _, _, weights in groups) + len(groups)
+        wide = max((len(shortened(name)) for _, names, _ in groups for name in names), default=0) > 16
+        drawing = drawn(
+            lambda ax: TellingFeaturesDisplay(groups).plot(ax), "features", 90 + 18 * lines, 520 if wide else WIDTH
+        )
+        text = "; ".join(
+            f"{name}: " + ", ".join(f"{one} {number(weight)}" for one, weight in zip(features, weights, strict=True))
+            for name, features, weights in groups
+        )
+        yield Picture("What speaks for a class, and against it", f"Largest weights. {text}.", drawing)
+    if isinstance(model, TreeNB) and model.n_features_in_ <= MOST_BRANCHES:
+        drawing = drawn(
+            lambda ax: TreeDisplay.from_estimator(model, ax=ax), "tree", 60 + 22 * model.n_features_in_, 520
+        )
+        yield Picture("Which column depends on which", "The tree of columns.", drawing)
+
+
+def _groups(weights: Any) -> list[tuple[str, tuple[str, ...], np.ndarray]]:
+    """The classes and features of a picture."""
+    n = MOST_DRAWN if len(weights) == 1 else EACH // 2
+    return [(name, features[:n], np.asarray(values[:n])) for name, features, values in weights[:MOST_GROUPS]]
+
+
+def _term(model: AdditiveClassifier, name: Any) -> Any:
+    """A function that draws a term in a figure of its own."""
+    size = WIDTH / 72.0, 250 / 72.0
+
+    def draw(_: Any) -> AdditiveDisplay:
+        display = AdditiveDisplay.from_estimator(model, [name], figsize=size)
+        (ax, *_) = display.axes_
+        ax.set_title("")
+        if not isinstance(name, tuple) and not ax.get_xlabel():
+            ax.set_xlabel(shortened(name))
+        return display
+
+    return draw

@@ -1,0 +1,73 @@
+"""Facts of models."""
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from streamnb.reporting.describing import MOST_FEATURES, described, number
+from tests.reporting.conftest import rows, several
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(3, "3"), (12345, "12,345"), (0.12345, "0.1235"), (-2.5, "−2.5"), (1.5e-7, "1.5e−07"), (np.nan, "–"), ("x", "x")],
+)
+def test_numbers_as_text(value, text):
+    assert number(value) == text
+
+
+def test_what_a_model_of_a_table_is(two):
+    facts = described(two[0])
+    assert facts.title == "Predicting late"
+    assert facts.question == "From 3 columns of a row, this model predicts late: “no” or “yes”."
+    about = dict(facts.about)
+    assert (about["rows learned from"], about["classes"], about["columns"]) == (400, 2, 3)
+    assert facts.missing == (("weight", pytest.approx(58 / 400)),)
+    assert dict(facts.classes) == pytest.approx(dict(rows()["late"].value_counts(normalize=True)))
+    assert facts.choice.rows[0][1] == pytest.approx(two[0].cv_results_["mean_test_score"].max())
+    assert ("folds", "2") in facts.parameters
+
+
+def test_features_are_the_strongest(two):
+    features, top = described(two[0]).features, two[0].top_features(MOST_FEATURES)
+    top = top[top["class"] == "yes"]
+    assert [row[1:] for row in features.rows] == list(zip(top["feature"], top["weight"]))
+
+
+def test_terms_and_their_missing_values():
+    model = snb.AdditiveClassifier(0, l2=1.0, folds=2).fit(rows(), "late")
+    facts = described(model)
+    assert [row[0] for row in facts.features.rows] == model.terms_["name"].tolist()
+    assert facts.missing == (("weight", pytest.approx(58 / 400)),) and not facts.weights
+
+
+def test_many_classes_and_columns_are_listed_in_part():
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(0.02, (240, 100_000)), np.arange(240) % 60
+    facts = described(snb.LinearNB(penalty=None).fit(X, y))
+    assert len(facts.features.rows) <= 12 * 8 and "12 classes" in facts.features.note
+
+
+@pytest.mark.parametrize(
+    "model",
+    [snb.TreeNB(transform=snb.Bins(3)), snb.QuadraticDiscriminantAnalysis(), snb.StackedNB(["gaussian", "bernoulli"])],
+)
+def test_other_kinds_are_described(model):
+    X, y = several()
+    facts = described(model.fit(X, y))
+    assert facts.kind.startswith(type(model).__name__) and "one of" not in facts.question
+    assert "“0”, “1”, “2” or “3”" in facts.question
+
+
+def test_regressions_have_coefficients():
+    X, _ = several()
+    model = snb.Ridge(1.0).fit(X[:, :4], X[:, 4])
+    facts = described(model)
+    assert facts.question == "From 4 columns of a row, this model predicts a number."
+    assert abs(facts.features.rows[0][1]) == abs(model.coef_).max()
+
+
+def test_the_same_rows_have_one_fingerprint(two):
+    again = snb.LinearNBCV(folds=2).fit(rows(), "late")
+    prints = [dict(described(model).made)["fingerprint of the training rows"] for model in (two[0], again)]
+    assert prints[0] == prints[1]

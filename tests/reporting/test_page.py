@@ -1,0 +1,82 @@
+"""The page: nothing of data becomes markup, and everything can be read."""
+
+import html
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import streamnb as snb
+from streamnb.reporting.page import HERE
+from tests.reporting.conftest import HOSTILE, NAMES, several
+
+CSS = (HERE / "page.css").read_text()
+SCHEMES = [
+    dict(re.findall(r"--([\w]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
+]
+LARGEST = 3_000_000  # bytes of a page
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """A model whose classes and columns have hostile names, and its rows."""
+    X, y = several(n_classes=5)
+    frame = pd.DataFrame(X, columns=NAMES)
+    return snb.LinearNB("gaussian").fit(frame, np.array(NAMES)[y]), frame, np.array(NAMES)[y]
+
+
+def test_hostile_names_are_text(hostile, page_of):
+    page = page_of(*hostile)
+    assert HOSTILE not in page and "</style><b>" not in page and "{{ y }}" in page
+    assert len(re.findall("<script", page)) == 2 and len(re.findall("</style>", page)) == 1
+    thresholds = json.loads(re.search(r'id="thresholds">(.*?)</script>', page, re.DOTALL)[1])
+    assert {one["label"] for one in thresholds} == {name if len(name) < 120 else name[:119] + "…" for name in NAMES}
+    for name in NAMES[:3]:
+        assert html.escape(name, quote=False) in page or html.escape(name) in page
+
+
+def test_nothing_is_asked_of_elsewhere(hostile, page_of):
+    page = page_of(*hostile)
+    addresses = set(re.findall(r'https?://[^"\s]+', page))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", page) and "@import" not in page and "url(h" not in page
+    assert "default-src 'none'" in page and len(page.encode()) < LARGEST
+
+
+def luminance(colour):
+    channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255.0
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one, two):
+    low, high = sorted([luminance(one), luminance(two)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=["light", "dark", "print"])
+def test_contrast(scheme):
+    """WCAG 2: 4.5 for text; lines of pictures have it, too."""
+    for text in ("ink", "muted", "accent", *(f"c{k}" for k in range(1, 7))):
+        assert contrast(scheme[text], scheme["page"]) >= 4.5, text
+        assert contrast(scheme[text], scheme["surface"]) >= 4.5, text
+    for cell in ("right", "wrong"):
+        assert contrast(scheme["ink"], scheme[cell]) >= 4.5, cell
+
+
+def test_letters_are_large_enough(hostile, page_of):
+    page = page_of(*hostile)
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?:[^;\"]*?([\d.]+)px", page)]
+    assert min(sizes) >= 12.0
+    assert min(float(size) * 16.0 for size in re.findall(r"font-size: ([\d.]+)rem", page)) >= 12.0
+
+
+def test_pictures_and_regions_have_names(hostile, page_of):
+    page = page_of(*hostile)
+    pictures = re.findall(r"<svg [^>]*>", page)
+    assert all('role="img" aria-label="' in one or 'aria-hidden="true"' in one for one in pictures)
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)

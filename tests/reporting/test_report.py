@@ -1,0 +1,131 @@
+"""Reports of every kind of model, and wrong arguments."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import streamnb as snb
+from tests.reporting.conftest import rows, several
+
+X, Y = several(200)
+
+
+def test_metrics_on_the_page_are_those_of_evaluate(two, page_of):
+    model, others = two
+    page, found = page_of(model, others, "late"), model.evaluate(others, "late")
+    value = re.search(r'data-metric="accuracy".*?<td class="number">(.*?)</td>', page, re.DOTALL)[1]
+    assert value == f"{100 * found.accuracy():.1f} %"
+    assert f"It is right for {value} of 400 rows" in page
+    assert "snb.load(&#39;model.snb&#39;)" in page
+
+
+def test_rows_are_read_once(page_of):
+    n_rows = []
+
+    def chunks():
+        n_rows.append(len(X))
+        yield X, Y
+
+    model = snb.LinearNB("gaussian").fit(X, Y)
+    page_of(model, iter([(X, Y)]))
+    page_of(model, chunks)
+    assert n_rows == [200]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        snb.LinearNB("gaussian"),
+        snb.SoftmaxRegressionCV(folds=2),
+        snb.MarginClassifier(),
+        snb.QuadraticDiscriminantAnalysis(),
+        snb.TreeNB(transform=snb.Bins(3)),
+        snb.AdditiveClassifier(1, l2=1.0, pair_factor=1.0, folds=2, resolutions=(4, 8)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_kind_of_model_has_a_page(model, page_of):
+    page = page_of(model.fit(X, Y), X, Y)
+    assert type(model).__name__ in page and page.count("<svg") > 5 and 'id="thresholds"' in page
+
+
+def test_models_of_paths_and_of_files(tmp_path, page_of):
+    model = snb.LinearNB("gaussian").fit(X, Y)
+    model.save(tmp_path / "m.snb", stats=False)
+    path = snb.solve(model.stats_, "gaussian", snb.L2([0.1, 1.0]))
+    for one in (snb.load(tmp_path / "m.snb"), path[0]):
+        assert "How good it is" in page_of(one, X, Y)
+
+
+def test_a_search_shows_its_candidates(tmp_path):
+    found = snb.search(
+        X, Y, families=["gaussian", "laplace"], penalties=[None], folds=2, scoring="accuracy", show=False
+    )
+    found.report(tmp_path / "alone.html")
+    page = (tmp_path / "alone.html").read_text()
+    assert "Candidates, the best first" in page and "laplace" in page and "shows the model alone" in page
+    snb.report(found, X, Y, tmp_path / "judged.html")
+    assert "How good it is" in (tmp_path / "judged.html").read_text()
+
+
+def test_a_comparison_shows_its_tables(tmp_path):
+    snb.compare(X, Y, families="gaussian", penalties=["plain"], folds=2, show=False).report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "Families and penalties" in page and "plain" in page and "shows the model alone" not in page
+
+
+def test_other_estimators_of_a_search(page_of):
+    model = LogisticRegression().fit(X, Y)
+    assert "How good it is" in page_of(model, X, Y)
+
+
+def test_regressions(page_of):
+    page = page_of(snb.Ridge(1.0).fit(X[:, :4], X[:, 4]), X[:, :4], X[:, 4])
+    assert "Root mean squared error" in page and "predicts a number" in page
+
+
+def test_rows_without_labels_show_the_model_alone(two, page_of):
+    model, others = two
+    for given in (None, others.drop(columns="late")):
+        assert "shows the model alone" in page_of(model, given)
+    assert "How good it is" in page_of(model, others)  # whose column the model knows
+    assert "shows the model alone" in page_of(snb.LinearNB("gaussian").fit(X, Y), X)
+
+
+def test_one_class_and_unknown_labels(page_of):
+    model = snb.LinearNB("gaussian").fit(X, Y)
+    assert "of 50 rows" in page_of(model, X[Y == 1], Y[Y == 1])
+    assert "of 200 rows" in page_of(model, X, Y + 1)
+
+
+def test_a_thousand_classes(page_of):
+    y = np.arange(2000) % 1000
+    rows = np.random.default_rng(0).poisson(1.0, (2000, 20)) + np.eye(20, dtype=int)[y % 20] * 3
+    page = page_of(snb.LinearNB().fit(rows, y), rows, y)
+    assert "The worst 15 of 1000 classes" in page and "Confusion matrix" not in page and len(page) < 3_000_000
+
+
+def test_files_and_folders(two, tmp_path):
+    snb.report(two[0], path=tmp_path / "report.html")
+    before = (tmp_path / "report.html").read_text()
+    with pytest.raises(FileExistsError, match="force=True"):
+        snb.report(two[0], path=tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == before
+    snb.report(two[0], path=tmp_path / "report.html", force=True)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        snb.report(two[0], path=tmp_path / "no" / "report.html")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        snb.report(two[0], path=tmp_path, force=True)
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_wrong_arguments(two, tmp_path):
+    with pytest.raises(TypeError, match="fitted model"):
+        snb.report("m.snb", path=tmp_path / "report.html")
+    with pytest.raises(ValueError, match="none of the columns"):
+        snb.report(two[0], rows(), "no such column", tmp_path / "report.html")
+    with pytest.raises(TypeError, match="path="):
+        snb.report(two[0], rows(), "late", 3)
+    assert not [*tmp_path.iterdir()]
