@@ -148,10 +148,10 @@ def saved(path: str, hint: str, who: str = "fit or search") -> Any:
     return load(path)
 
 
-def model_of(path: str) -> Any:
-    """A saved model."""
+def model_of(path: str, *others: type) -> Any:
+    """A saved model, or an object of other kinds."""
     model = saved(path, "MODEL")
-    if not hasattr(model, "predict"):
+    if not hasattr(model, "predict") and not isinstance(model, others):
         raise click.BadParameter(f"{path!r} holds a {type(model).__name__}, which predicts nothing", param_hint="MODEL")
     return model
 

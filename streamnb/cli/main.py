@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from streamnb.cli import corpus_commands, fit_commands, read_commands, sharing_commands, warm_command
+from streamnb.cli import (
+    corpus_commands,
+    fit_commands,
+    read_commands,
+    report_command,
+    sharing_commands,
+    warm_command,
+)
 from streamnb.cli.output import BarLines, say
 from streamnb.passes import stopping
 
@@ -26,6 +33,7 @@ COMMANDS = (
     read_commands.predict,
     corpus_commands.select,
     read_commands.evaluate,
+    report_command.report,
     read_commands.inspect,
     read_commands.export,
     warm_command.warm,

@@ -10,6 +10,8 @@ import numpy as np
 from streamnb.plotting.drawing import COLOURS, axes, scoring_label, set_title
 from streamnb.selection.split_intervals import split_interval
 
+MOST_LETTERS = 64  # of the name of a candidate
+
 
 class SearchDisplay:
     """Candidates of `snb.search`, the best on top: the mean score, and that of each fold.
@@ -65,8 +67,8 @@ class SearchDisplay:
             ax.annotate(f"{mean:.3f}", (1.01, place), **at_the_end)
         ax.set(yticks=places + 0.14, ylim=(-0.5, len(places) - 0.2))
         ax.tick_params(axis="y", length=0, pad=-3)
-        for label in ax.set_yticklabels(self.names, fontsize="small"):
-            label.set(ha="left", va="bottom")  # above its points, so that long names take no space from them
+        for label in ax.set_yticklabels([_cut(name) for name in self.names], fontsize="small"):
+            label.set(ha="left", va="bottom", in_layout=False)  # above its points, so that it takes no space from them
         ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
         ax.spines[["left", "right", "top"]].set_visible(False)
         ax.set_xlabel(f"{scoring_label(self.scoring)}: mean, 95 % (approximate), and each fold (grey)")
@@ -79,3 +81,8 @@ class SearchDisplay:
         close = int(np.count_nonzero(means >= np.nanmin(self.scores[best]))) - 1
         others = {0: "no other comes", 1: "one other comes"}.get(close, f"{close} others come")
         return f"The best has {means[best]:.3f}; {others} up to its worst fold"
+
+
+def _cut(name: str) -> str:
+    """A name cut to the width of the axes."""
+    return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"

@@ -18,7 +18,7 @@ from streamnb.explaining.weights import class_weights
 from streamnb.models.linear import LinearModel
 from streamnb.passes.report import Report
 from streamnb.plotting.drawing import scoring_label
-from streamnb.reporting.facts import Described, FactTable, shown
+from streamnb.reporting.facts import Described, FactTable, column_name, shown
 
 MOST_FEATURES = 100  # of a model of one row of weights
 MOST_CLASSES = 12  # whose features are listed
@@ -213,7 +213,7 @@ def _coefficients(model: Any) -> FactTable | None:
         return None
     names = getattr(model, "feature_names_in_", None)
     best = np.argsort(-abs(coef), kind="stable")[:MOST_FEATURES]
-    rows = tuple((_feature(j if names is None else names[j]), float(coef[j])) for j in best.tolist() if coef[j])
+    rows = tuple((column_name(j if names is None else names[j]), float(coef[j])) for j in best.tolist() if coef[j])
     return FactTable("Features", ("feature", "weight"), rows)
 
 
@@ -225,7 +225,7 @@ def _weights(model: Any) -> Iterator[tuple[str, tuple[str, ...], tuple[float, ..
     for label, features, weights in _strongest(model, MOST_FEATURES if len(classes) == 2 else EACH):
         if len(classes) == 2 and label == classes.tolist()[0]:
             continue  # the opposite of the second
-        yield shown(label), tuple(map(_feature, features)), tuple(map(float, weights))
+        yield shown(label), tuple(map(column_name, features)), tuple(map(float, weights))
 
 
 def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequence[float]]]:
@@ -246,10 +246,6 @@ def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequenc
 
 def _linear_of(model: Any) -> LinearModel:
     return model if isinstance(model, LinearModel) else fitted_model(model)
-
-
-def _feature(name: Any) -> str:
-    return f"column {name}" if isinstance(name, int | np.integer) else shown(name)
 
 
 # ---- how it was chosen and made --------------------------------------------------------------------------------------

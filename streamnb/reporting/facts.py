@@ -15,6 +15,11 @@ def shown(name: Any) -> str:
     return (text if len(text) <= LONGEST else text[: LONGEST - 1] + "…") or "(empty)"
 
 
+def column_name(name: Any) -> str:
+    """The name of a column, or its number, as text."""
+    return f"column {name}" if isinstance(name, int) else shown(name)
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric: its value, the interval if there is one, and the value of guesses that know class shares alone."""
@@ -57,7 +62,26 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class SliceRow:
+    """A slice of the rows: the value of each metric, and the ends of its interval."""
+
+    column: str
+    value: str
+    n_rows: int
+    numbers: tuple[tuple[float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class SlicedMetrics:
+    """Metrics of slices of the rows, the worst first, and of all rows."""
+
+    metrics: tuple[str, ...]
+    whole: tuple[float, ...]
+    rows: tuple[SliceRow, ...]
+
+
+@dataclass(frozen=True)
+class CutOff:
     """What happens if rows from this score on are taken for the class; shares are of all rows."""
 
     score: float | None  # None: the model's own decision
@@ -70,11 +94,11 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class CutOffs:
     """The thresholds of one class, from the highest on; `own` is the number of the model's own decision."""
 
     label: str
-    points: tuple[Threshold, ...]
+    points: tuple[CutOff, ...]
     own: int
 
 
@@ -111,12 +135,14 @@ class Performance:
     confusion: tuple[tuple[float, ...], ...] | None = None  # rows as `labels`, of few classes
     labels: tuple[str, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
-    thresholds: tuple[Thresholds, ...] = ()
+    thresholds: tuple[CutOffs, ...] = ()
     curves: tuple[ClassCurves, ...] = ()
     areas: dict[str, float] = field(default_factory=dict)
     reliability: tuple[Any, Any, Any] | None = None
     calibration_error: float | None = None
     fingerprint: str = ""
+    slices: SlicedMetrics | None = None
+    intervals_of: str = ""  # in words
 
 
 @dataclass(frozen=True)
@@ -153,5 +179,4 @@ class Facts:
 
     described: Described
     judged: Performance | None
-    slices: FactTable | None = None
     drift: FactTable | None = None

@@ -10,12 +10,28 @@ from scipy.special import expit
 
 from streamnb.core import persistence
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.intervals import described as intervals_of
+from streamnb.evaluation.tallied import DECISIONS, has
 from streamnb.regression.errors import RegressionEvaluation
-from streamnb.reporting.facts import ClassCurves, ClassRow, Metric, Mistake, Performance, Threshold, Thresholds, shown
+from streamnb.reporting.facts import (
+    ClassCurves,
+    ClassRow,
+    CutOff,
+    CutOffs,
+    Metric,
+    Mistake,
+    Performance,
+    SlicedMetrics,
+    SliceRow,
+    shown,
+)
 
 MOST_CELLS = 20  # classes of a confusion matrix
 MOST_CLASSES = 15  # in tables of the worst classes, and of mistakes
 MOST_CURVES = 6
+MOST_SLICES = 40
+SLICED = "accuracy", "roc_auc", "recall", "recall_macro"
+MOST_SLICED = 2  # metrics of slices
 N_POINTS = 100  # thresholds of the slider
 N_CURVE = 240  # points of a curve
 N_BARS = 25  # of a distribution of scores
@@ -47,7 +63,7 @@ AVERAGED = "precision", "recall", "f_score"
 
 def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
     """The facts of an evaluation, and the metrics of a second one."""
-    counted = bool({"hits", "confusion", "multilabel"} & found.needs)
+    counted = bool(DECISIONS & found.needs)
     areas = found.roc_auc(average=None) if {"ranking", "margin"} & found.needs else np.full(found.n_classes, np.nan)
     classes = _classes(found, areas) if counted else []
     table = found.confusion_matrix() if "confusion" in found.needs and not found.multilabel else None
@@ -57,19 +73,21 @@ def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
     return Performance(
         n_rows=found.n_rows,
         weight=found.weight,
-        interval=None,
+        interval=found.level,
+        intervals_of="" if found.level is None else intervals_of(found),
         metrics=tuple(_metrics(found, other)),
         classes=tuple(sorted(classes, key=lambda one: one.f_score)[:MOST_CLASSES]),
         n_classes=found.n_classes,
         confusion=tuple(map(tuple, table.tolist())) if table is not None and small else None,
         labels=tuple(shown(label) for label in found.classes.tolist()) if small else (),
-        mistakes=() if table is None else tuple(_mistakes(found.classes, table)),
+        mistakes=tuple(_mistakes(found)) if counted and not found.multilabel else (),
         thresholds=tuple(_thresholds(found, k) for k in curved) if counted else (),
         curves=tuple(_curves(found, k, areas) for k in curved),
         areas={shown(found.classes[k]): float(areas[k]) for k in _ordered(found, areas)},
         reliability=found.reliability_curve() if reliable else None,
         calibration_error=found.expected_calibration_error() if reliable else None,
         fingerprint=persistence.digest(found),
+        slices=_slices(found) if has(found, "slices") else None,
     )
 
 
@@ -89,13 +107,14 @@ def _metrics(found: Evaluation, other: Evaluation | None) -> Iterator[Metric]:
     guesses = _guesses(found)
     for key, (name, meaning) in MEANINGS.items():
         value = _value(found, key)
+        low, high = _ends(found, key)
         if value is None or np.isnan(value):
             continue
         macro = key in AVERAGED and not _binary(found)
         name, meaning = (f"{name}, mean of classes", meaning) if macro else (name, meaning)
         meaning = meaning.format(label="a class" if macro else f"“{label}”")
         second = None if other is None else _value(other, key)
-        yield Metric(key, name, meaning, value, guess=guesses.get(key), other=second)
+        yield Metric(key, name, meaning, value, low, high, guesses.get(key), second)
 
 
 def _value(found: Evaluation, key: str) -> float | None:
@@ -108,9 +127,17 @@ def _value(found: Evaluation, key: str) -> float | None:
         return None
 
 
+def _ends(found: Evaluation, key: str) -> tuple[float | None, float | None]:
+    """The ends of the interval of a metric, None where there is none."""
+    if found.level is None or _value(found, key) is None:
+        return None, None
+    low, high = found.interval(key, *(["macro"] if key in AVERAGED and not _binary(found) else []))
+    return (None, None) if np.isnan(low) or np.isnan(high) else (float(low), float(high))
+
+
 def _guesses(found: Evaluation) -> dict[str, float]:
     """Metrics of guesses that know the shares of the classes alone: always the largest, with these probabilities."""
-    if found.multilabel or not {"hits", "confusion"} & found.needs or not found.class_weight.any():
+    if found.multilabel or not DECISIONS & found.needs or not found.class_weight.any():
         return {}
     share = found.class_weight / found.class_weight.sum()
     entropy = float(-(share[share > 0.0] @ np.log(share[share > 0.0])))
@@ -145,13 +172,24 @@ def _classes(found: Evaluation, areas: np.ndarray) -> list[ClassRow]:
     ]
 
 
-def _mistakes(classes: np.ndarray, table: np.ndarray) -> Iterator[Mistake]:
+def _mistakes(found: Evaluation) -> Iterator[Mistake]:
     """The pairs of classes with the most rows of the one that were taken for the other."""
-    wrong = np.where(np.eye(len(table), dtype=bool), 0.0, table).reshape(-1)
-    most = np.argsort(-wrong, kind="stable")[:MOST_CLASSES]
-    for true, taken in zip(*np.unravel_index(most[wrong[most] > 0.0], table.shape), strict=True):
-        rows = float(table[true, taken])
-        yield Mistake(shown(classes[true]), shown(classes[taken]), rows, rows / float(table[true].sum()))
+    for true, taken, rows, share in found.confused_pairs(MOST_CLASSES).itertuples(index=False, name=None):
+        yield Mistake(shown(true), shown(taken), float(rows), float(share))
+
+
+def _slices(found: Evaluation) -> SlicedMetrics:
+    """The slices, those first whose first metric is most standard errors below that of all rows."""
+    table = found.slices
+    names = [name for name in SLICED if (table["metric"] == name).any()][:MOST_SLICED]
+    parts = [table[table["metric"] == name].set_index(["column", "slice"]) for name in names]
+    rows = []
+    for at, n_rows in parts[0]["n_rows"].head(MOST_SLICES).items():
+        numbers = [tuple(part.loc[[at], ["value", "low", "high"]].to_numpy()[0].tolist()) for part in parts]
+        value = "missing" if at[1] is None or at[1] != at[1] else shown(at[1])
+        rows.append(SliceRow(shown(at[0]), value, int(n_rows), tuple(numbers)))
+    named = tuple(name.replace("_macro", "").replace("roc_auc", "ROC AUC") for name in names)
+    return SlicedMetrics(named, tuple(float(part["whole"].iloc[0]) for part in parts), tuple(rows))
 
 
 # ---- thresholds and curves -------------------------------------------------------------------------------------------
@@ -191,7 +229,7 @@ def _probabilities(found: Evaluation, scores: np.ndarray, own: np.ndarray, rest:
     return proba
 
 
-def _thresholds(found: Evaluation, k: int) -> Thresholds:
+def _thresholds(found: Evaluation, k: int) -> CutOffs:
     """Some hundred thresholds of a class, and the model's own decision among them."""
     scores, own, rest = _levels(found, k)
     at = _spread(own / own[-1], (own + rest) / (own[-1] + rest[-1]), n=N_POINTS)
@@ -205,14 +243,14 @@ def _thresholds(found: Evaluation, k: int) -> Thresholds:
     wrong = hit / precision - hit if precision > 0.0 else 0.0
     mine = _threshold(None, None, own, rest, hit, wrong)
     place = sum(point.kept <= mine.kept for point in points)
-    return Thresholds(shown(found.classes[k]), (*points[:place], mine, *points[place:]), place)
+    return CutOffs(shown(found.classes[k]), (*points[:place], mine, *points[place:]), place)
 
 
-def _threshold(score: Any, proba: Any, own: np.ndarray, rest: np.ndarray, hit: float, wrong: float) -> Threshold:
+def _threshold(score: Any, proba: Any, own: np.ndarray, rest: np.ndarray, hit: float, wrong: float) -> CutOff:
     whole = float(own[-1] + rest[-1])
     precision = float(hit / (hit + wrong)) if hit + wrong > 0.0 else 0.0
     shares = float(wrong) / whole, float(own[-1] - hit) / whole
-    return Threshold(score, proba, float(hit + wrong) / whole, precision, float(hit / own[-1]), *shares)
+    return CutOff(score, proba, float(hit + wrong) / whole, precision, float(hit / own[-1]), *shares)
 
 
 def _curves(found: Evaluation, k: int, areas: np.ndarray) -> ClassCurves:

@@ -9,12 +9,12 @@ from typing import Any
 
 from streamnb.plotting.svg import WIDTH
 from streamnb.reporting.describing import number
-from streamnb.reporting.facts import Facts, Threshold, Thresholds
+from streamnb.reporting.facts import CutOff, CutOffs, Facts
 from streamnb.reporting.pictures import Picture
 
 HERE = Path(__file__).parent
 HEADLINE = "accuracy", "balanced_accuracy", "roc_auc", "expected_calibration_error", "r2", "rmse", "mae"
-SECTIONS = "judged", "features", "choice"  # with pictures
+SECTIONS = "judged", "slices", "features", "choice"  # with pictures
 ROWS = 12  # of a table of thresholds
 
 
@@ -80,7 +80,7 @@ def _verdict(facts: Facts) -> str:
     return f"{sentence}. Always naming the most frequent class would be right for {share(right.guess)}."
 
 
-def few(given: Thresholds) -> list[Threshold]:
+def few(given: CutOffs) -> list[CutOff]:
     """Some thresholds of a class for a table, and the model's own decision."""
     step = max(len(given.points) // ROWS, 1)
     return [one for at, one in enumerate(given.points) if at % step == step - 1 or at == given.own]

@@ -21,8 +21,9 @@ from streamnb.plotting.telling import TellingFeaturesDisplay
 from streamnb.plotting.terms import AdditiveDisplay
 from streamnb.plotting.trees import TreeDisplay
 from streamnb.reporting.describing import EACH, number
-from streamnb.reporting.facts import ClassCurves, Facts, Performance
+from streamnb.reporting.facts import ClassCurves, Facts, Performance, SlicedMetrics
 
+MOST_SLICES = 20
 MOST_TERMS = 6
 MOST_DRAWN = 15  # features of a picture
 MOST_GROUPS = 4  # classes of a picture of features
@@ -43,13 +44,15 @@ def pictures(model: Any, facts: Facts, draw_choice: Any = None) -> dict[str, lis
     found: dict[str, list[Picture]] = {"judged": [], "features": [], "choice": []}
     if facts.judged is not None:
         found["judged"] = list(_of_judged(facts.judged))
+        if facts.judged.slices is not None:
+            found["slices"] = [_of_slices(facts.judged.slices)]
     found["features"] = list(_of_features(model, facts))
     if draw_choice is not None and facts.described.choice is not None:
         n = len(facts.described.choice.rows)
         drawing = drawn(draw_choice, "candidates", height=90 + 34 * n, width=520)
         found["choice"] = [Picture("Candidates", "The score of each candidate, and of each fold.", drawing)]
     elif isinstance(model, LinearNBCV | TrainedClassifierCV) and not isinstance(model, AdditiveClassifier):
-        drawing = drawn(lambda ax: ScoreDisplay.from_estimator(model, ax=ax), "grid", 300, 520)
+        drawing = drawn(lambda ax: ScoreDisplay.from_estimator(model, ax=ax, label=None), "grid", 300)
         found["choice"] = [Picture("Scores along the grid", "Held-out scores along the grid of penalties.", drawing)]
     return found
 
@@ -92,7 +95,11 @@ def _precision_recall(ax: Any, judged: Performance) -> None:
         ax.axhline(share, color="0.5", linestyle=":", label=f"guesses ({share:.3f})")
     ax.set(xlabel="recall: share of the class found", ylabel="precision: share right", xlim=(-0.01, 1.01))
     ax.set_ylim(-0.01, 1.01)
-    ax.set_title("Class (average precision)", loc="left")
+    best, worst = (end(judged.curves, key=lambda one: one.average_precision) for end in (max, min))
+    found = f"{shortened(best.label)} has average precision {best.average_precision:.3f}"
+    if worst is not best:
+        found = f"{found}, {shortened(worst.label)} {worst.average_precision:.3f}"
+    ax.set_title(found, loc="left")
     ax.legend()
 
 
@@ -114,6 +121,26 @@ def _distributions(ax: Any, curves: ClassCurves) -> None:
     ax.legend()
 
 
+def _of_slices(slices: SlicedMetrics) -> Picture:
+    """Intervals of the first metric in each slice, beside that of all rows."""
+    some, metric = slices.rows[:MOST_SLICES], slices.metrics[0]
+    several = len({one.column for one in slices.rows}) > 1
+    names = [shortened(f"{one.column}: {one.value}" if several else one.value) for one in some]
+
+    def draw(ax: Any) -> None:
+        places = np.arange(len(some))[::-1]
+        values, low, high = np.array([one.numbers[0] for one in some]).T
+        ends = np.clip([values - low, high - values], 0.0, None)
+        ax.errorbar(values, places, xerr=np.nan_to_num(ends), fmt="o", capsize=3, color=line_style(0)["color"])
+        ax.axvline(slices.whole[0], color="0.5", linestyle="--", label=f"all rows ({slices.whole[0]:.3f})")
+        ax.set(yticks=places, yticklabels=names, ylim=(-0.6, len(some) - 0.4), xlabel=metric)
+        ax.legend()
+
+    worst = "; ".join(f"{name}: {one.numbers[0][0]:.3f}" for name, one in zip(names, some, strict=True))
+    heading = f"{metric[:1].upper()}{metric[1:]} of slices"
+    return Picture(heading, f"{heading}. {worst}.", drawn(draw, "slices", 80 + 22 * len(some)))
+
+
 # ---- what it looks at ------------------------------------------------------------------------------------------------
 
 
@@ -127,7 +154,7 @@ def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
     if described.weights:
         groups = _groups(described.weights)
         lines = sum(len(weights) for _, _, weights in groups) + len(groups)
-        wide = max((len(shortened(name)) for _, names, _ in groups for name in names), default=0) > 16
+        wide = max((len(shortened(name)) for _, names, _ in groups for name in names), default=0) > 22
         drawing = drawn(
             lambda ax: TellingFeaturesDisplay(groups).plot(ax), "features", 90 + 18 * lines, 520 if wide else WIDTH
         )

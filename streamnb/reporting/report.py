@@ -16,10 +16,12 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.passes.report import Report
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.reporting.describing import compared, described
+from streamnb.reporting.drifting import drift
 from streamnb.reporting.facts import Facts, FactTable, Performance
 from streamnb.reporting.judging import judged, judged_numbers
 from streamnb.reporting.page import page
 from streamnb.reporting.pictures import pictures
+from streamnb.rows.opening import with_labels
 from streamnb.rows.table_opening import is_table, open_tables
 
 
@@ -31,6 +33,19 @@ class Choice:
     draw: Callable[[Any], Any] | None = None
 
 
+@dataclass(frozen=True)
+class RowsToJudge:
+    """The rows that a model is judged on, and how; the arguments of `report`."""
+
+    X: Any = None
+    y: Any = None
+    sample_weight: Any = None
+    interval: float | None = None
+    groups: Any = None
+    by: Any = None
+    against: Any = None
+
+
 def report(
     model: Any,
     X: Rows | None = None,
@@ -38,6 +53,10 @@ def report(
     path: Any = "report.html",
     *,
     sample_weight: PerRow = None,
+    interval: float | None = 0.95,
+    groups: PerRow = None,
+    by: Any = None,
+    against: Any = None,
     force: bool = False,
 ) -> None:
     """Write one page of HTML that shows a model, and how good it is on labelled rows.
@@ -51,10 +70,16 @@ def report(
     model : fitted model
         Any classifier or regression of streamnb, the model of a path or a file, or the result of `snb.search`, whose
         candidates are shown with its best model.
-    X, y, sample_weight
-        As in `snb.evaluate`. Without labels the page shows the model alone.
+    X, y, sample_weight, groups, by
+        As in `snb.evaluate`: rows of one of the `groups` are not independent, and the rows are sliced `by` columns.
+        Without labels the page shows the model alone.
     path : path
         Of the page, in a folder that is there.
+    interval : float, optional
+        Confidence of the intervals of metrics.
+    against : rows, or (rows, labels), optional
+        A second set, such as the rows of training or of last month: the page shows which columns differ, and the
+        metrics on both if it has labels, which `y` names if that is a name. Both sets are read once more for this.
     force : bool
         Replace a file that is there.
 
@@ -75,26 +100,25 @@ def report(
     >>> model = snb.LinearNB("gaussian").fit(X[::2], y[::2])
     >>> snb.report(model, X[1::2], y[1::2], "report.html", force=True)
     """
+    given = RowsToJudge(X, y, sample_weight, interval, groups, by, against)
     if not hasattr(type(model), "predict") and hasattr(type(model), "report"):  # the result of a search
-        model.report(path, X, y, sample_weight=sample_weight, force=force)
+        model.report(path, **vars(given), force=force)
         return
-    write_report(model, (X, y, sample_weight), path, force=force)
+    write_report(model, given, path, force=force)
 
 
 def write_report(
-    model: Any, given: tuple[Any, Any, Any], path: Any, *, force: bool, choice: Choice | None = None, file: str = ""
+    model: Any, given: RowsToJudge, path: Any, *, force: bool, choice: Choice | None = None, file: str = "model.snb"
 ) -> None:
-    """Write the page of a model; `given` are X, y and weights, `file` where the model can be loaded from."""
+    """Write the page of a model; `file` is where it can be loaded from."""
     if not hasattr(type(model), "predict"):
-        raise TypeError(
-            f"model is of type {type(model).__name__}; it should be a fitted model, or the result of a search"
-        )
+        what = type(model).__name__
+        raise TypeError(f"model is of type {what}; it should be a fitted model, or the result of a search")
     place = new_page(path, force)
-    facts = Facts(
-        described(model, given[1], None if choice is None else choice.table, file or "model.snb"),
-        _judged(model, *given),
-    )
-    _write(page(facts, pictures(model, facts, None if choice is None else choice.draw)), place)
+    performance, differences = _judged(model, given)
+    table, draw = (None, None) if choice is None else (choice.table, choice.draw)
+    facts = Facts(described(model, given.y, table, file), performance, differences)
+    _write(page(facts, pictures(model, facts, draw)), place)
 
 
 def write_tables(title: str, choice: FactTable, passes: Report, path: Any, force: bool) -> None:
@@ -122,17 +146,33 @@ def new_page(path: Any, force: bool) -> Path:
     return file
 
 
-def _judged(model: Any, X: Any, y: Any, sample_weight: Any) -> Performance | None:
-    """How good the model is, None for rows without labels."""
-    if X is None or (y is None and not _may_have_labels(model, X)):
-        return None
-    try:
-        found = _evaluated(model, X, y, sample_weight)
-    except ValueError as error:
-        if y is None and str(error).startswith(NO_LABELS):
-            return None
-        raise
-    return judged_numbers(found) if isinstance(found, RegressionEvaluation) else judged(found)
+def _judged(model: Any, given: RowsToJudge) -> tuple[Performance | None, FactTable | None]:
+    """How good the model is, None for rows without labels, and what differs from the second set, if there is one."""
+    found = _evaluated(model, given)
+    if given.against is None:
+        return _facts_of(found, None), None
+    if given.X is None:
+        raise ValueError("against is a second set of rows, which X is compared with, and there is no X")
+    second = _second(given)
+    other = _evaluated(model, second)
+    both = [one for one in (found, other) if isinstance(one, Evaluation)]
+    here, there = (one.X if one.y is None else with_labels(one.X, one.y)[0] for one in (given, second))
+    return _facts_of(found, other), drift(model, here, there, both)
+
+
+def _facts_of(found: Any, other: Any) -> Performance | None:
+    if isinstance(found, RegressionEvaluation):
+        return judged_numbers(found)
+    return None if found is None else judged(found, other)
+
+
+def _second(given: RowsToJudge) -> RowsToJudge:
+    """The second set, with its labels if it has some."""
+    X, y = given.against if isinstance(given.against, tuple) else (given.against, None)
+    named = isinstance(given.y, str) and y is None
+    if named and hasattr(X, "columns") and given.y not in X.columns:
+        named = False
+    return RowsToJudge(X, given.y if named else y)
 
 
 def _may_have_labels(model: Any, X: Any) -> bool:
@@ -141,10 +181,21 @@ def _may_have_labels(model: Any, X: Any) -> bool:
     return name is None or not is_table(X) or name in open_tables(X, [], 1).schema.names
 
 
-def _evaluated(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation | RegressionEvaluation:
-    """The evaluation of a model of streamnb, or of another one by what it predicts."""
-    module = type(model).__module__.split(".")[0]
-    if module == "streamnb" or not hasattr(model, "classes_"):
-        return evaluate(model, X, y, sample_weight=sample_weight)
-    scores = {"proba": model.predict_proba(X)} if hasattr(model, "predict_proba") else {}
-    return evaluate(y, model.predict(X), classes=model.classes_, sample_weight=sample_weight, **scores)
+def _evaluated(model: Any, given: RowsToJudge) -> Evaluation | RegressionEvaluation | None:
+    """The evaluation of a model on rows, None if they have no labels."""
+    X, y = given.X, given.y
+    if X is None or (y is None and not _may_have_labels(model, X)):
+        return None
+    options = {"interval": given.interval, "groups": given.groups, "by": given.by}
+    if type(model).__module__.split(".")[0] != "streamnb":  # another estimator, by what it predicts
+        proba = {"proba": model.predict_proba(X)} if hasattr(model, "predict_proba") else {}
+        given_classes = {"classes": model.classes_, "sample_weight": given.sample_weight}
+        return evaluate(y, model.predict(X), **given_classes, **proba, **options)
+    try:
+        if not hasattr(model, "classes_"):
+            return model.evaluate(X, y, given.sample_weight)
+        return evaluate(model, X, y, sample_weight=given.sample_weight, **options)
+    except ValueError as error:
+        if y is None and str(error).startswith(NO_LABELS):
+            return None
+        raise

@@ -92,17 +92,10 @@ class RowColumns:
         if weights is not None:
             weight = row_checks.check_weights(weights(), start)
         if self._labelled and y is None:
-<<<<<<< HEAD
-            raise ValueError(
-                "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
-            )
+            raise ValueError(f"{label_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
         split = None if splits is None else splits()
         if split is not None and split.dtype.names is None:
             split = label_checks.check_labels(split, self.names[2], start)
-=======
-            raise ValueError(f"{label_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
-        split = None if splits is None else label_checks.check_labels(splits(), self.names[2], start)
->>>>>>> 3d8b7eba (One page that shows a model: snb.report writes it, searches and comparisons have it, too)
         return y, weight, split
 
     def check_exhausted(self, n_rows: int) -> None:

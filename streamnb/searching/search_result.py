@@ -16,7 +16,7 @@ from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 from streamnb.reporting.facts import FactTable
-from streamnb.reporting.report import Choice, write_report
+from streamnb.reporting.report import Choice, RowsToJudge, write_report
 
 
 @persistence.register
@@ -218,18 +218,18 @@ class Search(persistence.Saved):
         scores = [judged.scores[self.scorings[0]] for judged in shown]
         return SearchDisplay([judged.name for judged in shown], scores, self.scorings[0]).plot(ax, **kwargs)
 
-    def report(
-        self, path: Any, X: Any = None, y: Any = None, *, sample_weight: Any = None, force: bool = False
-    ) -> None:
-        """Write one page of HTML that shows the candidates and the best model; see `snb.report`.
+    def report(self, path: Any, X: Any = None, y: Any = None, *, force: bool = False, **options: Any) -> None:
+        """Write one page of HTML that shows the candidates and the best model.
 
         Parameters
         ----------
         path : path
-        X, y, sample_weight : optional
+        X, y : optional
             Rows that the search has not seen, on which the best model is judged.
         force : bool
             Replace a file that is there.
+        **options
+            As for `snb.report`: sample_weight, interval, groups, by, against.
         """
         best = self.ranked[0]
         rows = tuple((one.name, *map(one.mean, self.scorings), one.n_folds, one.seconds) for one in self.ranked)
@@ -237,7 +237,8 @@ class Search(persistence.Saved):
         note = f"The best, {best.name}, has {scores}: means over {best.n_folds} folds, of rows that it had not seen."
         columns = ("candidate", *map(scoring_label, self.scorings), "folds", "seconds")
         choice = Choice(FactTable("Candidates", columns, rows, " ".join([note, *self._notes()])), self.plot)
-        write_report(self.best_, (X, y, sample_weight), path, force=force, choice=choice)
+        given = RowsToJudge(X, y, **{"interval": 0.95, **options})
+        write_report(self.best_, given, path, force=force, choice=choice)
 
     def save(self, path: Any) -> None:
         """Write the table and the best model to one file, without pickle; `snb.load` reads it."""

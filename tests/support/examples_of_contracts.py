@@ -36,6 +36,7 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
+from streamnb.reporting.drifting import ColumnScan
 from streamnb.rows.boundary import Domain
 from streamnb.rows.clipping import Clipping
 from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
@@ -240,6 +241,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: scoring("multilabel", "ranking", "probabilities", y=SETS),
         covariances=lambda: scoring_covariances("ranking", "probabilities"),
     ),
+    ColumnScan: every(lambda: Pass(ColumnScan(), opened(COUNTS, None, WEIGHT, labelled=False))),
     JudgingTask: every(
         lambda: Pass(JudgingTask(model(), frozenset({"confusion", "ranking"})), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(JudgingTask(model(SETS), frozenset({"confusion"})), opened(COUNTS, SETS, WEIGHT)),
