@@ -242,9 +242,9 @@ def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
 
 
 def shortened(name: Any) -> str:
-    """A name cut to 32 characters."""
-    text = str(name)
-    return text if len(text) <= 32 else text[:31] + "…"
+    """A name cut to 32 characters, in which a dollar sign is no sign of a formula."""
+    text = " ".join(str(name).split("\n"))
+    return (text if len(text) <= 32 else text[:31] + "…").replace("$", r"\$")
 
 
 def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:

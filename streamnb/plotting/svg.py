@@ -31,7 +31,7 @@ _NAMES = re.compile(r'( id="|url\(#|href="#)([^")]+)')
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a legend: its text, its colour as CSS, and the dashes of its line."""
+    """An entry of a legend: its text, its colour as CSS, or "" for a note, and the dashes of its line."""
 
     text: str
     colour: str
@@ -100,8 +100,10 @@ def _legend(figure: Any) -> tuple[Entry, ...]:
     legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend() is not None)]
     found = []
     for legend in legends:
+        notes = legend.get_title().get_text().split("\n")[1:]  # behind what the names are
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             found.append(Entry(text.get_text().replace(r"\$", "$"), *_line_of(handle)))
+        found += [Entry(note, "", "") for note in notes]
         legend.remove()
     return tuple(found)
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.estimators.additive import AdditiveClassifier
-from streamnb.plotting.drawing import COLOURS, QUIET, figure_of_panels
+from streamnb.plotting.drawing import COLOURS, QUIET, figure_of_panels, shortened
 
 N_TERMS = 6
 MOST_LEVELS = 20  # of a category, the most frequent ones
@@ -141,7 +141,7 @@ class AdditiveDisplay:
             ax.set_xlim(right=2.0 * at - 0.5 * (ends[-1] + at))
             _name_missing(ax.xaxis, ends[-1], at)
         ax.set(ylim=(floor, span[1]), ylabel=self._score)
-        ax.set_title(name, fontsize="medium")
+        ax.set_title(shortened(name), fontsize="medium")
 
     def _band(self, ax: Any, ends: np.ndarray, scores: np.ndarray, std: np.ndarray) -> None:
         """The band of two standard deviations, where they are known."""
@@ -159,11 +159,11 @@ class AdditiveDisplay:
         colours = np.where(missing, COLOURS[1], COLOURS[0]).tolist()
         ax.barh(places, some["score" + self.column], xerr=spread, color=colours, alpha=0.8, ecolor="0.4")
         names = np.where(missing, "missing", some["level"])
-        labels = [f"{level} ({count:,.0f})" for level, count in zip(names, some["count"], strict=True)]
+        labels = [f"{shortened(level)} ({count:,.0f})" for level, count in zip(names, some["count"], strict=True)]
         ax.set_yticks(places, labels, fontsize="medium" if len(places) <= MOST_LEVELS // 2 else "x-small")
         ax.axvline(0.0, **QUIET)
         ax.set(xlim=span, xlabel=self._score)
-        shown = name if len(some) == len(table) else f"{name}, the {len(some)} most frequent"
+        shown = shortened(name) if len(some) == len(table) else f"{shortened(name)}, the {len(some)} most frequent"
         ax.set_title(shown, fontsize="medium")
 
     def _pair(self, ax: Any, names: Sequence[str], table: Any) -> None:
@@ -180,7 +180,7 @@ class AdditiveDisplay:
         ax.set_facecolor("0.85")
         for axis, side, name in zip((ax.xaxis, ax.yaxis), sides, names, strict=True):
             side.label(axis)
-            axis.set_label_text(name)
+            axis.set_label_text(shortened(name))
         ax.figure.colorbar(image, ax=ax, label=self._score)
 
     @property

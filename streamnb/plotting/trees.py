@@ -99,6 +99,8 @@ class TreeDisplay:
             most = children[np.argmax(shared)]
             pair = f"{shortened(self.names[self.parents[most]])} and {shortened(self.names[most])}"
             set_title(ax, f"{pair} share most information, given the class (thicker lines: more)")
+        else:
+            set_title(ax, "no feature depends on another, given the class")
         return self
 
     def _places(self) -> tuple[np.ndarray, np.ndarray]:

@@ -142,6 +142,7 @@ class Performance:
     calibration_error: float | None = None
     fingerprint: str = ""
     slices: SlicedMetrics | None = None
+    independent: bool = False  # of rows, whose intervals pictures show
     intervals_of: str = ""  # in words
 
 

@@ -74,6 +74,7 @@ def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
         n_rows=found.n_rows,
         weight=found.weight,
         interval=found.level,
+        independent=not found.is_grouped and not found.multilabel,
         intervals_of="" if found.level is None else intervals_of(found),
         metrics=tuple(_metrics(found, other)),
         classes=tuple(sorted(classes, key=lambda one: one.f_score)[:MOST_CLASSES]),
@@ -182,7 +183,7 @@ def _slices(found: Evaluation) -> SlicedMetrics:
     """The slices, those first whose first metric is most standard errors below that of all rows."""
     table = found.slices
     names = [name for name in SLICED if (table["metric"] == name).any()][:MOST_SLICED]
-    parts = [table[table["metric"] == name].set_index(["column", "slice"]) for name in names]
+    parts = [table[table["metric"] == name].set_index(table.columns[:2].tolist()) for name in names]
     rows = []
     for at, n_rows in parts[0]["n_rows"].head(MOST_SLICES).items():
         numbers = [tuple(part.loc[[at], ["value", "low", "high"]].to_numpy()[0].tolist()) for part in parts]

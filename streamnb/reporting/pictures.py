@@ -13,6 +13,7 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
 from streamnb.plotting.drawing import line_style, shortened
+from streamnb.plotting.forest import SlicesDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.roc import RocDisplay
 from streamnb.plotting.scores import ScoreDisplay
@@ -80,7 +81,8 @@ def _of_judged(judged: Performance) -> Iterator[Picture]:
 
 def _roc(ax: Any, judged: Performance) -> RocDisplay:
     curves = {one.label: (np.append(0.0, one.others), np.append(0.0, one.found)) for one in judged.curves}
-    return RocDisplay(curves, judged.areas).plot(ax, zoom=False)
+    n_rows = {one.label: (one.share * judged.weight, (1.0 - one.share) * judged.weight) for one in judged.curves}
+    return RocDisplay(curves, judged.areas, n_rows=n_rows if judged.independent else None).plot(ax, zoom=False)
 
 
 def _precision_recall(ax: Any, judged: Performance) -> None:
@@ -105,7 +107,8 @@ def _precision_recall(ax: Any, judged: Performance) -> None:
 
 def _reliability(ax: Any, judged: Performance) -> ReliabilityDisplay:
     assert judged.reliability is not None and judged.calibration_error is not None
-    return ReliabilityDisplay(*judged.reliability, error=judged.calibration_error).plot(ax)
+    n_rows = judged.weight if judged.independent else None
+    return ReliabilityDisplay(*judged.reliability, error=judged.calibration_error, n_rows=n_rows).plot(ax)
 
 
 def _distributions(ax: Any, curves: ClassCurves) -> None:
@@ -123,22 +126,14 @@ def _distributions(ax: Any, curves: ClassCurves) -> None:
 
 def _of_slices(slices: SlicedMetrics) -> Picture:
     """Intervals of the first metric in each slice, beside that of all rows."""
-    some, metric = slices.rows[:MOST_SLICES], slices.metrics[0]
-    several = len({one.column for one in slices.rows}) > 1
-    names = [shortened(f"{one.column}: {one.value}" if several else one.value) for one in some]
-
-    def draw(ax: Any) -> None:
-        places = np.arange(len(some))[::-1]
-        values, low, high = np.array([one.numbers[0] for one in some]).T
-        ends = np.clip([values - low, high - values], 0.0, None)
-        ax.errorbar(values, places, xerr=np.nan_to_num(ends), fmt="o", capsize=3, color=line_style(0)["color"])
-        ax.axvline(slices.whole[0], color="0.5", linestyle="--", label=f"all rows ({slices.whole[0]:.3f})")
-        ax.set(yticks=places, yticklabels=names, ylim=(-0.6, len(some) - 0.4), xlabel=metric)
-        ax.legend()
-
-    worst = "; ".join(f"{name}: {one.numbers[0][0]:.3f}" for name, one in zip(names, some, strict=True))
+    some, metric, whole = slices.rows[:MOST_SLICES], slices.metrics[0], slices.whole[0]
+    names = [shortened(f"{one.column} = {one.value}") for one in some]
+    numbers = np.array([one.numbers[0] for one in some]).T
+    finding = f"The worst is {names[0]}; all rows have {whole:.3f}. Intervals that do not reach that are orange."
+    display = SlicesDisplay(names, *numbers, line=whole, axis=f"{metric} (dotted: all rows)", finding=finding)
+    text = "; ".join(f"{name}: {value:.3f}" for name, value in zip(names, numbers[0], strict=True))
     heading = f"{metric[:1].upper()}{metric[1:]} of slices"
-    return Picture(heading, f"{heading}. {worst}.", drawn(draw, "slices", 80 + 22 * len(some)))
+    return Picture(heading, f"{heading}. {text}.", drawn(display.plot, "slices", 80 + 22 * len(some), 520))
 
 
 # ---- what it looks at ------------------------------------------------------------------------------------------------

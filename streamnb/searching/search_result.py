@@ -14,9 +14,9 @@ from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
-from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import Choice, RowsToJudge, write_report
+from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 
 
 @persistence.register

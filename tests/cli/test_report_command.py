@@ -6,8 +6,11 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from tests.reporting.conftest import rows
+from tests.reporting.conftest import rows, without_pictures
 from tests.support.command_line import ran
+
+__all__ = ["without_pictures"]
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 @pytest.fixture

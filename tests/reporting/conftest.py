@@ -35,6 +35,12 @@ def two():
 
 
 @pytest.fixture
+def without_pictures(monkeypatch):
+    """Pages take a tenth of the time without their pictures, which have tests of their own."""
+    monkeypatch.setattr("streamnb.reporting.report.pictures", lambda *given: {})
+
+
+@pytest.fixture
 def page_of(tmp_path):
     """Writes a report and returns its text."""
 

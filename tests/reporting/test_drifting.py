@@ -35,6 +35,7 @@ def test_sums_need_no_labels():
     np.testing.assert_allclose(stats.sum[0], X.sum(axis=0))
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_reports_show_a_second_set(page_of):
     model, table = snb.LinearNB().fit(rows(), "late"), rows(seed=1)
     page = page_of(model, table, "late", against=rows(seed=2))

@@ -20,15 +20,16 @@ LARGEST = 3_000_000  # bytes of a page
 
 
 @pytest.fixture(scope="module")
-def hostile():
-    """A model whose classes and columns have hostile names, and its rows."""
+def page(tmp_path_factory):
+    """The page of a model whose classes and columns have hostile names, and slices by one of them."""
     X, y = several(n_classes=5)
-    frame = pd.DataFrame(X, columns=NAMES)
-    return snb.LinearNB("gaussian").fit(frame, np.array(NAMES)[y]), frame, np.array(NAMES)[y]
+    frame, labels = pd.DataFrame(X, columns=NAMES), np.array(NAMES)[y]
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    snb.report(snb.LinearNB("gaussian").fit(frame, labels), frame, labels, path, by={NAMES[0]: labels})
+    return path.read_text()
 
 
-def test_hostile_names_are_text(hostile, page_of):
-    page = page_of(*hostile)
+def test_hostile_names_are_text(page):
     assert HOSTILE not in page and "</style><b>" not in page and "{{ y }}" in page
     assert len(re.findall("<script", page)) == 2 and len(re.findall("</style>", page)) == 1
     thresholds = json.loads(re.search(r'id="thresholds">(.*?)</script>', page, re.DOTALL)[1])
@@ -37,8 +38,7 @@ def test_hostile_names_are_text(hostile, page_of):
         assert html.escape(name, quote=False) in page or html.escape(name) in page
 
 
-def test_nothing_is_asked_of_elsewhere(hostile, page_of):
-    page = page_of(*hostile)
+def test_nothing_is_asked_of_elsewhere(page):
     addresses = set(re.findall(r'https?://[^"\s]+', page))
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", page) and "@import" not in page and "url(h" not in page
@@ -66,15 +66,13 @@ def test_contrast(scheme):
         assert contrast(scheme["ink"], scheme[cell]) >= 4.5, cell
 
 
-def test_letters_are_large_enough(hostile, page_of):
-    page = page_of(*hostile)
+def test_letters_are_large_enough(page):
     sizes = [float(size) for size in re.findall(r"font(?:-size)?:[^;\"]*?([\d.]+)px", page)]
     assert min(sizes) >= 12.0
     assert min(float(size) * 16.0 for size in re.findall(r"font-size: ([\d.]+)rem", page)) >= 12.0
 
 
-def test_pictures_and_regions_have_names(hostile, page_of):
-    page = page_of(*hostile)
+def test_pictures_and_regions_have_names(page):
     pictures = re.findall(r"<svg [^>]*>", page)
     assert all('role="img" aria-label="' in one or 'aria-hidden="true"' in one for one in pictures)
     ids = re.findall(r' id="([^"]+)"', page)
