@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import streamnb as snb
 from benchmarks.peers.models import whole_grid
@@ -86,3 +87,30 @@ class File:
 
     def time_load(self, *_):
         snb.load(self.path)
+
+
+class Report:
+    """`report` of a Parquet file beside `evaluate` of it with the same intervals."""
+
+    timeout = 300.0
+    rows = 1_000_000
+
+    def setup_cache(self):
+        """A folder with a model and the file."""
+        folder, rng = Path(tempfile.mkdtemp()), np.random.default_rng(0)
+        numbers = {f"x{j}": rng.normal(0.0, 1.0, self.rows) for j in range(8)}
+        table = pd.DataFrame(numbers).assign(city=rng.choice([*"abcdefgh"], self.rows))
+        odds = table["x0"] + table["x1"] + (table["city"] == "a")
+        table.assign(late=rng.random(self.rows) < 1.0 / (1.0 + np.exp(-odds))).to_parquet(folder / "rows.parquet")
+        snb.LinearNB().fit(folder / "rows.parquet", "late").save(folder / "m.snb")
+        return folder
+
+    def setup(self, folder):
+        self.model, self.path = snb.load(folder / "m.snb"), folder / "rows.parquet"
+        snb.report(self.model, self.path, "late", folder / "report.html", force=True)  # compiles, and imports
+
+    def time_evaluate(self, folder):
+        repr(self.model.evaluate(self.path, "late", interval=0.95))
+
+    def time_report(self, folder):
+        snb.report(self.model, self.path, "late", folder / "report.html", force=True)

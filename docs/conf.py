@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -47,6 +49,7 @@ html_title = f"{project} {release}"
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["../build/live"]  # with the pages of examples/reports.py
 
 
 def link_of_the_site(folder, text, path, anchor):
@@ -67,6 +70,7 @@ def as_of_the_site(app, page, source):
         text, folder = ELSEWHERE[page].read_text() + "\n" + navigation, ELSEWHERE[page].parent
         text = text.replace(f"]({ON_THE_WEB}", "](").replace("<others>", others(navigation))
     links = r"\[([^\]]*)\]\((?!https?:)([^)#\s]+)(#[^)]*)?\)"
+    text = text.replace(NO_LINKS, links_to_reports())
     source[0] = re.sub(links, lambda link: link_of_the_site(folder, link[1], link[2], link[3] or ""), text)
 
 
@@ -76,6 +80,25 @@ def others(navigation):
     return "\n".join(sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in named))
 
 
+LIVE = "flights", "digits", "subjects"
+NO_LINKS = "<!-- live examples -->"  # in report.md, where pages of the site do not exist
+
+
+def write_reports(app):
+    """Write the live examples, three reports."""
+    folder = ROOT / "build" / "live" / "reports"
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, ROOT / "examples" / "reports.py", folder], cwd=ROOT, check=True)
+
+
+def links_to_reports():
+    """Links to the live examples as HTML, which Sphinx leaves as it is."""
+    links = ", ".join(f'<a href="reports/{name}.html">{name}</a>' for name in LIVE)
+    return f"Three of them: {links}."
+
+
 def setup(app):
     """Called by Sphinx."""
+    (ROOT / "build" / "live").mkdir(parents=True, exist_ok=True)
+    app.connect("builder-inited", write_reports)
     app.connect("source-read", as_of_the_site)

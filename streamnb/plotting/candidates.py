@@ -71,7 +71,7 @@ class SearchDisplay:
             label.set(ha="left", va="bottom", in_layout=False)  # above its points, so that it takes no space from them
         ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
         ax.spines[["left", "right", "top"]].set_visible(False)
-        ax.set_xlabel(f"{scoring_label(self.scoring)}: mean, 95 % (approximate), and each fold (grey)")
+        ax.set_xlabel(f"{scoring_label(self.scoring)}\nmean, 95 % (approximate), and each fold (grey)")
         set_title(ax, self._finding(np.asarray(means)))
         return self
 

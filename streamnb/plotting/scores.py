@@ -37,6 +37,7 @@ from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
 
 MEANING = "mean ± standard deviation over splits"
+SHARES_OF = {None: "rows", "true": "share of the true class", "pred": "share of the predicted class", "all": "share"}
 
 
 class ScoreDisplay:
@@ -309,12 +310,15 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
             kwargs.setdefault("values_format", ".2f")
         elif (table == table.round()).all():
             table = table.astype(np.int64)
-        return cls(table, display_labels=evaluation.classes).plot(**kwargs)
+        shown = cls(table, display_labels=evaluation.classes).plot(**kwargs)
+        if shown.im_.colorbar is not None:
+            shown.im_.colorbar.set_label(SHARES_OF[normalize])
+        return shown
 
     def plot(self, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw; keywords are those of scikit-learn's `plot`."""
         n_classes = len(self.confusion_matrix)
-        side = min(max(4.8, 0.45 * n_classes), 10.0)
+        side = min(max(4.8, 0.62 * n_classes), 10.0)
         ax = axes(ax, (1.2 * side, side))
         kwargs = {"include_values": n_classes <= 20, "cmap": "Blues", **kwargs}
         kwargs.setdefault("colorbar", not kwargs["include_values"])  # numbers replace it
@@ -325,6 +329,9 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_ticks(range(0, n_classes, every), [shortened(label) for label in self.display_labels[::every]])
         if self.text_ is not None:
+            cell = ax.get_window_extent().width / ax.figure.dpi / n_classes
+            for text in self.text_.flat:  # as large as fits into a cell
+                text.set_fontsize(min(10.0, 72.0 * cell / (0.68 * max(len(text.get_text()), 2))))
             for text in self.text_[self.confusion_matrix == 0]:
                 text.set_color("0.8")
         ax.set(xlabel="predicted class", ylabel="true class")

@@ -57,7 +57,10 @@ def drawn(draw: Callable[[Any], Any], name: str, height: int = 250, width: int =
     name : str
         Begins the names within the picture, which are unique on the page.
     """
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install streamnb[plot]") from error
 
     with _page_style():
         figure = Figure((width / 72.0, height / 72.0), layout="compressed")
@@ -122,17 +125,18 @@ def _enlarge(figure: Any) -> None:
     """Make letters that are too small as large as the smallest that are not."""
     from matplotlib.text import Text
 
-    for ax in figure.axes:
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.get_ticklabels()  # made now, so that they are found
     for text in figure.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), SMALLEST))
 
 
 def _svg(figure: Any) -> str:
+    """The figure as SVG without a background; the canvas draws it once, where `savefig` would draw it twice."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
+        patch.set_facecolor("none")
     out = io.StringIO()
-    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(out, format="svg", transparent=True, metadata=metadata)
+    FigureCanvasSVG(figure).print_svg(out, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     return out.getvalue()
 
 

@@ -17,7 +17,7 @@ BANDS = 2.0  # standard deviations on each side
 BELOW = 0.16  # share of the height for the distribution of rows
 N_BARS = 40  # of that distribution
 APART = 0.12  # share of the width between numbers and missing values
-MOST_LETTERS = 24  # of levels beside each other
+MOST_LETTERS = 20  # of levels beside each other
 
 
 class AdditiveDisplay:

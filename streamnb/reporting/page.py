@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +27,13 @@ def page(facts: Facts, pictures: dict[str, list[Picture]]) -> str:
     ImportError
         Jinja2 is not installed.
     """
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise ImportError("a report needs Jinja2 and matplotlib: pip install streamnb[report]") from error
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, loader=FileSystemLoader(HERE), trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"number": number, "share": share, "decimal": decimal, "chance": chance}
+    template = _template()  # first, since it tells what is not installed
+    from markupsafe import Markup
+
     style, script = ((HERE / name).read_text("utf-8") for name in ("page.css", "page.js"))
     sections = {name: [_with_svg(one) for one in pictures.get(name, ())] for name in SECTIONS}
     metrics = () if facts.judged is None else facts.judged.metrics
-    return environment.get_template("page.html").render(
+    return template.render(
         facts=facts,
         described=facts.described,
         judged=facts.judged,
@@ -53,6 +48,19 @@ def page(facts: Facts, pictures: dict[str, list[Picture]]) -> str:
         thresholds=thresholds(facts),
         few=few,
     )
+
+
+@cache
+def _template() -> Any:
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("a report needs Jinja2 and matplotlib: pip install streamnb[report]") from error
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, loader=FileSystemLoader(HERE), trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"number": number, "share": share, "decimal": decimal, "chance": chance}
+    return environment.get_template("page.html")
 
 
 def _with_svg(picture: Picture) -> dict[str, Any]:

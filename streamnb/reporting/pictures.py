@@ -130,10 +130,16 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
     names = [shortened(f"{one.column} = {one.value}") for one in some]
     numbers = np.array([one.numbers[0] for one in some]).T
     finding = f"The worst is {names[0]}; all rows have {whole:.3f}. Intervals that do not reach that are orange."
+
+    def draw(ax: Any) -> None:
+        display.plot(ax)
+        for text in [*ax.texts]:  # numbers, which the table has
+            text.remove()
+
     display = SlicesDisplay(names, *numbers, line=whole, axis=f"{metric} (dotted: all rows)", finding=finding)
     text = "; ".join(f"{name}: {value:.3f}" for name, value in zip(names, numbers[0], strict=True))
     heading = f"{metric[:1].upper()}{metric[1:]} of slices"
-    return Picture(heading, f"{heading}. {text}.", drawn(display.plot, "slices", 80 + 22 * len(some), 520))
+    return Picture(heading, f"{heading}. {text}.", drawn(draw, "slices", 80 + 22 * len(some)))
 
 
 # ---- what it looks at ------------------------------------------------------------------------------------------------

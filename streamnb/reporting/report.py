@@ -99,6 +99,9 @@ def report(
     >>> X, y = load_iris(return_X_y=True)
     >>> model = snb.LinearNB("gaussian").fit(X[::2], y[::2])
     >>> snb.report(model, X[1::2], y[1::2], "report.html", force=True)
+    >>> with open("report.html", encoding="utf-8") as page:
+    ...     "It is right for" in page.read()
+    True
     """
     given = RowsToJudge(X, y, sample_weight, interval, groups, by, against)
     if not hasattr(type(model), "predict") and hasattr(type(model), "report"):  # the result of a search

@@ -16,7 +16,7 @@ def test_means_and_folds_stand_beside_the_names():
     np.testing.assert_array_equal(display.means_.get_ydata(), [1, 0])
     assert len(display.folds_.get_xdata()) == 4 and display.means_.get_color() == "black"
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["good", "poor"]
-    assert display.ax_.get_xlabel() == "accuracy: mean, 95 % (approximate), and each fold (grey)"
+    assert display.ax_.get_xlabel() == "accuracy\nmean, 95 % (approximate), and each fold (grey)"
     assert [text.get_text() for text in display.ax_.texts] == ["0.850", "0.500"]
     assert display.ax_.get_title("left").replace("\n", " ") == "The best has 0.850; no other comes up to its worst fold"
     assert display.ax_.get_legend() is None

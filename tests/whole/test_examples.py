@@ -372,3 +372,9 @@ def test_a_filter_of_datatrove_keeps_wine():
     else:
         kept = [line.partition(" ")[2] for line in ended.stdout.splitlines()]
         assert kept == ["a glass of red wine", "wine, white or red"]
+
+
+def test_reports_are_three_pages(printed, tmp_path):
+    lines = printed("reports", tmp_path, 1200).splitlines()
+    assert [Path(line.split(": ")[0]).name for line in lines] == ["flights.html", "digits.html", "subjects.html"]
+    assert all("How good it is" in page.read_text() for page in tmp_path.glob("*.html"))
