@@ -40,8 +40,8 @@ CLOSE = 0.01  # of mean probabilities that are those of the scores
 MEANINGS = {  # method of Evaluation: name, meaning
     "accuracy": ("Accuracy", "share of rows whose class is right"),
     "balanced_accuracy": ("Balanced accuracy", "mean over classes of the share found"),
-    "precision": ("Precision", "of rows called {label}, the share that is"),
-    "recall": ("Recall", "of rows that are {label}, the share that is found"),
+    "precision": ("Precision", "of the rows called {label}, the share that is right"),
+    "recall": ("Recall", "of the rows of {label}, the share that is found"),
     "f_score": ("F1", "harmonic mean of precision and recall"),
     "matthews_corrcoef": ("Matthews correlation", "0 for guesses, 1 for no mistake"),
     "hamming_loss": ("Hamming loss", "share of labels that are wrong"),

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -45,10 +46,35 @@ def test_nothing_is_asked_of_elsewhere(page):
     assert "default-src 'none'" in page and len(page.encode()) < LARGEST
 
 
-def luminance(colour):
+SEEN = {  # linear RGB as people see it (Machado, Oliveira and Fernandes 2009)
+    "all": np.eye(3),
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "no blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+
+
+def linear(colour):
     channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255.0
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    """CIE 1976 L*a*b* of linear RGB, in which about 2 is just noticeable."""
+    x, y, z = np.cbrt(np.maximum(XYZ @ np.clip(rgb, 0.0, 1.0) / [0.9505, 1.0, 1.089], 0.001))
+    return np.array([116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)])
+
+
+@pytest.mark.parametrize("eyes", SEEN)
+@pytest.mark.parametrize("scheme", SCHEMES[:2], ids=["light", "dark"])
+def test_colours_differ_for_the_colour_blind(scheme, eyes):
+    seen = [lab(SEEN[eyes] @ linear(scheme[f"c{k}"])) for k in range(1, 7)]
+    assert min(np.linalg.norm(one - two) for one, two in combinations(seen, 2)) > 10.0
+
+
+def luminance(colour):
+    return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
 
 
 def contrast(one, two):
