@@ -98,8 +98,8 @@ from streamnb.regression.penalised import ElasticNet as ElasticNet
 from streamnb.regression.penalised import Lasso as Lasso
 from streamnb.regression.penalised import Ridge as Ridge
 from streamnb.regression.target_sums import TargetSums as TargetSums
-from streamnb.rows.clipping import Clip as Clip
 from streamnb.reporting.report import report as report
+from streamnb.rows.clipping import Clip as Clip
 from streamnb.rows.in_svmlight import svmlight as svmlight
 from streamnb.rows.splits import fold_numbers as fold_numbers
 from streamnb.rows.writing import write_csr as write_csr
