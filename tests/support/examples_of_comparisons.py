@@ -9,6 +9,7 @@ import streamnb as snb
 from streamnb.encoding.ngrams import NGrams
 from streamnb.evaluation.paired import JudgedModel, PairedTask
 from streamnb.passes.contract import PassTask
+from streamnb.reporting.drifting import ColumnScan
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
@@ -42,4 +43,5 @@ BESIDE: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {  # task
         labels=lambda: (paired(COUNTS, SETS, "poisson", "bernoulli"), opened(COUNTS, SETS, WEIGHT)),
         texts=of_texts,
     ),
+    ColumnScan: every(lambda: (ColumnScan(), opened(COUNTS, None, WEIGHT, labelled=False))),
 }

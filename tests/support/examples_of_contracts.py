@@ -36,7 +36,6 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
-from streamnb.reporting.drifting import ColumnScan
 from streamnb.rows.boundary import Domain
 from streamnb.rows.clipping import Clipping
 from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
@@ -72,7 +71,6 @@ from streamnb.training.reading import ReadTask
 from tests.support.examples_of_comparisons import BESIDE
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, outside_a_fold, table_of, texts_of
-from tests.support.examples_of_regressions import REGRESSIONS
 from tests.support.examples_of_sharing import SCANS, site_rows
 from tests.support.of_users import Highest
 
@@ -86,7 +84,7 @@ SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
 GROUPS, FOLDS = np.arange(N) // 3, as_folding(2, repeats=2, seed=1)
-OTHERS = {**REGRESSIONS, **SCANS, **BESIDE}
+OTHERS = {**SCANS, **BESIDE}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
@@ -241,7 +239,6 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: scoring("multilabel", "ranking", "probabilities", y=SETS),
         covariances=lambda: scoring_covariances("ranking", "probabilities"),
     ),
-    ColumnScan: every(lambda: Pass(ColumnScan(), opened(COUNTS, None, WEIGHT, labelled=False))),
     JudgingTask: every(
         lambda: Pass(JudgingTask(model(), frozenset({"confusion", "ranking"})), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(JudgingTask(model(SETS), frozenset({"confusion"})), opened(COUNTS, SETS, WEIGHT)),
