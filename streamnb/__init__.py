@@ -146,7 +146,8 @@ __all__ = ["__version__", *_HOMES]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'streamnb' has no attribute {name!r}")
+        hint = import_module("streamnb.core.guesses").hint(name)
+        raise AttributeError(f"module 'streamnb' has no attribute {name!r}{hint}")
     value = getattr(import_module(f"streamnb.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

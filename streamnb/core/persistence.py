@@ -249,10 +249,17 @@ def load(path: Any, expected: type | None = None) -> Any:
     except (DataError, FileNotFoundError, IsADirectoryError, PermissionError, MemoryError):
         raise
     except Exception as error:  # damage shows in many ways: zip, checksum, JSON, .npy header, missing keys
-        raise DataError(f"{path} is not a whole streamnb file ({error!r}); save it again") from error
+        raise DataError(f"{path} is not a whole streamnb file ({error!r}); {_remedy(path)}") from error
     if expected is not None and not isinstance(value, expected):
         raise DataError(f"{path} holds a {type(value).__name__}, not a {expected.__name__}; load it with snb.load")
     return value
+
+
+def _remedy(path: Any) -> str:
+    """What to do about a file that cannot be loaded."""
+    with open(path, "rb") as file:
+        is_pickle = file.read(1) == b"\x80"
+    return "joblib.load or pickle.load reads pickles" if is_pickle else "save it again"
 
 
 def _members(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, zipfile.ZipInfo]:

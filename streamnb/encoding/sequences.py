@@ -20,7 +20,7 @@ from streamnb.encoding.sequence_labels import labels_of
 from streamnb.kernels import kmers
 from streamnb.kernels.ngrams import DIGIT
 from streamnb.passes.contract import shown
-from streamnb.rows.files import holds_numbers
+from streamnb.rows.files import holds_numbers, no_such_file
 from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import EncodedRows, TextSource
 from streamnb.rows.sequence_files import SequenceFiles, header_of
@@ -241,7 +241,7 @@ def open_sequences(X: Any, n_threads: int) -> SequenceFiles | TextsInMemory:
             f"X={path!r} is a folder; give a pattern of its files: {os.path.join(path, '*.fasta')!r}"
         )
     if not found or not os.path.isfile(found[0]):
-        raise FileNotFoundError(f"X={path!r}: there is no such file; a single sequence goes in a list, [sequence]")
+        raise no_such_file(path, "; a single sequence goes in a list, [sequence]")
     return SequenceFiles(list(found), n_threads)
 
 

@@ -22,7 +22,7 @@ from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.documents import WarcFiles
-from streamnb.rows.files import IPC, PARQUET, TEXT_PACKED, WARC, by_name, holds_numbers
+from streamnb.rows.files import IPC, PARQUET, TEXT_PACKED, WARC, by_name, holds_numbers, no_such_file
 from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import TextSource
 from streamnb.rows.table_opening import format_of, open_tables
@@ -287,7 +287,7 @@ def _paths(X: Any) -> Any:
         return files or Path(path)
     found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
     if not found or not os.path.isfile(found[0]):
-        raise FileNotFoundError(f"X={path!r}: there is no such file; a single text goes in a list, [text]")
+        raise no_such_file(path, "; a single text goes in a list, [text]")
     return found
 
 

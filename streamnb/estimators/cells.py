@@ -174,7 +174,8 @@ def annotate(
     """
     if not (made_by(adata, "anndata") and hasattr(adata, "obs")):
         raise TypeError(
-            f"adata is of type {type(adata).__name__}; it should be an AnnData object, whose obs is written to"
+            f"adata is of type {type(adata).__name__}; it should be an AnnData object, whose obs is written "
+            "to; read a file with anndata.read_h5ad(path)"
         )
     from pandas import Categorical
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from streamnb.core import arguments
+from streamnb.core import arguments, guesses
 from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
 from streamnb.estimators.preparation import Preparation, StepRequest
@@ -65,6 +65,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     _fixed: ClassVar[Mapping[str, Any]] = {}  # values of parameters that the constructor lacks but methods use
     _preparation = Preparation()
     _model: LinearModel
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        guesses.explain_keywords(cls)
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
@@ -127,6 +131,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if names is None:
             raise AttributeError(f"{type(self).__name__} has no 'column_names_': no columns are made of those of X")
         return names
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Not defined; the error says what to use instead."""
+        raise AttributeError(
+            f"{type(self).__name__} has no 'feature_importances_': use top_features() or coef_ for the weights, and "
+            "sklearn.inspection.permutation_importance(model, X, y) for the columns of a table"
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; `deep` has no effect, as none of them is an estimator to fit."""

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, messages, row_checks
+from streamnb.core import arguments, guesses, messages, row_checks
 from streamnb.core.target_checks import hint_at_classes
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
@@ -51,6 +51,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     seed: int  # of folds, where there are any
     exact: bool | str
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        guesses.explain_keywords(cls)
+
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
@@ -75,6 +79,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
+    @guesses.with_hints
     def fit(
         self,
         X: Any,

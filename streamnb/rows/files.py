@@ -72,6 +72,19 @@ def head_of(path: Any) -> bytes:
         return b""
 
 
+def no_such_file(path: str, otherwise: str = "") -> FileNotFoundError:
+    """The error for a path of tables, texts or sequences at which there is no local file."""
+    if "://" in path:
+        return FileNotFoundError(f"X={path!r} is not a local file: {_copied_first(path)}")
+    return FileNotFoundError(f"X={path!r}: there is no such file{otherwise}")
+
+
+def _copied_first(url: str) -> str:
+    """How to use a file that is read from local disks only."""
+    copy = f"fsspec.filesystem({url.partition('://')[0]!r}).get({url!r}, 'folder/')"
+    return f"tables, texts and sequences are copied first, by {copy}; snb.write_predictions and snb.select read URLs"
+
+
 def raw_file(path: Any) -> Any:
     """Open a file, here or at a URL that fsspec knows, to read its bytes as they are; a context manager."""
     if "://" not in os.fspath(path):
@@ -128,7 +141,9 @@ def unlike_zarr(path: Any) -> str | None:
     kind = kind_of(path)
     if kind == HDF5 and os.path.isfile(path) and not is_hdf5(path):
         return "is not an HDF5 file, as its name says; write it again, or rename it"
-    return None if kind is None else f"is {CALLED[kind]}, not a Zarr store; {CURES[kind]}"
+    if kind is None:
+        return None
+    return f"is {CALLED[kind]}, not a Zarr store; {_copied_first(path) if '://' in path else CURES[kind]}"
 
 
 def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:

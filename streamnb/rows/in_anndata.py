@@ -84,7 +84,10 @@ def _check_layer(layer: str | None, names: list[str], has_raw: bool) -> bool:
         return False
     if layer == RAW and has_raw:
         return True
-    raise ValueError(f"layer={layer!r} is none of the layers of X, which are: {sorted(names) or 'none'}")
+    raise ValueError(
+        f"layer={layer!r} is none of the layers of X, which are: {sorted(names) or 'none'}; without layer=, "
+        "X itself is read"
+    )
 
 
 def _place(layer: str | None, of_raw: bool) -> str:

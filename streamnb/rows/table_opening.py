@@ -22,6 +22,7 @@ from streamnb.rows.files import (
     by_magic,
     by_name,
     holds_numbers,
+    no_such_file,
 )
 from streamnb.rows.matrices import is_dask, made_by
 from streamnb.rows.table_columns import arrow
@@ -155,7 +156,7 @@ def _paths(one: Any) -> list[str]:
         return found
     found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
     if not found or not os.path.isfile(found[0]):
-        raise FileNotFoundError(f"X={path!r}: there is no such file")
+        raise no_such_file(path)
     return found
 
 

@@ -333,3 +333,9 @@ def test_digests_tell_what_files_would_hold():
     assert persistence.digest({"a": np.arange(6)[::2] // 2}) == persistence.digest({"a": np.arange(3)})
     with pytest.raises(TypeError, match="cannot be saved"):
         persistence.digest(object())
+
+
+def test_a_pickle_is_read_by_those_who_write_pickles(tmp_path):
+    (tmp_path / "model.pkl").write_bytes(b"\x80\x04N.")
+    with refused(snb.DataError, "joblib.load or pickle.load"):
+        snb.load(tmp_path / "model.pkl")

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from streamnb.rows.files import TEXT_PACKED, by_name, unlike_zarr
+from streamnb.rows.files import TEXT_PACKED, by_name, no_such_file, unlike_zarr
 
 CONTENTS = {
     "HDF5": b"\x89HDF\r\n\x1a\n" + b"\0" * 8,
@@ -37,3 +37,11 @@ def test_kinds_are_told_by_names_that_may_say_how_files_are_packed():
     names = "a.JSONL.gz", "b.csv", "c.tsv.zst", "d.txt", "e", "f.csv.xz"
     assert [by_name(name) for name in names] == ["JSON lines", "CSV", "CSV", None, None, "CSV"]
     assert by_name("f.csv.xz", TEXT_PACKED) is None
+
+
+def test_a_url_is_copied_first(tmp_path):
+    url = "s3://bucket/2024/*.jsonl"
+    with pytest.raises(FileNotFoundError, match=r"fsspec.filesystem\('s3'\).get\('s3://bucket/2024/\*.jsonl'"):
+        raise no_such_file(url)
+    (tmp_path / "rows.parquet").write_bytes(CONTENTS["Parquet"])
+    assert "fsspec.filesystem('file').get(" in unlike_zarr(f"file://{tmp_path}/rows.parquet")

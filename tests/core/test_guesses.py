@@ -1,0 +1,77 @@
+"""Whoever guesses a name or a keyword of scikit-learn is told what to type instead, and that works."""
+
+import inspect
+import re
+
+import pytest
+
+import streamnb as snb
+from streamnb.core.guesses import NAMES
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("LogisticRegression", r"snb.SoftmaxRegression\(l2=1/C\)"),
+        ("read_parquet", "pass the path itself to fit"),
+        ("cross_val_score", "snb.search"),
+        ("train_test_split", "scikit-learn's"),
+        ("StandardScaler", "standardize=True"),
+        ("save", r"model.save\(path\)"),
+    ],
+)
+def test_names(name, instead):
+    with pytest.raises(AttributeError, match=f"module 'streamnb' has no attribute '{name}': .*{instead}"):
+        getattr(snb, name)
+
+
+def test_other_names_are_unknown_as_ever():
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
+        getattr(snb, "nothing")  # noqa: B009
+
+
+def test_hints_name_what_exists_and_no_public_name_is_hidden():
+    assert not set(NAMES) & set(snb.__all__)
+    for hint in NAMES.values():
+        for name in re.findall(r"snb\.(\w+)", hint):
+            assert hasattr(snb, name)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "keyword", "instead"),
+    [
+        (snb.SoftmaxRegression, "C", "use l2=1/C"),
+        (snb.SoftmaxRegressionCV, "cv", "use folds="),
+        (snb.SoftmaxRegressionCV, "random_state", "use seed="),
+        (snb.SoftmaxRegression, "random_state", "leave it out"),
+        (snb.SoftmaxRegression, "max_iter", "use max_passes="),
+        (snb.SoftmaxRegression, "penalty", "use l1= and l2="),
+        (snb.LinearNB, "alpha", "use smoothing="),
+        (snb.LinearNB, "n_jobs", "use n_threads= of fit"),
+        (snb.ElasticNetCV, "verbose", "use progress=True of fit"),
+        (snb.Ridge, "cv", "$"),  # has no folds
+    ],
+)
+def test_keywords_of_constructors(estimator, keyword, instead):
+    told = rf"{estimator.__name__}.__init__\(\) got an unexpected keyword argument '{keyword}'"
+    with pytest.raises(TypeError, match=f"{told}.*{instead}"):
+        estimator(**{keyword: 1})
+
+
+@pytest.mark.parametrize("estimator", [snb.LinearNB, snb.SoftmaxRegression, snb.SoftmaxRegressionCV, snb.Ridge])
+@pytest.mark.parametrize(("keyword", "instead"), [("target", "y="), ("n_jobs", "n_threads="), ("verbose", "progress=")])
+def test_keywords_of_fit(estimator, keyword, instead):
+    with pytest.raises(TypeError, match=rf"fit\(\) got an unexpected keyword argument '{keyword}': use {instead}"):
+        estimator().fit([[1.0], [2.0]], **{keyword: 1})
+
+
+def test_keywords_that_a_class_has_are_taken():
+    assert snb.Ridge(alpha=2.0).alpha == 2.0 and snb.LinearNB(penalty=None).penalty is None
+    assert list(inspect.signature(snb.LinearNB).parameters)[:2] == ["family", "penalty"]
+
+
+def test_importances_are_told_where_to_look():
+    model = snb.SoftmaxRegression()
+    with pytest.raises(AttributeError, match=r"top_features\(\).*permutation_importance"):
+        model.feature_importances_  # noqa: B018
+    assert not hasattr(model, "feature_importances_")
