@@ -1,5 +1,6 @@
 """Settings of the site that `make docs` builds."""
 
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,8 @@ ELSEWHERE = {
     "changelog": ROOT / "CHANGELOG.md",
     "results": ROOT / "benchmarks" / "RESULTS.md",
 }
+# What readers type into the search box, and the headings that answer it: these come first in the results.
+ANSWERS = json.loads((DOCS / "search_answers.json").read_text())
 
 project = PROJECT["name"]
 author = PROJECT["authors"][0]["name"]
@@ -69,6 +72,9 @@ def as_of_the_site(app, page, source):
         app.env.note_dependency(str(ELSEWHERE[page]))  # the page is made anew when that text changes
         text, folder = ELSEWHERE[page].read_text() + "\n" + navigation, ELSEWHERE[page].parent
         text = text.replace(f"]({ON_THE_WEB}", "](").replace("<others>", others(navigation))
+    for heading, questions in ANSWERS.get(page, {}).items():
+        entries = "".join(f"```{{index}} ! {question}\n```\n\n" for question in questions)
+        text = text.replace(f"{heading}\n", f"{heading}\n\n{entries}", 1)
     links = r"\[([^\]]*)\]\((?!https?:)([^)#\s]+)(#[^)]*)?\)"
     text = text.replace(NO_LINKS, links_to_reports())
     source[0] = re.sub(links, lambda link: link_of_the_site(folder, link[1], link[2], link[3] or ""), text)

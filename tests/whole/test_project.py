@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 import runpy
 import tomllib
@@ -156,3 +157,9 @@ def test_every_page_of_the_navigation_exists():
     ]
     named = [page for page in pages if re.fullmatch(r"\w+", page)]
     assert len(named) > 20 and [page for page in named if not (ROOT / "docs" / f"{page}.md").exists()] == []
+
+
+def test_headings_that_answer_questions_of_the_search_box_exist():
+    answers = json.loads((ROOT / "docs" / "search_answers.json").read_text())
+    for page, headings in answers.items():
+        assert set(headings) <= set(re.findall(r"^#+ .*$", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE))
