@@ -60,6 +60,8 @@ def link_of_the_site(folder, text, path, anchor):
     target = (folder / path).resolve()
     if target.is_dir():
         return text
+    if target.suffix == ".md" and DOCS not in target.parents and target not in ELSEWHERE.values():
+        return f"[{text}]({ON_THE_WEB}{target.relative_to(ROOT)}{anchor})"
     page = next((f"{page}.md" for page, file in ELSEWHERE.items() if file == target), os.path.relpath(target, DOCS))
     return f"[{text}]({page}{anchor})"
 

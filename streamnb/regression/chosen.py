@@ -186,7 +186,7 @@ class ForwardRegression(LinearRegressor):
     coef_, intercept_, condition_number_, stats_, n_features_in_, feature_names_in_, encoding_, report_
         As of `Ridge`.
     n_nonzero_coefs_ : int
-    order_ : (n_nonzero_coefs_,) int
+    order_ : (n_nonzero_coefs,) int
         The numbers of the features, in the order in which they entered.
     mse_path_ : (n_steps + 1, n_folds)
         Mean squared errors on held-out rows with 0, 1, .. features, where they were chosen by cross-validation.
