@@ -6,7 +6,7 @@ The heavy parts are imported on first use (PEP 562), so ``import streamnb`` cost
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "scan": "scanning.class_scan",
