@@ -30,7 +30,9 @@ class ContentSample:
         self.weight, self._key, self._limit = np.zeros(0), np.zeros(0, np.uint64), NO_LIMIT
 
     def add(self, parts: RowParts, weight: np.ndarray) -> None:
-        """Add rows with their weights (n,)."""
+        """Add rows with their weights (n,); there may be none, as of a block without known labels."""
+        if not len(weight):
+            return
         key = _keys(parts)
         some = key <= self._enough(key)
         self._append({name: part[some] for name, part in parts.items()}, weight[some], key[some])

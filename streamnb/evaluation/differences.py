@@ -159,6 +159,8 @@ class Differences:
         difference, bound = other.roc_auc() - one.roc_auc(), one.roc_auc_error + other.roc_auc_error
         if self._first.is_grouped:
             return self._by_buckets(difference, added_by_buckets(other) - added_by_buckets(one), bound)
+        if np.isnan(difference):
+            return about(difference, np.nan, self._level)
         rows = self._sums.sample.drawn()
         stands_for = rows.weight * (self._sums.losses.weight / rows.weight.sum())
         added = self._added(name, rows) - self._added(self._names[0], rows)
@@ -171,8 +173,12 @@ class Differences:
         return added_by_rows(self._of[name], rows.labels.toarray(), scores)
 
     @property
+    def _sampled(self) -> bool:
+        return bool(self._sums.ranked and self._sums.losses.weight) and not self._first.is_grouped
+
+    @property
     def n_sampled(self) -> int:
         """Rows of the sample that areas are compared by; 0 where all rows are."""
-        rows = self._sums.sample.drawn(weighed=False) if self._sums.ranked and not self._first.is_grouped else None
+        rows = self._sums.sample.drawn(weighed=False) if self._sampled else None
         complete = rows is None or rows.weight.sum() >= self._sums.losses.weight * (1.0 - _ROUNDED)
         return 0 if rows is None or complete else len(rows.key)

@@ -26,8 +26,8 @@ class Estimate:
         Least and largest possible value.
     df : float or (K,)
         Degrees of freedom of the variance; infinite for the counts of independent rows.
-    skewness : float
-        Of the estimate, where values have no upper bound.
+    skewness : float or None
+        Of the estimate of a mean loss; None for others.
     is_share : bool
         Whether the variance is that of a share of rows. Others are estimated, and too small now and then if rows are
         few: one of them is then taken for a share, ``p (1 - p) / (n (n + 4))`` (as Agresti and Coull add four rows).
@@ -39,18 +39,18 @@ class Estimate:
     low: float = 0.0
     high: float = 1.0
     df: Any = np.inf
-    skewness: float = 0.0
+    skewness: float | None = None
     is_share: bool = True
 
     def bounds(self, level: float) -> tuple[Any, Any]:
         """Wilson's interval of a share with this variance, in place of that of a share of rows.
 
         With p the value, scaled to [0, 1], and v its variance, a share of ``n = p (1 - p) / v`` rows would be as sure;
-        the interval holds all shares that a score test does not refuse (Wilson 1927). Values without upper bound have
-        the normal interval, corrected for skewness (Hall 1992).
+        the interval holds all shares that a score test does not refuse (Wilson 1927). Losses have the
+        normal interval, corrected for skewness (Hall 1992).
         """
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            found = (self._wilson if np.isfinite(self.high) else self._hall)(quantile(level, self.df))
+            found = (self._wilson if self.skewness is None else self._hall)(quantile(level, self.df))
         return tuple(float(end) if np.ndim(end) == 0 else end for end in found)  # type: ignore[return-value]
 
     def _wilson(self, q: Any) -> tuple[Any, Any]:
@@ -67,11 +67,12 @@ class Estimate:
         return self.low + width * np.maximum(low, 0.0), self.low + width * np.minimum(high, 1.0)
 
     def _hall(self, q: Any) -> tuple[Any, Any]:
-        error, a = np.sqrt(self.variance), self.skewness
+        error, a = np.sqrt(self.variance), self.skewness or 0.0
         more, less = q, -q
         if abs(a) > _SYMMETRIC:
             more, less = (3.0 / a * (np.cbrt(1.0 + a * (x - a / 6.0)) - 1.0) for x in (q, -q))
-        return np.maximum(self.value - more * error, self.low), self.value - less * error
+        low, high = self.value - more * error, self.value - less * error
+        return np.maximum(low, self.low), np.minimum(high, self.high)
 
 
 def quantile(level: float, df: Any = np.inf) -> Any:

@@ -118,7 +118,8 @@ class Evaluation(Tallied):
 
     def _title(self) -> str:
         kind = "labels" if self.multilabel else "classes"
-        title = f"Evaluation of {self.n_rows:,} rows (weight {self.weight:,.6g}), {self.n_classes:,} {kind}"
+        weight = "" if self.weight == self.n_rows else f" (weight {self.weight:,.6g})"
+        title = f"Evaluation of {self.n_rows:,} rows{weight}, {self.n_classes:,} {kind}"
         return title if self.level is None else f"{title}, {intervals.described(self)}"
 
     def _shown(self) -> list[tuple[str, float, tuple[float, ...], float]]:

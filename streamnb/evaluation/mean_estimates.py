@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from streamnb.evaluation import metrics
 from streamnb.evaluation.estimates import Estimate, clustered, filled_buckets, per_weight, quantile, spread_of
 from streamnb.evaluation.spread import GroupSpread
-from streamnb.evaluation.tallied import Tallied, kept, losses
+from streamnb.evaluation.tallied import Tallied, is_binary, kept, losses
 from streamnb.evaluation.tallies import BINS, ratio
 from streamnb.stats.row_means import RowMeans
 
@@ -41,19 +41,22 @@ def loss(judged: Tallied, name: str) -> Estimate:
     """The estimate of a mean loss, with its skewness: rows that are surely wrong are few, and lose much."""
     means, spread = losses(judged), spread_of(judged)
     value = means.mean(name)
+    high = np.inf if name == "log_loss" else 1.0 if is_binary(judged) or judged.multilabel else 2.0
     if isinstance(spread, GroupSpread):
         added = _of_buckets(spread, means, value, "losses", name)
         variance, n, df = clustered(added)
         skewness = float(ratio((added**3).sum(), np.square(added).sum() ** 1.5))
-        return Estimate(value, variance if n else np.nan, n, high=np.inf, df=df, skewness=skewness)
+        n_buckets = filled_buckets(spread)
+        df = df if n else n_buckets - 1  # otherwise no bucket differs from another
+        return Estimate(value, variance if n else 0.0, n_buckets, high=high, df=df, skewness=skewness)
     n_rows = means.weight * per_weight(judged)
     square, cube = (powers["losses"].mean(name) for powers in (spread.squares, spread.cubes))
     spent = max(square - value**2, 0.0)
     third = cube - 3.0 * value * square + 2.0 * value**3
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = float(np.float64(third) / spent**1.5 / np.sqrt(n_rows)) if spent > 0.0 else 0.0
-        variance = np.float64(spent) / (n_rows - 1.0) if n_rows > 1.0 else np.nan
-    return Estimate(value, variance, n_rows, high=np.inf, df=n_rows - 1.0, skewness=skewness)
+        variance = np.float64(spent) / (n_rows - 1.0) if n_rows >= 2.0 else np.nan
+    return Estimate(value, variance, n_rows, high=high, df=n_rows - 1.0, skewness=skewness)
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,15 @@ class CalibrationEstimate:
     together : float
         Variance of the sum, over that of independent bins.
     df : float
+    n_rows : float
+        Rows or groups; they say how sure the sum is where all variances are 0.
     """
 
     distances: np.ndarray
     variances: np.ndarray
     together: float
     df: float = np.inf
+    n_rows: float = np.nan
 
     @property
     def value(self) -> float:
@@ -85,7 +91,7 @@ class CalibrationEstimate:
     def bounds(self, level: float) -> tuple[float, float]:
         """The smallest and the largest sum that fit the one found."""
         if not np.nansum(self.variances) > 0.0:
-            return np.nan, np.nan
+            return Estimate(self.value, 0.0, self.n_rows, df=self.df).bounds(level)
         q, error = float(quantile(level, self.df)), np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
         times = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200)])
         size = times[:, None] * self.distances / error
@@ -94,7 +100,7 @@ class CalibrationEstimate:
         expected = mean.sum(axis=1)
         ends = (expected + sign * q * np.sqrt(spent) for sign in (1.0, -1.0))
         low, high = (np.interp(self.value, np.maximum.accumulate(end), times) for end in ends)
-        return float(low * self.value), float(high * self.value)
+        return float(low * self.value), min(float(high * self.value), 1.0)
 
 
 def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:
@@ -111,6 +117,8 @@ def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:
         added = ratio(added, np.full(added.shape, weight))
         variance, n_buckets, df = clustered(added @ sign)
         variances = np.square(added).sum(axis=0) * float(ratio(n_buckets, df))
+        n_rows: float = filled_buckets(spread)
+        df = df if n_buckets else n_rows - 1  # otherwise no bucket differs from another
     else:
         sums = spread.squares["reliability"].sums
         squares = (sums[0, :-1] if judged.multilabel else sums[:, 0]) / max(weight, 1e-300)
@@ -125,4 +133,5 @@ def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:
     if not spread.grouped:
         n_predictions = n_rows * (judged.n_classes if judged.multilabel else 1)
         variances = np.maximum(variances, expected / n_predictions)
-    return CalibrationEstimate(np.abs(excess), np.where(weight > 0.0, variances, np.nan), together, float(df))
+    variances = np.where(weight > 0.0, variances, np.nan)
+    return CalibrationEstimate(np.abs(excess), variances, together, float(df), n_rows if weight > 0.0 else np.nan)

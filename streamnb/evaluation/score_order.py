@@ -148,8 +148,8 @@ class Histogram:
 
     def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
         """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
-        lower, upper = self._edges(column)
-        thresholds = -upper if negate else lower
+        lower, _ = self._edges(column)
+        thresholds = -self.tops(column) if negate else lower  # rows at the upper edge are in the next bin
         blurred = np.ones(len(own), bool)
         blurred[[0, -1]] = False
         filled = np.flatnonzero(own + rest > 0.0)

@@ -103,7 +103,10 @@ def _known(name: str, column: Any) -> tuple[np.ndarray, np.ndarray]:
     if found.dtype.kind in "OTS":
         found = np.array(found.tolist()) if len(found) else np.zeros(0, str)
     if found.dtype.kind not in "biufU":
-        raise TypeError(f"by={name!r} holds values of dtype {column.dtype}; it should be strings, numbers or bools")
+        raise TypeError(
+            f"by={name!r} holds values of dtype {column.dtype}; it should be strings, numbers or bools (of dates: such "
+            "as the year or the month)"
+        )
     return found, missing
 
 
@@ -186,8 +189,11 @@ def given_columns(by: Any, names_beside: bool) -> dict[str, Any]:
         by = {by: by}
     elif names_beside and isinstance(by, list | tuple) and by and all(isinstance(one, str) for one in by):
         by = dict(zip(by, by, strict=True))
+    elif hasattr(by, "columns"):  # a data frame
+        by = {name: by[name] for name in by.columns}
     elif not isinstance(by, Mapping):
-        by = {str(getattr(by, "name", None) or "by"): by}
+        name = getattr(by, "name", None) if hasattr(by, "to_frame") else None  # Dask names its arrays by their content
+        by = {str(name or "by"): by}
     for name, values in by.items():
         if not isinstance(name, str):
             raise TypeError(f"by has the key {name!r}; keys should be names of columns, strings")

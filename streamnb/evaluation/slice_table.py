@@ -93,6 +93,8 @@ def slices(judged: Tallied) -> Any:
 
 
 def _slices(judged: Tallied) -> Slices:
+    if not has(judged, "slices"):
+        raise ValueError("this evaluation was made without slices; give by= where it is made")
     return kept(judged, "slices", "slices")
 
 

@@ -75,10 +75,10 @@ class Slices:
 
     def finish(self) -> None:
         """Add the rows that wait to their slices."""
-        if not self._waiting:
+        waiting, self._waiting = [part for part in self._waiting if len(part[1])], []
+        if not waiting:
             return
-        rows, numbers = Rows.joined([rows for rows, _ in self._waiting]), [numbers for _, numbers in self._waiting]
-        self._waiting = []
+        rows, numbers = Rows.joined([rows for rows, _ in waiting]), [numbers for _, numbers in waiting]
         for column, evaluations, own in zip(self.slicing.columns, self._of, np.concatenate(numbers).T, strict=True):
             order = np.argsort(own, kind="stable")
             present, first = np.unique(own[order], return_index=True)

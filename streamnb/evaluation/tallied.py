@@ -33,7 +33,6 @@ _GIVEN_AS = {
     "confusion": "y_pred= (for at most 1000 classes)",
     "confused": "y_pred= (for more than 1000 classes)",
     "multilabel": "y_pred= of multi-label rows",
-    "slices": "by=",
     "ranking": "scores= or proba=",
     "margin": "scores=",
     "pairs": "scores= or proba= (for at most 20 classes)",
@@ -272,7 +271,7 @@ class Tallied:
             if not np.array_equal(a, b):
                 same = ", ".join(names)
                 raise ValueError(
-                    f"evaluations merge if they were made with the same {same}; {name} differ: {a} and {b}"
+                    f"evaluations merge if they were made with the same {same}; these differ in {name}: {a} and {b}"
                 )
         tallies = {name: tally + other._tallies[name] for name, tally in self._tallies.items()}
         return self.with_tallies(self.n_rows + other.n_rows, tallies)

@@ -157,7 +157,8 @@ def threshold(
     ------
     ValueError, TypeError
         None or several of the demands; a rate that is not between 0 and 1; more than two classes and no `label`; there
-        are no rows of the class, or no others; or no threshold reaches the demand: the message says how far it goes.
+        are no rows of the class, or no others for `specificity`; or no threshold reaches the demand: the message says
+        how far it goes.
 
     Notes
     -----
@@ -306,6 +307,8 @@ def _best(cuts: Cuts, name: str, demand: float, confidence: float | None) -> int
     reached = cuts.least(name, confidence)
     fits = reached >= demand - _ROUNDED
     if not fits.any():
+        if np.isnan(reached).all():
+            raise ValueError(f"{name}={demand!r} is not reached at any threshold: all rows are of the class")
         known = np.where(np.isnan(reached), -np.inf, reached)
         most = int(known.argmax())
         bound = "" if confidence is None else f", with confidence {confidence:g}"

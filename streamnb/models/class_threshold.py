@@ -42,7 +42,7 @@ class ClassThreshold(persistence.Parameters):
         at = np.array([1]) if class_ is None else np.flatnonzero(classes == class_)
         if not at.size:
             raise ValueError(f"class_={class_!r} is not a class; it should be one of {messages.listed(classes)}")
-        return cls(int(at[0]), arguments.finite_number("threshold", threshold), odds and len(classes) > 2)
+        return cls(int(at[0]), _checked(threshold), odds and len(classes) > 2)
 
     def restored(self, classes: np.ndarray, scheme: Scheme) -> Self:
         """The loaded rule; raise an error if it does not fit the classes."""
@@ -63,3 +63,9 @@ class ClassThreshold(persistence.Parameters):
         score = odds_of_classes(scheme, margins)[:, self.number] if self.odds else scores[:, self.number]
         others = np.where(np.arange(scores.shape[1]) == self.number, -np.inf, scores)
         return np.where(score >= self.value, self.number, top_class(others))
+
+
+def _checked(threshold: Any) -> float:
+    """The threshold as a float; infinity decides for the class never, and minus infinity always."""
+    infinite = isinstance(threshold, float) and np.isinf(threshold)
+    return float(threshold) if infinite else arguments.finite_number("threshold", threshold)

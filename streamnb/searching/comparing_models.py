@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -141,6 +141,8 @@ def _named(models: Any, baseline: str | None) -> dict[str, Any]:
 
 
 def _metrics(metrics: Any) -> list[str]:
+    if not isinstance(metrics, Iterable):
+        raise TypeError(f"metrics={metrics!r} should be names out of {', '.join(map(repr, METRICS))}")
     given = [metrics] if isinstance(metrics, str) else list(metrics)
     if not given:
         raise ValueError(f"metrics is empty; name at least one of {', '.join(map(repr, METRICS))}")

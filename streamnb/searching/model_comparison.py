@@ -122,7 +122,7 @@ class ModelComparison:
         """Cells, header first."""
         table = [["", "difference", "low", "high", "p (Holm)" if len(self.found) > 1 else "p"]]
         for (name, metric, difference), p_value in zip(self.found, self.p_adjusted.tolist(), strict=True):
-            numbers = [f"{number:+.4f}" for number in difference[:3]]
+            numbers = ["nan" if np.isnan(number) else f"{number:+.4f}" for number in difference[:3]]
             table.append([f"{name}: {metric}", *numbers, "< .0001" if p_value < 1e-4 else f"{p_value:.4f}"])
         return table
 

@@ -27,6 +27,9 @@ def shown(sample):
 
 def test_it_does_not_depend_on_cuts_or_order():
     whole = shown(sampled(np.arange(300)))
+    dense = ContentSample(50)
+    dense.add({"labels": np.zeros(0, int), "ranking": np.zeros((0, 4))}, np.zeros(0))  # no row of a block is known
+    assert not dense.parts
     assert len(whole[2]) == 50
     assert shown(sampled(np.arange(300)[::-1], cuts=[7, 8, 120, 299])) == whole
     merged = sampled(np.arange(200, 300)) + sampled(np.arange(120), cuts=[60]) + sampled(np.arange(120, 200))

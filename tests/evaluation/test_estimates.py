@@ -25,14 +25,14 @@ def test_of_a_share_it_is_wilsons(right, n):
 
 def test_of_a_mean_loss_it_is_normal_but_for_skewness():
     for df, law in ((np.inf, norm), (4.0, t(4))):
-        ends = Estimate(0.5, 0.01, 40.0, high=np.inf, df=df).bounds(0.95)
+        ends = Estimate(0.5, 0.01, 40.0, high=np.inf, df=df, skewness=0.0).bounds(0.95)
         assert ends == pytest.approx(0.5 + law.ppf([0.025, 0.975]) * 0.1)
         assert quantile(0.95, df) == pytest.approx(law.ppf(0.975))
     skew = 0.4
     ends = Estimate(0.5, 0.01, 40.0, high=np.inf, skewness=skew).bounds(0.95)
     x = (0.5 - np.array(ends)) / 0.1  # Hall's transformation of the Studentised mean is normal
     assert x + skew * x**2 / 3.0 + skew**2 * x**3 / 27.0 + skew / 6.0 == pytest.approx(norm.ppf([0.975, 0.025]))
-    assert Estimate(0.01, 0.01, 40.0, high=np.inf).bounds(0.95)[0] == 0.0
+    assert Estimate(0.01, 0.01, 40.0, high=1.0, skewness=0.0, df=1.0).bounds(0.95) == (0.0, 1.0)
 
 
 def test_what_is_no_share_has_one_row_that_may_lie_anywhere():

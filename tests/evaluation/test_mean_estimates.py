@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm, t
 
+import streamnb as snb
+from streamnb.evaluation.estimates import filled_buckets, spread_of
 from streamnb.evaluation.intervals import ESTIMATES
 from tests.support.influence import drawn, influences, judged, of_groups
 
@@ -61,6 +63,25 @@ def test_of_calibrated_rows_the_interval_begins_at_0():
     one = judged(made, labels, outputs)
     low, high = one.interval("expected_calibration_error")
     assert low == 0.0 < one.expected_calibration_error() / 2.0 < high
+
+
+def test_predictions_that_are_sure_and_all_right():
+    y = np.tile([0, 1], 30)
+    for groups, n in ((None, 60), (np.arange(60), filled(np.arange(60)))):
+        one = snb.evaluate(y, proba=y.astype(float), interval=0.95, groups=groups)
+        few = t(n - 1).ppf(0.975) if groups is not None else norm.ppf(0.975)
+        assert one.interval("expected_calibration_error") == pytest.approx((0.0, few**2 / (n + few**2)))
+        assert one.interval("log_loss")[0] <= one.log_loss() and one.interval("brier") == (0.0, 0.0)
+
+
+def filled(groups):
+    return filled_buckets(spread_of(snb.evaluate(groups % 2, groups % 2, interval=0.95, groups=groups)))
+
+
+def test_of_few_rows_losses_stay_in_their_range():
+    y, proba, heavy = [0, 1, 0], [0.9, 0.9, 0.1], [1.0, 0.01, 0.01]
+    assert snb.evaluate(y, proba=proba, interval=0.95).interval("brier")[1] == 1.0
+    assert np.isnan(snb.evaluate(y, proba=proba, sample_weight=heavy, interval=0.95).interval("log_loss")).all()
 
 
 def test_accuracy_has_wilsons_interval():

@@ -1,3 +1,4 @@
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -71,6 +72,8 @@ def test_given_columns():
     assert given_columns(["ward", "age"], True) == {"ward": "ward", "age": "age"}
     assert list(given_columns(pd.Series(["a"], name="ward"), False)) == ["ward"]
     assert given_columns(["ward", "age"], False) == {"by": ["ward", "age"]}
+    assert list(given_columns(pd.DataFrame({"ward": ["a"], "age": [3]}), False)) == ["ward", "age"]
+    assert list(given_columns(da.zeros(3), False)) == ["by"]  # its name is a hash
 
 
 def test_numbers_are_read_beside_the_rows():

@@ -137,6 +137,10 @@ def test_wrong_columns(by, message):
         MODEL.evaluate(X, TRUTH, by=by)
 
 
+def test_no_rows_have_no_slices():
+    assert not len(snb.evaluate(TRUTH[:0], TRUTH[:0], classes=np.unique(TRUTH), by=NAMED[:0]).slices)
+
+
 def test_other_wrong_arguments():
     with pytest.raises(ValueError, match=r"'wing' is none of the columns of X"):
         MODEL.evaluate(FRAME[["x", "z"]], TRUTH, by="wing")

@@ -72,7 +72,7 @@ def test_only_like_merges_with_like():
         (Tallied(3, ("confusion", "ranking"), n_bins=4), "n_bins"),
         (Tallied(3, ("confusion", "ranking"), classes=["a", "b", "c"]), "classes"),
     ):
-        with pytest.raises(ValueError, match=f"{name} differ"):
+        with pytest.raises(ValueError, match=f"differ in {name}: "):
             some() + other
     with pytest.raises(TypeError):
         some() + 1

@@ -4,6 +4,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve
 
 import streamnb as snb
+from streamnb.evaluation.evaluation import Evaluation
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.integers(0, 2, 400)
@@ -92,6 +93,14 @@ def test_histograms_have_exact_counts_at_their_thresholds():
         assert (p, r) == pytest.approx(tuple(rates_at(value)[name] for name in ("precision", "recall")))
 
 
+def test_rows_at_the_edges_of_bins_of_either_class():
+    y, scores = np.tile([0, 1], 256), np.arange(512) // 2 / 256.0  # bins begin at each score
+    found = Evaluation(2, "ranking", exact_rows=0, n_bins=2048)
+    found.add(y, ranking=scores)
+    lower = found.threshold(0, share=0.5)
+    assert lower.share == (-scores >= lower.value).mean()
+
+
 def test_cost_curve_by_brute_force():
     costs, thresholds = judged().cost_curve(COST)
     np.testing.assert_allclose(costs, [rates_at(value)["cost"] for value in thresholds])
@@ -128,6 +137,8 @@ def test_wrong_demands(options, message):
 def test_classes_without_rows_and_without_a_name():
     with pytest.raises(ValueError, match="no row of 1 was judged"):
         snb.evaluate([0, 0], scores=[0.0, 1.0], classes=[0, 1]).threshold(recall=0.5)
+    with pytest.raises(ValueError, match="all rows are of the class"):
+        snb.evaluate([1, 1], scores=[0.0, 1.0], classes=[0, 1]).threshold(specificity=0.5)
     many = snb.evaluate([0, 1, 2], proba=np.eye(3))
     for ask in (many.precision_recall_curve, lambda: many.threshold(recall=0.5), lambda: many.cost_curve(COST)):
         with pytest.raises(ValueError, match=r"one class against the rest, and there are 3 classes; give label="):

@@ -92,7 +92,10 @@ REFUSED = {
     "tau of rows": (lambda: snb.tau_for(X, n_features=3), "stats is of type ndarray; it should be ClassStats"),
     "ranking of rows": (lambda: snb.rank_features(X, y), "stats is of type ndarray; it should be ClassStats"),
     "proba unfinished": (lambda: snb.evaluate(y, proba=np.eye(10)[y] / 2), "proba sums to 0.5 at row 0; .* sum to 1"),
-    "evaluations of others": (lambda: judged + snb.evaluate(y + 1, y + 1), r"classes differ: \[0 .* and \[ ?1 "),
+    "evaluations of others": (
+        lambda: judged + snb.evaluate(y + 1, y + 1),
+        r"differ in classes: \[0 .* and \[ ?1 ",
+    ),
     "curve of labels": (lambda: snb.RocDisplay.from_evaluation(y), "evaluation is of type ndarray; .* snb.evaluate"),
     "limit of nothing": (
         lambda: snb.scan(X, y, memory_limit=""),

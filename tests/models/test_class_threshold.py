@@ -50,6 +50,7 @@ def test_class_0_of_two_and_the_linear_model():
     y = labels(2)
     linear = snb.solve(snb.scan(X, y), "poisson")[0].with_threshold(0.5, "ash")
     np.testing.assert_array_equal(linear.predict(X) == "ash", -linear.decision_function(X) >= 0.5)
+    assert not (linear.with_threshold(np.inf, "ash").predict(X) == "ash").any()  # the cheapest may be never
     np.testing.assert_array_equal(linear.with_threshold(None).predict(X) == "ash", linear.decision_function(X) <= 0.0)
 
 

@@ -146,6 +146,7 @@ def test_areas_of_many_rows_come_from_histograms_and_a_sample():
         (MODELS, {"baseline": "best"}, ValueError, "baseline='best'"),
         (MODELS, {"metrics": "auc"}, ValueError, "metrics='auc'"),
         (MODELS, {"metrics": []}, ValueError, "metrics is empty; name at least one of 'accuracy'"),
+        (MODELS, {"metrics": None}, TypeError, "metrics=None should be names out of 'accuracy'"),
         (MODELS, {"interval": 95}, ValueError, "interval=95 should be"),
         (MODELS, {"interval": None}, ValueError, "interval=None should be between 0 and 1"),
         (MODELS, {"groups": np.zeros(N, int)}, ValueError, "groups has one group"),
@@ -163,6 +164,12 @@ def test_labels_that_no_model_knows_are_wrong_for_all():
     known = snb.compare_models(MODELS, X[20:], Y[20:], metrics=["accuracy", "brier"]).differences
     shares = np.where(frame["metric"] == "accuracy", (N - 20) / N, 1.0)
     np.testing.assert_allclose(frame["difference"], known["difference"] * shares)
+
+
+def test_rows_without_weight_have_no_differences():
+    models = {name: MODELS[name] for name in ("plain", "normal")}
+    found = snb.compare_models(models, X, Y, sample_weight=np.zeros(N))
+    assert found.differences["difference"].isna().all() and "+nan" not in repr(found)
 
 
 def test_rows_of_groups_are_not_independent():
