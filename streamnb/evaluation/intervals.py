@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from streamnb.evaluation import decision_estimates, mean_estimates, metrics, ranking_estimates
-from streamnb.evaluation.estimates import Estimate, filled_buckets, spread_of
+from streamnb.evaluation.estimates import Estimate, filled_buckets, per_weight, spread_of
 from streamnb.evaluation.spread import GroupSpread
 from streamnb.evaluation.tallied import Tallied
 
@@ -60,6 +60,13 @@ def check_groups(judged: Tallied) -> None:
             "groups has one group, or two or three that were hashed alike; an interval needs rows of several groups, "
             "the more the better"
         )
+
+
+def rows_per_weight(judged: Tallied) -> float | None:
+    """Equal rows for each unit of weight; None of rows in groups, and of weights that may be no counts."""
+    if judged.level is None:
+        return 1.0 if judged.weight == judged.n_rows else None
+    return None if judged.is_grouped else per_weight(judged)
 
 
 def described(judged: Tallied) -> str:

@@ -64,7 +64,8 @@ class SliceColumn(persistence.Parameters):
             at = np.searchsorted(self.edges, found)
         else:
             number_of = {value: number for number, value in enumerate(self.values)}
-            at = [number_of[value] for value in found.tolist()]
+            texts = any(isinstance(value, str) for value in self.values)  # a block of mixed values may lack them
+            at = [number_of[str(value) if texts else value] for value in found.tolist()]
         numbers = np.full(len(missing), len(self.values) - 1, np.int16)
         numbers[~missing] = at
         return numbers

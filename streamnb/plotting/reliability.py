@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.intervals import rows_per_weight
 from streamnb.plotting.drawing import COLOURS, QUIET, axes, set_title, share_interval
 from streamnb.plotting.scores import check_evaluation, evaluation
 
@@ -23,7 +24,8 @@ class ReliabilityDisplay:
     error : float
         The expected calibration error.
     n_rows : float, optional
-        Weight of all rows, by which whiskers are drawn.
+        Equal rows, by which whiskers are drawn. They are not known of rows in groups or with several labels, and of
+        weights in an evaluation without `interval`.
 
     Attributes
     ----------
@@ -68,7 +70,8 @@ class ReliabilityDisplay:
         """Draw the reliability curve of what `snb.evaluate` returned, given proba; keywords are those of `plot`."""
         check_evaluation(evaluation)
         curve = evaluation.reliability_curve()
-        n_rows = None if evaluation.is_grouped or evaluation.multilabel else evaluation.weight
+        rate = rows_per_weight(evaluation)
+        n_rows = None if rate is None or evaluation.multilabel else rate * evaluation.weight
         return cls(*curve, error=evaluation.expected_calibration_error(), n_rows=n_rows).plot(**kwargs)
 
     def plot(self, ax: Any = None, *, interval: float | None = 0.95, **kwargs: Any) -> Self:

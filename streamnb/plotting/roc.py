@@ -10,6 +10,7 @@ from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.intervals import rows_per_weight
 from streamnb.evaluation.tallied import ranking
 from streamnb.plotting.drawing import (
     QUIET,
@@ -41,7 +42,8 @@ class RocDisplay:
     error : float
         Bound on the error of the areas; 0 where they are exact.
     n_rows : dict of label to (float, float), optional
-        Weight of the rows of a class and of the others, by which bands are drawn.
+        Equal rows of a class and others, by which bands are drawn. They are not known of rows in groups, and of weights
+        in an evaluation without `interval`.
 
     Attributes
     ----------
@@ -104,7 +106,7 @@ class RocDisplay:
         order = np.argsort(-areas, kind="stable")
         order = np.array([1]) if binary else order
         order = order[~np.isnan(areas[order])]
-        independent = not evaluation.is_grouped
+        rate = rows_per_weight(evaluation)
         if not len(order):
             raise ValueError("no class has both rows of its own and others, so there is no ROC curve")
         drawn = set(order[np.linspace(0, len(order) - 1, min(len(order), MOST_CURVES)).round().astype(int)].tolist())
@@ -116,10 +118,10 @@ class RocDisplay:
             if k in drawn:
                 curves[labels[k]] = false, true
                 levels = ranking(evaluation).levels(k)
-                n_rows[labels[k]] = float(levels.own.sum()), float(levels.rest.sum())
+                n_rows[labels[k]] = (rate or 0.0) * float(levels.own.sum()), (rate or 0.0) * float(levels.rest.sum())
         mean = None if binary else (np.append(0.0, at), np.append(0.0, total / len(order)))
         roc_auc = {labels[k]: float(areas[k]) for k in order}
-        found = cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error, n_rows=n_rows if independent else None)
+        found = cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error, n_rows=n_rows if rate else None)
         return found.plot(ax, **kwargs)
 
     def plot(

@@ -32,6 +32,11 @@ def test_values_are_slices(column, values):
     assert [found.values[number] for number in found.numbers(column)] == [None if pd.isna(x) else x for x in plain]
 
 
+def test_a_block_of_mixed_values_may_hold_numbers_alone():
+    found = SliceColumn.of("x", np.array([1, "a", None], object))
+    assert found.numbers(np.array([1, 1], object)).tolist() == [0, 0]
+
+
 def test_many_numbers_are_cut_by_deciles():
     age = np.append(AGE, [np.nan, np.inf, -np.inf])
     found = SliceColumn.of("age", age)

@@ -55,3 +55,14 @@ def test_whiskers_are_wilsons():
     np.testing.assert_allclose(ends, [(one.low, one.high) for one in known], atol=1e-12)
     assert "whiskers: 95 %" in " ".join(display.ax_.get_title("left").split())
     assert display.plot(interval=None).whiskers_ is None
+
+
+def test_whiskers_of_fractional_weights_are_of_as_many_equal_rows():
+    y, proba = np.arange(200) % 2, np.linspace(0.05, 0.95, 200)
+
+    def drawn(**options):
+        return ReliabilityDisplay.from_evaluation(snb.evaluate(y, proba=proba, **options)).n_rows
+
+    assert drawn() == 200.0
+    assert drawn(interval=0.9, sample_weight=np.full(200, 0.25)) == pytest.approx(200.0)
+    assert drawn(sample_weight=np.full(200, 0.25)) is None and drawn(interval=0.9, groups=np.arange(200)) is None
