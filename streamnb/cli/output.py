@@ -64,8 +64,9 @@ def new_store(store: str, force: bool) -> Iterator[str]:
 
 
 def write_json(found: Any) -> None:
-    """Print a value to stdout as JSON."""
-    click.echo(json.dumps(found, default=_plain))
+    """Print a value to stdout as JSON, which has null for numbers that are not finite."""
+    finite = json.loads(json.dumps(found, default=_plain), parse_constant=lambda _: None)
+    click.echo(json.dumps(finite))
 
 
 def _write_lines(columns: dict[str, np.ndarray], ending: str, file: Any) -> None:

@@ -18,6 +18,7 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, model_and_rows
 from streamnb.estimators.preparation import check_features
+from streamnb.evaluation.beside import Beside
 from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.judging import needs_in_full
@@ -26,6 +27,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.labels import open_columns
+from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.searching.model_comparison import METRICS, ModelComparison
 
@@ -114,9 +116,10 @@ def compare_models(
     level = given_level(interval)
     judged = {name: _judged(name, model) for name, model in named.items()}
     classes, multilabel = _classes_of_all(named, judged)
+    X, beside = Beside(level, groups).taken_from(X, y, names=_features(named))
+    X, y = with_labels(X, y)
     rows, judged = _opened(named, judged, X, y, sample_weight)
-    if groups is not None:
-        rows = rows.with_split("groups", groups)
+    rows, _ = beside.opened(rows)
     options = RunOptions(progress, n_threads, client=client)
     sums, report = run(PairedTask(judged, classes, multilabel, level, groups is not None), rows, options)
     if groups is not None:
@@ -191,6 +194,15 @@ def _classes_of_all(models: Mapping[str, Any], judged: NamedModels) -> tuple[np.
                 "compare models that were fitted to the same classes"
             )
     return classes, multilabel
+
+
+def _features(models: Mapping[str, Any]) -> set[Any]:
+    """The names of the columns that any of the models was fitted with."""
+    found: set[Any] = set()
+    for model in models.values():
+        names = getattr(getattr(model, "encoding_", None), "columns", None)
+        found |= {*(getattr(model, "feature_names_in_", ()) if names is None else names)}
+    return found
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

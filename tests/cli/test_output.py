@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamnb.cli import output
-from streamnb.cli.output import BarLines, new_store, write_table
+from streamnb.cli.output import BarLines, new_store, write_json, write_table
 
 
 def test_a_bar_is_a_line_a_minute_and_its_last(monkeypatch):
@@ -69,3 +69,8 @@ def test_tables_are_written_to_the_last_digit(tmp_path, monkeypatch, capsys):
     assert lines == [dict(zip(names, row)) for row in zip(labels, (1, 2, 3), [*scores[:2], None])]
     assert pq.read_table(tmp_path / "t.parquet").to_pydict() == {"label": labels, "n": [1, 2, 3], "score": scores}
     assert np.load(tmp_path / "t.npy").tolist() == scores
+
+
+def test_json_has_null_for_what_is_undefined(capsys):
+    write_json({"roc_auc": np.nan, "all": [np.float64(1.5), -np.inf]})
+    assert capsys.readouterr().out == '{"roc_auc": null, "all": [1.5, null]}\n'

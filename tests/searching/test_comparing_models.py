@@ -166,6 +166,17 @@ def test_labels_that_no_model_knows_are_wrong_for_all():
     np.testing.assert_allclose(frame["difference"], known["difference"] * shares)
 
 
+def test_data_frames_of_numbers_with_labels_and_groups():
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    models = {name: snb.LinearNB("gaussian").fit(frame[:n], Y[:n]) for name, n in (("many", N), ("few", N // 2))}
+    patients = np.arange(N) % 40
+    named = snb.compare_models(models, frame.assign(kind=Y, patient=patients), "kind", groups="patient")
+    apart = snb.compare_models(models, frame, Y, groups=patients)
+    assert repr(named) == repr(apart)
+    with pytest.raises(ValueError, match="'ward' is none of the columns of X"):
+        snb.compare_models(models, frame.assign(kind=Y), "kind", groups="ward")
+
+
 def test_rows_without_weight_have_no_differences():
     models = {name: MODELS[name] for name in ("plain", "normal")}
     found = snb.compare_models(models, X, Y, sample_weight=np.zeros(N))
