@@ -49,7 +49,7 @@ def main():
             with open(f"{folder}/{number}.jsonl", "w") as file:
                 for _ in range(500):
                     topic = str(rng.choice(list(TOPICS)))
-                    words = [*rng.choice(TOPICS[topic].split(), rng.integers(0, 3)), *rng.choice(COMMON.split(), 8)]
+                    words = [*rng.choice(TOPICS[topic].split(), rng.integers(0, 3)), *rng.choice(COMMON, 8)]
                     file.write(json.dumps({"text": " ".join(rng.permutation(words)), "topic": topic}) + "\n")
 
     pixels, digit = load_digits(return_X_y=True)
