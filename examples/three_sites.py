@@ -6,8 +6,6 @@ Biopsies of breast tumours, as if three hospitals had them. Every step of one go
 and the coordinator reads these files alone. In the end all models are those of the rows together, to the last bit.
 """
 
-from functools import reduce
-from operator import add
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,7 +26,7 @@ def main():
 
         for name, own in hospitals.items():  # first, the columns: each hospital counts its values
             snb.schema(own, "tumour", bins=4, sites=SITES).save(sent / f"schema-{name}.snb")
-        schema = reduce(add, [snb.load(sent / f"schema-{name}.snb") for name in SITES])
+        schema = sum(snb.load(sent / f"schema-{name}.snb") for name in SITES)
         schema.without_counts().save(sent / "schema.snb")
         print(f"{schema.n_columns} columns of {rows.shape[1] - 1} numbers, for {', '.join(schema.classes)}")
 

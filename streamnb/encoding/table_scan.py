@@ -76,7 +76,8 @@ class TableCounts:
     def __add__(self, other: "TableCounts") -> "TableCounts":
         both = TableCounts(self.parts, self._most, self._limit)
         both.n_rows = self.n_rows + other.n_rows
-        both.of_parts = [a + b for a, b in zip(self.of_parts, other.of_parts, strict=True)]
+        theirs = dict(zip(other.parts, other.of_parts, strict=True))  # other sites may have another order of columns
+        both.of_parts = [own + theirs[part] for part, own in zip(self.parts, self.of_parts, strict=True)]
         return both
 
     def _add_levels(self, k: int, coded: Coded) -> None:

@@ -113,6 +113,8 @@ def choose_unknown_below(
     classes, codes = np.unique(labels, return_inverse=True)
     if len(other := np.setdiff1d(classes, self.classes_)):
         raise ValueError(f"y has {messages.listed(other)}, which the model does not know; give the rows of the fit")
+    if len(lacking := np.setdiff1d(self.classes_, classes)):
+        raise ValueError(f"y has no {messages.listed(lacking)}, which the model knows; give the rows of the fit")
     given, left_out = (X, labels, weight, options), _left_out_with(len(classes), folds, seed)
     right, probability = np.zeros(len(labels), bool), np.zeros(len(labels))
     tried, unknown = np.zeros((2, len(labels)), bool)  # by a model without the class, with a threshold of its own
@@ -142,7 +144,14 @@ def _without(self: Any, given: tuple[Any, ...], own: np.ndarray, new: np.ndarray
     named = np.where(out, labels[np.argmin(out)], labels)  # some class that is trained: of others no row is left
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", messages.StreamnbWarning)
-        model = clone(self).fit(X, named, trained, layer=self.layer_, **options)
+        try:
+            model = clone(self).fit(X, named, trained, layer=self.layer_, **options)
+        except ValueError as error:
+            lost = messages.listed(np.setdiff1d(self.classes_, labels[trained > 0.0]))
+            raise ValueError(
+                f"no model can be fitted without some rows, and without the classes {lost}: {error}. Parameters by "
+                "class, such as priors, need every class; annotate takes a number, too: unknown_below=0.5"
+            ) from error
     best = BestClasses(len(labels), len(model.classes_))
     model.predict_proba(X, out=best)
     return model.classes_[best.codes] == labels, best.probability

@@ -188,8 +188,14 @@ def check_columns_alike(one: LearnedColumns, other: Any) -> None:
         theirs = getattr(other, name)
         if isinstance(ours, dict) and isinstance(theirs, dict):
             odd = sorted(key for key in {*ours, *theirs} if ours.get(key, ...) != theirs.get(key, ...))
+            if odd and name == "kinds":
+                here, there = (repr(each[odd[0]]) if odd[0] in each else "absent" for each in (ours, theirs))
+                raise ValueError(
+                    f"column {odd[0]!r} is {here} in one schema, {there} in the other; name the columns that all sites "
+                    "have with columns=, and give a column the same type everywhere"
+                )
             if odd:
                 here, there = (each.get(odd[0], "none") for each in (ours, theirs))
                 raise ValueError(f"{name} of the schemas differ: {odd[0]!r} is {here!r} in one, {there!r} in the other")
-        elif ours != theirs:
+        elif {*ours} != {*theirs} if name == "parts" else ours != theirs:
             raise ValueError(f"{name} of the schemas differ: {ours!r:.200} and {theirs!r:.200}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
 from inspect import signature
 from operator import add
@@ -43,7 +43,8 @@ class Answer(persistence.Saved):
         The fingerprint of the round that it answers.
     task : str
         What was asked for.
-    sites : tuple of str
+    sites : dict of str to int
+        The rows that each site read, by its name.
     total : Any
         Or its arrays by name.
     report : Report
@@ -51,16 +52,16 @@ class Answer(persistence.Saved):
 
     asked: str
     task: str
-    sites: tuple[str, ...]
+    sites: dict[str, int]
     total: Any
     report: Report
 
     @classmethod
-    def of(cls, asked: str, task: PassTask, sites: Sequence[str], total: Any, report: Report) -> Self:
+    def of(cls, asked: str, task: PassTask, sites: dict[str, int], total: Any, report: Report) -> Self:
         """The answer to a task."""
         total = task.packed(total)
         kept = total if persistence.registered(total) else dict(total.arrays())
-        return cls(asked, task.name, tuple(sites), kept, report)
+        return cls(asked, task.name, sites, kept, report)
 
     def of_task(self, task: PassTask) -> Any:
         """The total; a copy, as some trainers change the sums of a read."""
@@ -69,7 +70,10 @@ class Answer(persistence.Saved):
                 f"the answer is of {self.task}, and {task.name} was asked for; install one version everywhere"
             )
         total = deepcopy(self.total)
-        return task.unpacked(total if persistence.registered(total) else task.total(total))
+        try:
+            return task.unpacked(total if persistence.registered(total) else task.total(total))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"the answer of {', '.join(self.sites)} is no total of {task.name}: {error!r}") from error
 
     def __repr__(self) -> str:
         return f"<Answer of {', '.join(self.sites)} to round {self.asked}: {self.task}, {self.report.rows:,} rows>"
@@ -174,8 +178,9 @@ class Round(persistence.Saved):
         The class and parameters of what is fitted; of several, the one with the best score on held-out rows is kept.
     scanned : ClassStats or None
         The sums from which the fit began.
-    sites : tuple of str
-        Those that have answered before.
+    sites : dict of str to (int or None)
+        Those that should answer, and the rows that each read before; empty before the first answers, if the schema
+        names no sites.
     answers : tuple of Answer
         To earlier rounds, each of all sites.
     asks : str
@@ -189,7 +194,7 @@ class Round(persistence.Saved):
     schema: Any
     estimators: tuple[tuple[str, dict[str, Any]], ...]
     scanned: ClassStats | None = None
-    sites: tuple[str, ...] = ()
+    sites: dict[str, int | None] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
     asks: str = ""
     weights: dict[str, Any] | None = None
@@ -226,8 +231,9 @@ class Round(persistence.Saved):
             self._fitted(rows, True, **run)
         except _Asked as asked:
             rows.warn_of_outside()
-            found = Answer.of(self.fingerprint, asked.task, (), asked.total, asked.report or Report())
-            return replace(found, sites=(persistence.digest(found.total) if site is None else site,))
+            report = asked.report or Report()
+            found = Answer.of(self.fingerprint, asked.task, {}, asked.total, report)
+            return replace(found, sites={persistence.digest(found.total) if site is None else site: report.rows})
         raise ValueError("this round asks for nothing; it is complete")
 
     def merge(self, *answers: Answer) -> Answer:
@@ -236,7 +242,8 @@ class Round(persistence.Saved):
         Raises
         ------
         ValueError
-            An answer is of another round, such as a gradient at other weights; or a site is there twice.
+            An answer is of another round, such as a gradient at other weights; or a site is there twice, or read
+            another number of rows than before.
         """
         asked, _ = self._next()
         if asked is None or not answers:
@@ -247,9 +254,17 @@ class Round(persistence.Saved):
         twice = sorted({name for name in sites if sites.count(name) > 1})
         if twice:
             raise ValueError(f"site {twice[0]!r} answers twice; give the answer of each site once")
+        for answer in answers:
+            for name, n_rows in answer.sites.items():
+                before = self.sites.get(name)
+                if before not in (None, n_rows):
+                    raise ValueError(
+                        f"site {name!r} read {n_rows:,} rows, and {before:,} before; each round reads the same rows"
+                    )
         total = reduce(add, [answer.of_task(asked) for answer in answers])
         report = reduce(add, [answer.report for answer in answers])
-        return Answer.of(self.fingerprint, asked, sites, total, report)
+        rows = {name: n_rows for answer in answers for name, n_rows in answer.sites.items()}
+        return Answer.of(self.fingerprint, asked, rows, total, report)
 
     def step(self, *answers: Answer) -> Any:
         """Go on with the answers of all sites: to the next round or, where no pass is left, to the fitted model.
@@ -257,14 +272,14 @@ class Round(persistence.Saved):
         Raises
         ------
         ValueError
-            As for `merge`; or a site that has answered before is missing, or is new.
+            As for `merge`; or a site of the schema or of earlier rounds is missing, or one is new.
         """
         merged = self.merge(*answers)
         odd = sorted({*self.sites} ^ {*merged.sites}) if self.sites else []
         if odd:
             what = "is missing" if odd[0] in self.sites else "is new"
-            raise ValueError(f"site {odd[0]!r} {what}; the rounds before were answered by {', '.join(self.sites)}")
-        return replace(self, sites=merged.sites, answers=(*self.answers, merged)).advanced()
+            raise ValueError(f"site {odd[0]!r} {what}; the sites of this fit are {', '.join(self.sites)}")
+        return replace(self, sites={**merged.sites}, answers=(*self.answers, merged)).advanced()
 
     def advanced(self) -> Any:
         """The round with the pass that it asks for; the fitted model where no pass is left."""
@@ -287,12 +302,21 @@ class Round(persistence.Saved):
         """The best of the estimators, fitted to rows whose passes are answered."""
         rows.sites = _Passes(self, reads)
         fitted = []
-        for name, params in self.estimators:
-            estimator = persistence.registered_class(name)(**params)
+        for estimator in self._estimators():
             known = signature(estimator.fit).parameters
             given = {"classes": self.schema.classes, **run}
             fitted.append(estimator.fit(rows, **{name: value for name, value in given.items() if name in known}))
         return fitted[0] if len(fitted) == 1 else max(fitted, key=lambda one: one.best_score_)
+
+    def _estimators(self) -> list[Any]:
+        """What is fitted, not fitted yet."""
+        try:
+            made = [persistence.registered_class(name)(**params) for name, params in self.estimators]
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"the round is of an estimator that there is not here: {error}") from error
+        if not all(hasattr(one, "get_params") for one in made):
+            raise ValueError(f"the round should be of estimators, and has {', '.join(n for n, _ in self.estimators)}")
+        return made
 
     def _check(self, answer: Any) -> None:
         if not isinstance(answer, Answer):
@@ -312,6 +336,7 @@ class Round(persistence.Saved):
         self = cls(**persistence.typed(cls, state))
         if type(self.schema).__name__ != "Schema" or {*(self.weights or {})} - {*WEIGHTS}:
             raise ValueError("a round should have a schema, and weights for one read")
+        self._estimators()  # raises where a file has others
         if self.weights is not None:
             shape = persistence.array("weights", self.weights.get("weights"), ["f8"], (None, None)).shape
             for name, of in (("grid", shape[:1]), ("step", shape), ("lengths", (None,)), ("class_weight", (None,))):
@@ -321,8 +346,13 @@ class Round(persistence.Saved):
         return self
 
 
-def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = None, sites: Sequence[str] = ()) -> Any:
-    """A fit by a schema, up to the first pass that has no answer: a `Round`, or the fitted estimator."""
+def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = None, sites: Any = None) -> Any:
+    """A fit by a schema, up to the first pass that has no answer: a `Round`, or the fitted estimator.
+
+    `sites` are the rows of each, by name, where they are known.
+    """
+    if not estimators:
+        raise TypeError("fit takes one estimator or more, such as snb.LinearNB(), and got none")
     for one in estimators:
         if not persistence.registered(one) or not hasattr(one, "get_params"):
             raise TypeError(f"fit takes estimators of streamnb, not fitted, and got {one!r:.100}")
@@ -334,4 +364,5 @@ def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = N
         if len(estimators) > 1 and not hasattr(one, "scoring"):
             raise TypeError(f"of several estimators each should score itself on held-out rows, as {one!r} does not")
     asked = tuple((type(one).__name__, one.get_params(deep=False)) for one in estimators)
-    return Round(schema.without_counts(), asked, scanned, tuple(sites)).advanced()
+    named = dict.fromkeys(schema.sites) if sites is None else dict(sites)
+    return Round(schema.without_counts(), asked, scanned, named).advanced()

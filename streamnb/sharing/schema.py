@@ -130,10 +130,15 @@ class Schema(persistence.Saved):
                 raise ValueError(f"the schemas differ in their {_WORDS.get(name, name)}: {ours!r} and {theirs!r}")
         return replace(self, learned=self.learned + other.learned)
 
+    def __radd__(self, other: Any) -> Any:
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
+
     # ---- rows ----------------------------------------------------------------------------------------------------
 
     def rows(self, X: Any, y: Any = None, sample_weight: Any = None, site: str | None = None) -> SiteRows:
         """Open the rows of a site; those with labels outside of `classes` are left out, and counted."""
+        if site is not None and (not isinstance(site, str) or not site):
+            raise TypeError(f"site={site!r} should be the name of the site, a str that is not empty")
         if self.sites and site not in self.sites:
             raise ValueError(f"site={site!r} should be one of {', '.join(map(repr, self.sites))}, which are folds")
         if self.sums != SUMS:

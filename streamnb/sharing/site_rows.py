@@ -61,6 +61,9 @@ class SiteRows(WrappedSource):
             split = kept.split if self.own_folding is None else np.full(kept.n_rows, self._number)
             yield replace(kept, split=split, first_row=first_row)
             first_row += kept.n_rows
+        if first_row == 0:
+            classes = messages.listed(self._classes)
+            raise ValueError(f"no row of this site has one of the labels of the schema, {classes}; leave the site out")
 
     def check_resumable(self) -> None:
         raise ValueError("checkpoint= goes with rows of one place, not with those of several sites")

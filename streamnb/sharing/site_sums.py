@@ -71,7 +71,7 @@ class SiteSums(persistence.Saved):
         """
         if self.missing:
             raise ValueError(f"the sums of site {self.missing[0]!r} are missing, which is a fold by the schema")
-        return begun(self.schema, estimators, self.stats, (*self.sites,))
+        return begun(self.schema, estimators, self.stats, {name: site.rows for name, site in self.sites.items()})
 
     def __repr__(self) -> str:
         sites = ", ".join(f"{name} {site.rows:,}" for name, site in self.sites.items())

@@ -13,10 +13,7 @@ from tests.support.sites import folds_of, in_rounds, parts_of, table
 
 ROWS = table()
 PARTS = parts_of(ROWS)
-SCHEMA = sum(
-    [snb.schema(rows, "late", bins=4, folds=3) for rows in list(PARTS.values())[1:]],
-    start=snb.schema(PARTS["north"], "late", bins=4, folds=3),
-)
+SCHEMA = sum(snb.schema(rows, "late", bins=4, folds=3) for rows in PARTS.values())
 POOLED = snb.table(ROWS, "late", bins=4)
 FOLDS = folds_of(PARTS, 3)
 NUMBERS = {name: rows[["distance", "hour"]].to_numpy() for name, rows in PARTS.items()}
@@ -128,8 +125,11 @@ def test_answers_to_other_rounds_are_refused(two_rounds):
     assert third.asks == second.asks == "ReadTask"
     with pytest.raises(ValueError, match="north is a gradient at other weights"):
         third.step(*reads)
-    with pytest.raises(ValueError, match="site 'west' is missing; the rounds before were answered by north, south"):
+    with pytest.raises(ValueError, match="site 'west' is missing; the sites of this fit are north, south, west"):
         second.step(*reads[:2])
+    fewer = second.read(PARTS["west"][1:], site="west")
+    with pytest.raises(ValueError, match="site 'west' read 39 rows, and 40 before; each round reads the same rows"):
+        second.step(*reads[:2], fewer)
     with pytest.raises(ValueError, match="'north' answers twice"):
         second.step(*reads, reads[0])
     with pytest.raises(ValueError, match="got none"):
@@ -152,6 +152,21 @@ def test_weights_of_a_round_are_those_of_its_file(two_rounds):
             damaged.read(PARTS["north"], site="north")
 
 
+def test_files_with_other_parts_are_refused(two_rounds, tmp_path):
+    _, _, second = two_rounds
+    answer = second.read(PARTS["north"], site="north")
+    odd = replace(answer, total={name: part for name, part in answer.total.items() if name != "gradient"})
+    with pytest.raises(ValueError, match="the answer of north is no total of ReadTask: KeyError"):
+        second.merge(odd)
+    for estimators, message in (
+        ((("SoftmaxRegression", {"l3": 1.0}),), "an estimator that there is not here"),
+        ((("L1", {}),), "the round should be of estimators, and has L1"),
+    ):
+        replace(second, estimators=estimators).save(tmp_path / "w.snb")
+        with pytest.raises(ValueError, match=message):
+            snb.load(tmp_path / "w.snb")
+
+
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
@@ -167,6 +182,15 @@ def test_fits_that_are_not_sums_are_refused(model, error, message):
         found = SCHEMA.fit(model)
         while True:
             found = found.step(*(found.read(rows, site=name) for name, rows in parts.items()))
+
+
+def test_the_sites_of_a_schema_answer_the_first_round_too():
+    schema = snb.schema(ROWS, "late", bins=4, sites=[*PARTS])
+    first = schema.fit(snb.SoftmaxRegression(l1=0.1))
+    answers = [first.read(rows, site=name) for name, rows in PARTS.items()]
+    with pytest.raises(ValueError, match="site 'west' is missing; the sites of this fit are north, south, west"):
+        first.step(*answers[:2])
+    assert first.step(*answers).sites == {"north": 15, "south": 35, "west": 40}
 
 
 def test_several_estimators_score_themselves():

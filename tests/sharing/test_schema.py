@@ -14,18 +14,13 @@ TEXTS = {"a": ["red wine", "white wine"], "b": ["green tea", "black tea, red tea
 DRINKS = {"a": ["wine", "wine"], "b": ["tea", "tea"]}
 
 
-def together(schemas):
-    first, *others = schemas
-    return sum(others, start=first)
-
-
 @pytest.mark.parametrize(
     "options", [{"bins": 4}, {"bins": None, "min_count": 14}, {"hashed": ["carrier"], "hash_features": 16}], ids=str
 )
 def test_columns_are_learned_as_of_all_rows(options, tmp_path):
     for name, rows in PARTS.items():
         snb.schema(rows, "late", **options).save(tmp_path / f"{name}.snb")
-    found = together(snb.load(tmp_path / f"{name}.snb") for name in PARTS)
+    found = sum(snb.load(tmp_path / f"{name}.snb") for name in PARTS)
     pooled = snb.table(ROWS, "late", **options)
     assert found.encoding.column_names.tolist() == pooled.feature_names.tolist()
     assert found.classes.tolist() == ["no", "yes"]
@@ -34,8 +29,29 @@ def test_columns_are_learned_as_of_all_rows(options, tmp_path):
     assert found.without_counts().fingerprint == found.fingerprint
 
 
+def test_sites_may_have_another_order_of_columns():
+    turned = PARTS["south"][["late", "hour", "distance", "carrier"]]
+    parts = PARTS | {"south": turned}
+    found = sum(snb.schema(rows, "late", bins=4) for rows in parts.values())
+    pooled = snb.table(ROWS, "late", bins=4)
+    assert found.encoding.column_names.tolist() == pooled.feature_names.tolist()
+    sums = sum(found.scan(rows, site=name) for name, rows in parts.items())
+    np.testing.assert_array_equal(sums.stats.sum, snb.scan(pooled).sum)
+
+
+def test_a_site_has_a_name_and_rows():
+    schema = snb.schema(ROWS, "late", bins=3)
+    for site in (3, ""):
+        with pytest.raises(TypeError, match=f"site={site!r} should be the name of the site"):
+            schema.scan(ROWS, site=site)
+    with pytest.raises(ValueError, match=r"no row of this site has one of the labels of the schema, \['no', 'yes'\]"):
+        schema.scan(ROWS.assign(late="maybe"), site="here")
+    with pytest.raises(TypeError, match="fit takes one estimator or more"):
+        schema.fit()
+
+
 def test_a_vocabulary_is_learned_as_of_all_texts():
-    found = together(snb.schema(TEXTS[name], DRINKS[name], vocabulary=3) for name in TEXTS)
+    found = sum(snb.schema(TEXTS[name], DRINKS[name], vocabulary=3) for name in TEXTS)
     pooled = snb.text(TEXTS["a"] + TEXTS["b"], y=DRINKS["a"] + DRINKS["b"], vocabulary=3)
     assert found.encoding.ngrams.vocabulary == pooled.vocabulary
     assert found.classes.tolist() == ["tea", "wine"]
@@ -102,7 +118,11 @@ def test_wrong_arguments_are_named(options, error, message):
     ("other", "message"),
     [
         (snb.schema(ROWS, "late", bins=3), "options of the schemas differ: 'bins' is 4 in one, 3 in the other"),
-        (snb.schema(ROWS.assign(hour="7"), "late", bins=4), "kinds of the schemas differ: 'hour'"),
+        (snb.schema(ROWS.assign(hour="7"), "late", bins=4), "column 'hour' is 'number' in one schema, 'category' in"),
+        (
+            snb.schema(ROWS.drop(columns="hour"), "late", bins=4),
+            "'hour' is 'number' in one schema, absent in the other",
+        ),
         (snb.schema(ROWS.assign(late=1), "late", bins=4), "labels that are numbers, the other strings"),
         (snb.schema(ROWS, "late", bins=4, folds=3), "differ in their folds"),
         (snb.schema(ROWS, "late", bins=4, sites=SITES), "differ in their sites"),
