@@ -147,10 +147,11 @@ def _without(self: Any, given: tuple[Any, ...], own: np.ndarray, new: np.ndarray
         try:
             model = clone(self).fit(X, named, trained, layer=self.layer_, **options)
         except ValueError as error:
-            lost = messages.listed(np.setdiff1d(self.classes_, labels[trained > 0.0]))
+            if not new.any():
+                raise
             raise ValueError(
-                f"no model can be fitted without some rows, and without the classes {lost}: {error}. Parameters by "
-                "class, such as priors, need every class; annotate takes a number, too: unknown_below=0.5"
+                f"no model can be fitted without the classes {messages.listed(np.unique(labels[new]))}: {error}. "
+                "Parameters by class, such as priors, need all; give annotate a number, such as unknown_below=0.5"
             ) from error
     best = BestClasses(len(labels), len(model.classes_))
     model.predict_proba(X, out=best)

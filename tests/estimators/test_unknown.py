@@ -127,6 +127,11 @@ def test_bad_arguments_are_refused():
         model.choose_unknown_below(X, KIND[1:])
     with refused(ValueError, "y has .'C'., which the model does not know"):
         model.choose_unknown_below(X, np.where(KIND == "B", "C", KIND))
+    with refused(ValueError, "y has no .'B'., which the model knows"):
+        model.choose_unknown_below(X[KIND != "B"], KIND[KIND != "B"])
+    of_class = snb.LinearNB(priors=np.full(len(model.classes_), 1.0 / len(model.classes_))).fit(X, KIND)
+    with refused(ValueError, "no model can be fitted without the classes .*priors has shape .*unknown_below=0.5"):
+        of_class.choose_unknown_below(X, KIND)
     with refused(ValueError, "folds=5 are more than the 1 groups"):
         model.choose_unknown_below(X, KIND, groups=np.zeros(N, int))
     with refused(ValueError, "folds=241 are more than the 240 rows"):
