@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, messages, persistence
+from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened, opened_for
 from streamnb.encoding.text import text
@@ -319,7 +319,7 @@ def schema(
         rows = opened(X, y, sample_weight)
         n_features, names, fixed = rows.n_features, _names(rows), rows.encoding
     counts, _ = run(LabelScan(None if how is None else how.task), rows, RunOptions(None, n_threads))
-    folding = as_folding(folds, seed=seed)
+    folding = None if folds is None else as_folding(arguments.positive_integer("folds", folds, 2), seed=seed)
     declared = None if listed is None else np.sort(listed)
     learned = LearnedSchema(counts, how)
     labels, weights = (name if isinstance(name, str) else None for name in (y, sample_weight))
@@ -328,9 +328,9 @@ def schema(
 
 
 def _sites(given: Any, folds: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-        raise TypeError(f"sites={given!r} should be a list of names")
-    sites = tuple(given)
+    sites = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
+    if not all(name and isinstance(name, str) for name in sites):
+        raise TypeError(f"sites={given!r:.200} should be a list of names")
     if len({*sites}) < len(sites) or len(sites) == 1:
         raise ValueError(f"sites={list(sites)} should be two names or more, each once")
     if sites and folds is not None:

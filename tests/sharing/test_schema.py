@@ -98,6 +98,9 @@ def test_categories_outside_of_the_schema_are_counted():
     ("options", "error", "message"),
     [
         ({"sites": "abc"}, TypeError, "sites='abc' should be a list of names"),
+        ({"sites": 3}, TypeError, "sites=3 should be a list of names"),
+        ({"sites": ["a", ""]}, TypeError, "should be a list of names"),
+        ({"folds": np.arange(60) % 3}, TypeError, "should be a whole number"),
         ({"sites": ["a"]}, ValueError, "two names or more"),
         ({"sites": ["a", "a"]}, ValueError, "each once"),
         ({"sites": ["a", "b"], "folds": 2}, ValueError, "give one"),
