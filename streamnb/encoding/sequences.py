@@ -220,7 +220,7 @@ def _record(sequences: Texts, row: int, first_row: int) -> str:
 def _of_letter(sequences: Texts, at: int, first_row: int) -> str:
     """What is wrong with the letter at a position of the buffer."""
     row = int(np.flatnonzero((sequences.starts <= at) & (at < sequences.stops))[0])
-    letter = chr(sequences.buffer[at])
+    letter = bytes(sequences.buffer[at : at + 4]).decode(errors="replace")[0]  # at most four bytes in UTF-8
     cure = "; take the gaps of an alignment out" if letter in "-." else ""
     return (
         f"{_record(sequences, row, first_row)} has {letter!r}, which is no letter of DNA or RNA: A, C, G, T or U, or "

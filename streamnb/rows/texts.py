@@ -137,6 +137,8 @@ class TextsInMemory:
         self._table = table  # the table that has the values as a column
         if isinstance(values, str | bytes):
             raise TypeError("X is a single string; give a list of texts, or the path of a file that is there")
+        if not hasattr(values, "__len__"):
+            raise TypeError(f"X is of type {type(values).__name__}; give a list of texts")
         if getattr(values, "ndim", 1) != 1:
             raise ValueError(f"X has shape {values.shape}; texts are a list or an array of one dimension")
         if made_by(values, "polars"):

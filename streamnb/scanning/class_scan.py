@@ -355,6 +355,8 @@ def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups:
     """The task with a folding into batches, which leaves no room for other folds, and the rows with their numbers."""
     check_not_delayed(batch=batch)
     numbered, names = of_batches(rows.whole_column(batch, "batch"), folds, groups)
+    if rows.n_rows is not None:
+        row_checks.check_lengths(rows.n_rows, len(numbered), "batch")
     task, rows = with_folds(task, rows, numbered, None, 1, 0)
     return replace(task, folding=replace(task.folding, names=names)), rows
 

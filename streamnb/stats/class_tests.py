@@ -99,9 +99,11 @@ def tested(stats: Any, names: Any, n_features: int | None, test: str, batch: boo
 
 
 def _parts(stats: Any, batch: bool) -> tuple[Any, ...]:
+    if not isinstance(batch, bool | np.bool_):
+        raise TypeError(f"batch={batch!r:.50} should be True or False; the column of batches is named in scan or fit")
     if not batch:
         return (stats,)
-    if not stats.folds:
+    if not stats.folds or stats.folding.by != "given":  # folds that are drawn are no batches
         raise ValueError(
             "batch=True, but these statistics know no batches; scan or fit the rows with batch='obs/sample'"
         )

@@ -83,6 +83,8 @@ def test_pipelines_are_stored_by_joblib_and_take_weights_of_taxa_as_a_tuple():
         (snb.KMerVectorizer(), ["ACGT", None], "row 1 has no text"),
         (snb.KMerVectorizer(), ["ACGT", ""], "sequence 1 is empty"),
         (snb.KMerVectorizer(), ["ACGT", "AC-GT"], "sequence 1 has '-'"),
+        (snb.KMerVectorizer(), ["ACGé"], "sequence 0 has 'é'"),
+        (snb.KMerVectorizer(), iter(["ACGT"]), "X is of type list_iterator; give a list of texts"),
     ],
 )
 def test_wrong_parameters_and_sequences_are_refused(kmers, X, message):

@@ -40,6 +40,7 @@ def test_columns_of_every_kind_hold_the_same_texts():
         (pa.array(["a", None]), "row 1 has no text"),
         (pa.array([1, 2]), "type int64; it should hold strings"),
         ("a text", "single string"),
+        (iter(["a"]), "X is of type list_iterator; give a list of texts"),
         (np.array([["a"]]), "one dimension"),
     ],
 )

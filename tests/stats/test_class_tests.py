@@ -195,6 +195,12 @@ def test_refusals():
     ):
         with refused(ValueError, message):
             stats.markers(**options)
+    with refused(TypeError, "batch='obs/sample' should be True or False"):
+        stats.markers(batch="obs/sample")
+    with refused(ValueError, "these statistics know no batches"):  # drawn folds are none
+        snb.scan(COUNTS, Y, folds=3).markers(batch=True)
+    with refused(ValueError, "batch should have one entry for each row of X"):
+        snb.scan(COUNTS, Y, batch=BATCH[1:])
     with refused(ValueError, "there is one class only"):
         snb.scan(COUNTS, ["a"] * N).markers()
     with refused(ValueError, "class 'd' has 1 of 241 rows"):
