@@ -10,7 +10,7 @@ from tests.support.refusals import refused
 CASES = [
     (snb.LinearNB(scheme="ovo"), "scheme='ovo' decides by votes"),
     (snb.LinearNB(loss=1.0 - np.eye(3)), "loss= and thresholds are no part of such a file"),
-    (snb.LinearNB(threshold=0.5, reject_label="?"), "loss= and threshold="),
+    (snb.LinearNB(threshold=0.5, reject_label="?"), "loss= and thresholds"),
     (snb.LinearNB("gaussian", transform="quantile_normal"), "quantile_normal, maps="),
     (snb.LinearNB(snb.Gaussian(covariance="own")), "quadratic"),
     (snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=(0.5, 0.5))), "coef_"),
