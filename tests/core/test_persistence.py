@@ -66,6 +66,7 @@ def public(value):
         "planes_",
         "asked",
         "sparse_weights",
+        "problem",
     }
     return {name: part for name, part in parts.items() if name not in beside}
 

@@ -205,7 +205,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
 def test_the_fit_to_all_rows_keeps_to_a_budget_of_reads():
     models = [snb.CrammerSingerSVMCV([0.3, 30.0], tol=1e-6)]
     found = snb.search(X, Y, families=[], models=models, folds=3, budget="20 reads", show=False)
-    assert found.report.rows <= 20 * 150 and found.best_.n_passes_ <= found.best_.best_["max_passes"] <= 9
+    assert found.report_.rows <= 20 * 150 and found.best_.n_passes_ <= found.best_.best_["max_passes"] <= 9
 
 
 @pytest.mark.parametrize(

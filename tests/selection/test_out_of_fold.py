@@ -149,7 +149,7 @@ def test_one_fold_of_many_rows_calibrates(monkeypatch):
     rows = r.poisson(np.eye(4)[y] + 1.0)
     models = {"families": [], "models": [snb.SoftmaxRegressionCV([3000.0])], "show": False, "scoring": "accuracy"}
     found = {how: snb.search(rows[:3000], y[:3000], calibration=how, **models) for how in ("auto", None)}
-    assert found["auto"].ranked[0].n_folds == 1 and found["auto"].report.reads < found[None].report.reads + 3
+    assert found["auto"].ranked[0].n_folds == 1 and found["auto"].report_.reads < found[None].report_.reads + 3
     losses = [log_loss(y[3000:], one.best_.predict_proba(rows[3000:])) for one in found.values()]
     assert losses[0] < 0.95 * losses[1]
 

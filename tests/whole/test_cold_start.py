@@ -75,7 +75,7 @@ def test_kernels_are_kept_in_the_folder_of_the_user(tmp_path):
     kept = files(tmp_path / "cache" / "streamnb")
     assert kept and {path.suffix for path in kept} == {".nbc"}
     assert not (tmp_path / "home").exists()
-    assert {path.suffix for path in files(package)} <= {".py", ".pyi", ".typed"}
+    assert {path.suffix for path in files(package)} <= {".py", ".pyi", ".typed", ".html", ".css", ".js"}
 
 
 def test_a_cache_folder_that_is_empty_or_relative_counts_as_not_given(tmp_path):
@@ -128,7 +128,7 @@ import streamnb as snb
 from streamnb.core import persistence
 
 try:
-    persistence._class("none of them")
+    persistence.registered_class("none of them")
 except snb.DataError:
     alone = sorted(persistence._registry)
 for module in pkgutil.walk_packages(snb.__path__, "streamnb."):
