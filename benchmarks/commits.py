@@ -1,4 +1,4 @@
-"""Compares commits by the benchmarks of asv: two in a table of what has changed, or many in a page of their history.
+"""Compares commits by the benchmarks of asv: two in a table of what has changed, or many in a table of their history.
 
 The benchmarks are those of the working tree, for every commit. Commits take turns, so that a change of the machine's
 load falls on all of them.
@@ -12,9 +12,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "benchmark_history.md"
 RESULTS = ROOT / ".asv" / "results"
-TABLE = "<!-- table: history -->"
 SAMPLES = ("rounds=1", "repeat=(2,5,1.0)", "warmup_time=0.1")
 HISTORY = r"bench_models\.(Solve|Choice|Score)\."
 
@@ -74,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
     two.add_argument("base")
     two.add_argument("head", nargs="?", default="HEAD")
     two.add_argument("--factor", type=float, default=1.1, help="smaller changes are left out (default %(default)g)")
-    many = commands.add_parser("history", help="commits of the history, into docs/benchmark_history.md")
+    many = commands.add_parser("history", help="commits of the history, in a table with a column for each")
     many.add_argument("number", type=int, nargs="?", default=10)
     many.add_argument("--every", type=int, default=1, help="take one commit of so many (default %(default)d)")
     for command, pattern in ((two, "."), (many, HISTORY)):
@@ -89,8 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     listed = git("log", "--format=%H", f"--max-count={options.number * options.every}").splitlines()
     commits = listed[:: options.every][::-1]
     measure(commits, options.bench, options.rounds)
-    before, mark, rest = PAGE.read_text().partition(TABLE)
-    PAGE.write_text(f"{before}{mark}\n\n{history(commits)}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}")
+    print(history(commits))
 
 
 if __name__ == "__main__":
