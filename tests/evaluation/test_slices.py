@@ -14,7 +14,7 @@ N = 2400
 TRUTH = RNG.integers(0, 2, N)
 X = np.column_stack([RNG.normal(size=N) + TRUTH, RNG.normal(size=N)])
 WARD = np.array(["A", "B", "C", None], object)[RNG.integers(0, 4, N)]
-NAMED = np.where(WARD == None, "none", WARD).astype(str)  # noqa: E711
+NAMED = np.where(np.equal(WARD, None), "none", WARD).astype(str)
 AGE = RNG.normal(50.0, 10.0, N)
 PATIENT = RNG.integers(0, 60, N)
 MODEL = snb.LinearNB("gaussian").fit(X, TRUTH)

@@ -87,7 +87,10 @@ def test_a_membership_attack_stays_below_the_bound(stats):
     rng, epsilon, n_pairs = np.random.default_rng(0), 1.0, 200
     unlike = snb.scan(np.eye(6)[[5]] + np.eye(6)[[4]], ["ash"], **HOW)
     with_person = stats + unlike
-    score = lambda released: (released.sum - stats.sum)[0, 4:].sum() + (released.weight - stats.weight)[0]  # noqa: E731
+
+    def score(released):
+        return (released.sum - stats.sum)[0, 4:].sum() + (released.weight - stats.weight)[0]
+
     there = rng.random(n_pairs) < 0.5
     attacked = np.array([score((with_person if here else stats).privatize(epsilon)) for here in there])
     threshold = score(with_person) / 2
