@@ -36,6 +36,12 @@ SITE = options(
 )
 
 
+def _write(made: Any, path: Any, out: str) -> None:
+    """Write a file, and say what it holds."""
+    made.save(path)
+    say(f"{out}: {made}")
+
+
 @click.command()
 @click.argument("data")
 @DATA
@@ -69,8 +75,7 @@ def schema(data: str, out: str, force: bool, **settings: Any) -> None:
     more |= {name: listed[name] or None for name in ("classes", "moments")}
     more |= {"transform": steps_of(settings["transform"]), "sample_weight": settings["weight"]}
     made = make_schema(data, settings["y"], **more, **columns)
-    made.save(path)
-    say(f"{out}: {made}")
+    _write(made, path, out)
 
 
 @click.command()
@@ -84,8 +89,7 @@ def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings
     """
     path, found = new_file(out, force), _of_kind(by, "--schema", Schema, "schema")
     sums = found.scan(data, site=site or Path(data).stem, **_run(settings))
-    sums.save(path)
-    say(f"{out}: {sums}")
+    _write(sums, path, out)
 
 
 @click.command()
@@ -112,8 +116,7 @@ def merge(files: tuple[str, ...], drop_counts: bool, out: str, force: bool) -> N
         names = ", ".join(f"{file} a {type(one).__name__}" for file, one in zip(files, (first, *others), strict=True))
         raise click.UsageError(f"files should be schemas, or sums, or a round and answers to it; there are: {names}")
     both = both.without_counts() if drop_counts and isinstance(both, Schema) else both
-    both.save(path)
-    say(f"{out}: {both}")
+    _write(both, path, out)
 
 
 @click.command()
@@ -127,8 +130,7 @@ def read(data: str, of: str, site: str | None, out: str, force: bool, **settings
     """
     path, asked = new_file(out, force), _of_kind(of, "--weights", Round, "fit or step")
     answer = asked.read(data, site=site or Path(data).stem, **_run(settings))
-    answer.save(path)
-    say(f"{out}: {answer}")
+    _write(answer, path, out)
 
 
 @click.command()
