@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Literal, Self, TypeVar, Union, get_args, get_o
 import numpy as np
 
 from streamnb.core.messages import DataError
+from streamnb.core.remote import downloaded, is_url
 from streamnb.core.replacing import replacing
 
 FORMAT_VERSION = 2
@@ -128,8 +129,18 @@ def is_a(hint: Any, value: Any) -> bool:
 
 def check_path(name: str, given: Any) -> Path:
     """Return the path of a file that was given as the argument `name`."""
+    path = check_place(name, given)
+    if isinstance(path, str):
+        raise ValueError(f"{name}={path!r} should be the path of a file on this machine, not a URL")
+    return path
+
+
+def check_place(name: str, given: Any) -> Path | str:
+    """Return the path of a file, or its URL as a str, that was given as the argument `name`."""
     if not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"{name}={given!r} should be the path of a file, a str or a pathlib.Path")
+    if is_url(given):
+        return os.fspath(given)
     path = Path(given)
     if not path.name:
         raise ValueError(f"{name}={os.fspath(given)!r} should be the path of a file, such as 'rows.snb'")
@@ -137,8 +148,8 @@ def check_path(name: str, given: Any) -> Path:
 
 
 def save(path: Any, value: Any) -> None:
-    """Write a registered object to one file; an old file is replaced only once the new one is complete and on disk."""
-    with replacing(check_path("path", path)) as file:
+    """Write a registered object to one file; an old file is replaced only once the new one is complete and stored."""
+    with replacing(check_place("path", path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             tree = _Writer(archive).encode(value)
             header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
@@ -237,29 +248,31 @@ def load(path: Any, expected: type | None = None) -> Any:
     >>> snb.load("model.snb").predict([[1, 0]]).tolist()
     ['cat']
     """
-    check_path("path", path)
-    try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            members = _members(archive, file.seek(0, os.SEEK_END))
-            header = json.loads(archive.read(members.pop(_HEADER)))
-            _check_version(path, header, sealed=bool(archive.comment))
-            if header["version"] > 1 and archive.comment != _digest(file):
-                raise DataError(f"{path} is damaged: its checksum is wrong; save it again, or take another copy")
-            value = _Reader(archive, members).whole(header["content"])
-    except (DataError, FileNotFoundError, IsADirectoryError, PermissionError, MemoryError):
-        raise
-    except Exception as error:  # damage shows in many ways: zip, checksum, JSON, .npy header, missing keys
-        raise DataError(f"{path} is not a whole streamnb file ({error!r}); {_remedy(path)}") from error
+    place = check_place("path", path)
+    with downloaded(place) if isinstance(place, str) else open(place, "rb") as file:
+        value = _read(path, file)
     if expected is not None and not isinstance(value, expected):
         raise DataError(f"{path} holds a {type(value).__name__}, not a {expected.__name__}; load it with snb.load")
     return value
 
 
-def _remedy(path: Any) -> str:
-    """What to do about a file that cannot be loaded."""
-    with open(path, "rb") as file:
+def _read(path: Any, file: BinaryIO) -> Any:
+    """What an open file holds."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = _members(archive, file.seek(0, os.SEEK_END))
+            header = json.loads(archive.read(members.pop(_HEADER)))
+            _check_version(path, header, sealed=bool(archive.comment))
+            if header["version"] > 1 and archive.comment != _digest(file):
+                raise DataError(f"{path} is damaged: its checksum is wrong; save it again, or take another copy")
+            return _Reader(archive, members).whole(header["content"])
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # damage shows in many ways: zip, checksum, JSON, .npy header, missing keys
+        file.seek(0)
         is_pickle = file.read(1) == b"\x80"
-    return "joblib.load or pickle.load reads pickles" if is_pickle else "save it again"
+        remedy = "joblib.load or pickle.load reads pickles" if is_pickle else "save it again"
+        raise DataError(f"{path} is not a whole streamnb file ({error!r}); {remedy}") from error
 
 
 def _members(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, zipfile.ZipInfo]:

@@ -12,10 +12,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from streamnb.core.remote import uploading
+
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file beside `path`, which replaces it once it is written and synced to disk."""
+def replacing(path: Path | str) -> Iterator[BinaryIO]:
+    """Open a new file beside `path`, which replaces it once it is written and synced to disk; a str is a URL."""
+    if isinstance(path, str):
+        with uploading(path) as new:
+            yield new
+        return
     unfinished = _beside(path, "unfinished")
     try:
         with open(unfinished, "w+b") as file:

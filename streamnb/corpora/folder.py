@@ -2,17 +2,16 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from streamnb.core.remote import asked, file_system
 from streamnb.core.replacing import replacing
-from streamnb.rows.retries import ATTEMPTS, retried
 
 ABOUT = "_streamnb"  # the folder with what is known of a run; readers of folders leave out such names
 RUN = f"{ABOUT}/run.json"
@@ -39,9 +38,7 @@ class Folder:
 
     @cached_property
     def _store(self) -> tuple[Any, str]:
-        from fsspec.core import url_to_fs
-
-        return url_to_fs(self.path)
+        return file_system(self.path)
 
     @property
     def _local(self) -> bool:
@@ -62,7 +59,7 @@ class Folder:
         if self._local:
             return (Path(self.path) / name).read_bytes()
         files, root = self._store
-        return bytes(retried(lambda: files.cat_file(f"{root}/{name}"), f"{self.path}/{name}", ATTEMPTS))
+        return asked(lambda: bytes(files.cat_file(f"{root}/{name}")), f"{self.path}/{name}")
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Any]:
@@ -77,11 +74,8 @@ class Folder:
                 if not path.exists():  # else another run was faster, and has removed what it had no more use for
                     raise
             return
-        files, root = self._store
-        with tempfile.NamedTemporaryFile() as file:
+        with replacing(f"{self.path}/{name}") as file:
             yield file
-            file.flush()
-            retried(partial(files.put_file, file.name, f"{root}/{name}"), f"{self.path}/{name}", ATTEMPTS)
 
     def write_new(self, name: str, content: bytes) -> bytes:
         """Write a small file unless it is there, and return what it holds then: of several writers, one wins."""

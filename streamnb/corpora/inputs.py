@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.core.messages import DataError
+from streamnb.core.remote import is_url
 from streamnb.rows.files import (
     CSV,
     FILES,
@@ -22,6 +23,7 @@ from streamnb.rows.files import (
     by_name,
     compression_of,
     head_of,
+    listed_at,
     with_sizes,
 )
 
@@ -58,8 +60,8 @@ def files_of(X: Any) -> Files:
 
 
 def _files(path: str) -> Files:
-    if "://" in path:
-        return _remote_files(path)
+    if is_url(path):
+        return listed_at(path)
     if os.path.isdir(path):
         inside = (one for one in sorted(Path(path).rglob("*")) if one.is_file())
         found = [str(one) for one in inside if not _hidden(one.relative_to(path).parts)]
@@ -70,21 +72,6 @@ def _files(path: str) -> Files:
     if not found:
         raise FileNotFoundError(f"X={path!r}: there is no such file")
     return list(with_sizes(map(os.path.abspath, found)))
-
-
-def _remote_files(path: str) -> Files:
-    from fsspec.core import url_to_fs
-
-    files, name = url_to_fs(path)
-    protocol = path.partition("://")[0]
-    listed = files.glob(name, detail=True) if has_magic(name) else files.find(name, detail=True)
-    there = {one: about["size"] for one, about in listed.items() if about["type"] == "file" and "/." not in one}
-    found = [(f"{protocol}://{one}", int(there[one])) for one in sorted(there)]
-    if not has_magic(name):
-        found = [one for one in found if not _hidden(one[0].partition(name)[2].split("/"))]
-    if not found:
-        raise FileNotFoundError(f"X={path!r}: there is no such file")
-    return found
 
 
 def _hidden(parts: Iterable[str]) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.core.messages import listed, warn
+from streamnb.core.remote import is_url
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import Files, files_of, kind_of_files, parts_of
 from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, write_parts
@@ -23,7 +24,7 @@ from streamnb.corpora.scoring import ScoringModels
 from streamnb.corpora.written import Written
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.options import RunOptions
-from streamnb.rows.files import CSV, IPC, JSON, PARQUET
+from streamnb.rows.files import CSV, IPC, JSON, PARQUET, all_stored
 from streamnb.rows.line_formats import stored_format
 from streamnb.rows.raw import RawSource
 from streamnb.rows.records import of_columns
@@ -184,7 +185,7 @@ def description(what: str, models: ScoringModels, files: Files, how: tuple[str, 
         "the kind of run": what,
         "the model": [fingerprint(one) for one in models.given.values()],
         "the field of texts": getattr(models.encoding, "text", None),
-        "the files": [[*one, changed(one[0])] for one in files],
+        "the files": [[*one, when] for one, when in zip(files, changed(path for path, _ in files), strict=True)],
         "kind and errors": list(how),
     }
 
@@ -194,9 +195,9 @@ def fingerprint(model: Any) -> str:
     return persistence.digest([fitted_model(model), model.classes_] if isinstance(model, Classifier) else model)
 
 
-def changed(path: str) -> int | None:
-    """When a local file was last changed, in nanoseconds."""
-    return None if "://" in path else os.stat(path).st_mtime_ns
+def changed(paths: Iterable[str]) -> list[int | str | None]:
+    """When local files were last changed, in nanoseconds, and the versions of objects at URLs."""
+    return [os.stat(one.path).st_mtime_ns if not is_url(one.path) else one.version for one in all_stored(paths)]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from streamnb.core.label_checks import check_labels
 from streamnb.core.messages import DataError, warn
+from streamnb.core.remote import is_url
 from streamnb.rows.files import DAMAGED, opened_file
 from streamnb.rows.labels import Numbered
 from streamnb.rows.sequence_files import SequenceFiles
@@ -55,7 +56,7 @@ def labels_of(y: Any, sequences: Any) -> Any:
 
 def table_of_labels(path: str) -> dict[str, str]:
     """The label of each identifier, from the first two columns of a table with tabs; packed or not."""
-    if not Path(path).is_file():
+    if not is_url(path) and not Path(path).is_file():
         raise FileNotFoundError(f"y={path!r}: there is no such file; labels are a table of identifiers and labels, a "
                                 "dict, an array, or 'header'")  # fmt: skip
     known: dict[str, str] = {}

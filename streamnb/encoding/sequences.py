@@ -4,23 +4,22 @@ The loops over bytes are in `kernels/kmers`.
 """
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from glob import glob, has_magic
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.core.messages import DataError
+from streamnb.core.remote import is_url
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.sequence_labels import labels_of
 from streamnb.kernels import kmers
 from streamnb.kernels.ngrams import DIGIT
 from streamnb.passes.contract import shown
-from streamnb.rows.files import holds_numbers, no_such_file
+from streamnb.rows.files import found_at, holds_numbers, no_such_file
 from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import EncodedRows, TextSource
 from streamnb.rows.sequence_files import SequenceFiles, header_of
@@ -235,19 +234,20 @@ def open_sequences(X: Any, n_threads: int) -> SequenceFiles | TextsInMemory:
     if not isinstance(X, str | os.PathLike):
         return TextsInMemory(X)
     path = os.fspath(X)
-    found: Sequence[str] = sorted(glob(path)) if has_magic(path) and not os.path.exists(path) else [path]
     if os.path.isdir(path):
         raise FileNotFoundError(
             f"X={path!r} is a folder; give a pattern of its files: {os.path.join(path, '*.fasta')!r}"
         )
-    if not found or not os.path.isfile(found[0]):
+    found = found_at(path, recursive=False)
+    if not found:
         raise no_such_file(path, "; a single sequence goes in a list, [sequence]")
-    return SequenceFiles(list(found), n_threads)
+    return SequenceFiles(found, n_threads)
 
 
 def _are_paths(X: Any) -> bool:
     if not isinstance(X, list | tuple) or not X:
         return False
     return all(
-        isinstance(one, os.PathLike) or (isinstance(one, str) and "." in one and os.path.isfile(one)) for one in X
+        isinstance(one, os.PathLike) or is_url(one) or (isinstance(one, str) and "." in one and os.path.isfile(one))
+        for one in X
     )

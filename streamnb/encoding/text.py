@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from glob import glob, has_magic
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
+from streamnb.core.remote import is_url, relative
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
@@ -22,7 +22,17 @@ from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.documents import WarcFiles
-from streamnb.rows.files import IPC, PARQUET, TEXT_PACKED, WARC, by_name, holds_numbers, no_such_file
+from streamnb.rows.files import (
+    IPC,
+    PARQUET,
+    TEXT_PACKED,
+    WARC,
+    by_name,
+    found_at,
+    holds_numbers,
+    is_folder,
+    no_such_file,
+)
 from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import TextSource
 from streamnb.rows.table_opening import format_of, open_tables
@@ -251,10 +261,10 @@ def open_texts(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) ->
 
 def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tuple[Any, Any, Any]:
     """The holder of the texts, and the labels and weights that do not come with them."""
-    paths = _paths(X)
+    paths = _paths(X) if text is None or not _are_urls(X) else list(X)
     if paths is None:
         return _columns(X, text, y, weight)
-    if isinstance(paths, Path):
+    if not isinstance(paths, list):
         if text is not None or isinstance(y, str) or isinstance(weight, str):
             raise ValueError(f"text, y and weight name fields, but {paths} is a folder of texts, a file a row")
         folders = TextFolders(paths)
@@ -266,7 +276,7 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
             if given is not None:
                 files.column(given, name)
     elif all(format_of(path) in (PARQUET, IPC) for path in paths):
-        tables = open_tables([Path(path) for path in paths], (), n_threads)
+        tables = open_tables(paths, (), n_threads)
         files = TextColumn(tables, text, named_y, named_weight)
     else:
         files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)
@@ -280,19 +290,28 @@ def _paths(X: Any) -> Any:
     if not isinstance(X, str | os.PathLike):
         return None
     path = os.fspath(X)
+    if is_url(path):
+        files = found_at(path)
+        if not is_folder(path):
+            return files
+        return [one for one in files if "/" not in relative(one, path)] or path
     if os.path.isdir(path):
         files = sorted(str(one) for one in Path(path).iterdir() if one.is_file() and not one.name.startswith("."))
         if not files and not any(one.is_dir() for one in Path(path).iterdir()):
             raise ValueError(f"X={path!r} is an empty folder")
         return files or Path(path)
-    found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
-    if not found or not os.path.isfile(found[0]):
+    found = found_at(path)
+    if not found:
         raise no_such_file(path, "; a single text goes in a list, [text]")
     return found
 
 
 def _are_paths(X: Any) -> bool:
     return isinstance(X, list | tuple) and bool(X) and all(isinstance(one, os.PathLike) for one in X)
+
+
+def _are_urls(X: Any) -> bool:
+    return isinstance(X, list | tuple) and bool(X) and all(map(is_url, X))
 
 
 def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[TextsInMemory, Any, Any]:

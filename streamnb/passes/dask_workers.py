@@ -1,6 +1,5 @@
 """One pass on the workers of a Dask cluster: a bounded number of tasks in flight, merged in a tree."""
 
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -18,13 +17,15 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, MemoryStore, WrapperStore
 
 from streamnb.core.messages import DataError
+from streamnb.core.retries import ATTEMPTS, retried
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask
 from streamnb.passes.kept_segments import Group, Note, grouped, notes_of, remember
 from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
-from streamnb.rows.retries import ATTEMPTS, retried, with_retries
+from streamnb.rows.files import check_file
+from streamnb.rows.retries import with_retries
 from streamnb.rows.source import Source, row_ranges
 from streamnb.rows.zarr_reading import Clock, timed
 
@@ -97,7 +98,7 @@ def _client_of(cluster: Any) -> Any:
 def reachable(source: Source) -> bool:
     """Whether workers can open the stores or files of the rows; rows in memory are read in this process."""
     in_stores = bool(source.arrays) and not any(_in_memory(array.store) for array in source.arrays)
-    return in_stores or bool(source.files)
+    return in_stores or (bool(source.files) and not source.files[0][0].startswith("memory://"))
 
 
 def _in_memory(store: Store) -> bool:
@@ -383,10 +384,7 @@ def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple
 def check_found(source: Source) -> None:
     """Refuse arrays that differ from those where the pass began; zarr would read missing chunks as empty."""
     for path, n_bytes in source.files:
-        if not os.path.isfile(path):
-            raise DataError(f"a worker cannot open {path}; workers should reach files under the same path")
-        if os.path.getsize(path) != n_bytes:
-            raise DataError(f"a worker finds another {path}, not of {n_bytes} bytes; it should be the same for all")
+        check_file(path, n_bytes)
     for array in source.arrays:
         where = f"array {array.path!r} in {array.store}"
         try:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.messages import DataError
-from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, raw_file, with_sizes
+from streamnb.core.remote import is_url
+from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, read_ahead, with_sizes
 from streamnb.rows.records import FieldsBeside, RowsAlone, StoredColumns, of_columns
 from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, of_parts
 
@@ -161,7 +162,7 @@ class _Members:
     """A gzip file of a member for each record, which Arrow unpacks faster than Python; fastwarc asks for places."""
 
     def __init__(self, path: str):
-        file = raw_file(path) if "://" in path else path
+        file = read_ahead(path) if is_url(path) else path
         self._stream = pyarrow_for("a WARC file").input_stream(file, compression="gzip")
         self._place = 0
 

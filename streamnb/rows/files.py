@@ -7,11 +7,20 @@ import os
 import re
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from glob import glob, has_magic
+from io import BufferedReader
 from typing import Any
+
+from streamnb.core import remote
+from streamnb.core.messages import DataError
+from streamnb.core.remote import RemoteFile, StoredFile, is_url, listed
+from streamnb.core.threads import in_order
 
 HEAD = 1 << 12  # bytes that are inspected
 REMOTE_BYTES = 8 << 20  # of a request to an object store
+REQUESTS = 16  # at the same time
 HDF5, PARQUET, IPC, CSV, JSON, LINES = "HDF5", "Parquet", "Arrow IPC", "CSV", "JSON lines", "lines"
 SEQUENCES = "sequences"
 WARC, FILES = "WARC", "files"  # documents: records of web archives, and files that are a row each
@@ -43,8 +52,7 @@ CALLED = {
     SEQUENCES: "a file of sequences",
 }
 CURES = {
-    HDF5: "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
-    "h5py.File(path)['..'][:]",
+    HDF5: "pass an .h5ad file of AnnData; of another file a dataset, read by h5py: h5py.File(path)['..'][:]",
     PARQUET: _TABLE,
     IPC: _TABLE,
     CSV: f"{_TEXTS} .csv",
@@ -73,41 +81,96 @@ def head_of(path: Any) -> bytes:
 
 
 def no_such_file(path: str, otherwise: str = "") -> FileNotFoundError:
-    """The error for a path of tables, texts or sequences at which there is no local file."""
-    if "://" in path:
-        return FileNotFoundError(f"X={path!r} is not a local file: {_copied_first(path)}")
-    return FileNotFoundError(f"X={path!r}: there is no such file{otherwise}")
+    """The error for a path of rows at which there is no file."""
+    return FileNotFoundError(f"X={path!r}: there is no such file{'' if is_url(path) else otherwise}")
 
 
-def _copied_first(url: str) -> str:
-    """How to use a file that is read from local disks only."""
-    copy = f"fsspec.filesystem({url.partition('://')[0]!r}).get({url!r}, 'folder/')"
-    return f"tables, texts and sequences are copied first, by {copy}; snb.write_predictions and snb.select read URLs"
+def listed_at(url: str) -> list[tuple[str, int]]:
+    """The files that a URL or a pattern names, or those below a folder, sorted, with their sizes."""
+    with _named():
+        found = listed(url)
+    if not found:
+        raise no_such_file(url)
+    return found
 
 
-def raw_file(path: Any) -> Any:
-    """Open a file, here or at a URL that fsspec knows, to read its bytes as they are; a context manager."""
-    if "://" not in os.fspath(path):
-        return open(path, "rb", buffering=0)
-    from fsspec.core import url_to_fs
+@contextmanager
+def _named() -> Iterator[None]:
+    """Name the argument in errors of URLs."""
+    try:
+        yield
+    except (OSError, ImportError, DataError) as error:
+        raise type(error)(f"X={error}") from error
 
-    files, name = url_to_fs(path)
-    return files.open(name, "rb", block_size=REMOTE_BYTES)
+
+def found_at(path: str, recursive: bool = True) -> list[str]:
+    """The files that a path or a pattern names, sorted; none if there is no such file, here."""
+    if is_url(path):
+        return [one for one, _ in listed_at(path)]
+    pattern = has_magic(path) and not os.path.exists(path)
+    found = sorted(glob(path, recursive=recursive)) if pattern else [path]
+    return found if found and os.path.isfile(found[0]) else []
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is a folder, or the URL of one; False where that cannot be told."""
+    if not is_url(path):
+        return os.path.isdir(path)
+    try:
+        return remote.is_folder(path)
+    except (OSError, ImportError, DataError):  # whoever opens it says what is wrong
+        return False
+
+
+def files_below(url: str) -> list[str]:
+    """The files of a folder at a URL; none if it is named like a file, or holds numbers."""
+    named = "." in url.rpartition("/")[2]
+    return found_at(url) if not named and is_folder(url) and not holds_numbers(url) else []
+
+
+def stored(path: Any) -> StoredFile:
+    """A file as it is now, here or at a URL."""
+    path = os.fspath(path)
+    if not is_url(path):
+        return StoredFile(path, os.path.getsize(path))
+    with _named():
+        return remote.stored(path)
+
+
+def raw_file(path: Any, expected: StoredFile | None = None) -> Any:
+    """Open a file to read its bytes as they are; a context manager. One at a URL must still be as `expected`."""
+    return RemoteFile(os.fspath(path), expected) if is_url(path) else open(path, "rb", buffering=0)
+
+
+def read_ahead(path: Any, expected: StoredFile | None = None, block: int = REMOTE_BYTES) -> Any:
+    """Open a file that is read from front to back; one at a URL is asked for blocks of some bytes."""
+    file = raw_file(path, expected)
+    return BufferedReader(file, block) if is_url(path) else file
 
 
 def size_of(path: str) -> int:
     """Bytes of a file, here or at a URL."""
-    if "://" not in path:
-        return os.path.getsize(path)
-    from fsspec.core import url_to_fs
+    return stored(path).size
 
-    files, name = url_to_fs(path)
-    return int(files.size(name))
+
+def check_file(path: str, n_bytes: int) -> None:
+    """Refuse, on a worker, a file other than the one where the pass began; whoever reads a URL sees that anyway."""
+    if is_url(path):
+        return
+    if not os.path.isfile(path):
+        raise DataError(f"a worker cannot open {path}; workers should reach files under the same path")
+    if os.path.getsize(path) != n_bytes:
+        raise DataError(f"a worker finds another {path}, not of {n_bytes} bytes; it should be the same for all")
 
 
 def packing_said(path: str) -> str | None:
     """How a text file is packed by its name; None if it is not."""
-    return next((how for end, how in TEXT_PACKED.items() if path.endswith(end)), None)
+    return next((how for end, how in TEXT_PACKED.items() if without_query(path).endswith(end)), None)
+
+
+def without_query(path: str) -> str:
+    """A path, or the URL of a web server without its query."""
+    return path.partition("?")[0] if path.startswith(("http://", "https://")) else path
 
 
 def by_magic(head: bytes, kinds: dict[bytes, str]) -> str | None:
@@ -122,7 +185,7 @@ def by_name(path: str, packed: Iterable[str] = _PACKED) -> str | None:
 
 
 def _unpacked_name(path: str, packed: Iterable[str]) -> str:
-    name = path.lower().rstrip("/")
+    name = without_query(path).lower().rstrip("/")
     return next((name.removesuffix(end) for end in packed if name.endswith(end)), name)
 
 
@@ -136,18 +199,24 @@ def kind_of(path: str) -> str | None:
 
 def unlike_zarr(path: Any) -> str | None:
     """A message that says what the file is and how to read it; None if it does not exist or is not recognised."""
-    if not isinstance(path, str) or not (os.path.exists(path) or "://" in path):
+    if not isinstance(path, str) or not (os.path.exists(path) or is_url(path)):
         return None
     kind = kind_of(path)
     if kind == HDF5 and os.path.isfile(path) and not is_hdf5(path):
         return "is not an HDF5 file, as its name says; write it again, or rename it"
     if kind is None:
         return None
-    return f"is {CALLED[kind]}, not a Zarr store; {_copied_first(path) if '://' in path else CURES[kind]}"
+    return f"is {CALLED[kind]}, not a Zarr store; {CURES[kind]}"
+
+
+def all_stored(paths: Iterable[str]) -> list[StoredFile]:
+    """Files as they are now; several at URLs are asked for together, because an answer takes its time."""
+    paths = list(paths)
+    return list(in_order(stored, paths, REQUESTS if any(map(is_url, paths)) else 1))
 
 
 def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    return tuple((path, size_of(path)) for path in paths)
+    return tuple((file.path, file.size) for file in all_stored(paths))
 
 
 def compression_of(path: Any) -> str | None:
@@ -158,10 +227,14 @@ def compression_of(path: Any) -> str | None:
 
 def opened_file(path: Any) -> Any:
     """Open a file for reading, decompressed on the fly; a context manager."""
-    packed = compression_of(path)
+    return unpacked_file(path, compression_of(path))
+
+
+def unpacked_file(path: Any, packed: str | None, expected: StoredFile | None = None) -> Any:
+    """Open a file that is known to be compressed in this way, or not at all; see `raw_file`."""
     if packed is None:
-        return raw_file(path)
-    here = os.fspath(path) if "://" not in os.fspath(path) else raw_file(path)
+        return read_ahead(path, expected)
+    here = read_ahead(path, expected) if is_url(path) else os.fspath(path)
     if packed == "zstd":
         return pyarrow_for(".zst files").input_stream(here, compression="zstd")
     unpacked: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
@@ -170,24 +243,31 @@ def opened_file(path: Any) -> Any:
 
 def is_svmlight(path: Any) -> bool:
     """Whether a path is a svmlight file, compressed or not, by its name or its first line."""
-    if not isinstance(path, (str, os.PathLike)) or not os.path.isfile(path):
+    if not isinstance(path, (str, os.PathLike)) or not (is_url(path) or os.path.isfile(path)):
         return False
     if _unpacked_name(os.fspath(path), _PACKED).endswith(_SVMLIGHT):
         return True
+    if is_url(path) and by_name(os.fspath(path)):  # without a request
+        return False
     try:
         with opened_file(path) as file:
             head = file.read(HEAD)
-    except (*DAMAGED, ImportError):
+    except (*DAMAGED, ImportError, DataError):
         return False
     lines = (line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#"))
     return any(_LINE.match(line) for _, line in zip(range(1), lines, strict=False))
 
 
 def holds_numbers(path: Any) -> bool:
-    """Whether a path holds numeric rows: a URL, a Zarr store, a svmlight or an HDF5 file."""
+    """Whether a path holds numeric rows: a Zarr store, a svmlight or an HDF5 file."""
     path = os.fspath(path)
-    store = any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray"))
-    return "://" in path or store or is_svmlight(path) or is_hdf5(path)
+    if is_url(path) and by_name(path) not in (None, HDF5):
+        return False
+    there = remote.exists if is_url(path) else os.path.exists
+    store = without_query(path) == path and any(
+        there(f"{path.rstrip('/')}/{name}") for name in ("zarr.json", ".zgroup", ".zarray")
+    )
+    return store or is_svmlight(path) or is_hdf5(path)
 
 
 def is_hdf5(path: Any) -> bool:

@@ -8,16 +8,18 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
+from streamnb.core.remote import is_url
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
 from streamnb.rows.csr_store import member_of
-from streamnb.rows.files import is_hdf5
+from streamnb.rows.files import is_hdf5, read_ahead, with_sizes
 from streamnb.rows.labels import Column, RowColumns, of_codes, whole
 from streamnb.rows.matrices import made_by
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import timed
 
 RAW = "raw"
+HDF5_BYTES = 1 << 18  # of a request to an object store: structures are read from many places
 
 
 def is_anndata(X: Any) -> bool:
@@ -207,7 +209,7 @@ def opened_hdf5(path: Any, mode: str = "r") -> Any:
             f"X={str(path)!r} is an HDF5 file, which h5py reads: pip install streamnb[cells], or pip install h5py"
         ) from error
     try:
-        return h5py.File(path, mode)
+        return h5py.File(read_ahead(path, block=HDF5_BYTES) if is_url(path) else path, mode)
     except OSError as error:
         raise DataError(f"X={str(path)!r} cannot be opened as HDF5: {error}") from error
 
@@ -218,7 +220,7 @@ class HDF5Matrix:
     ndim = 2
 
     def __init__(self, path: Any, key: str):
-        self.path, self.key = Path(path), key
+        self.path, self.key = str(path), key
         with opened_hdf5(path) as file:
             member = file[key]
             self.sparse = hasattr(member, "keys")
@@ -252,7 +254,7 @@ class HDF5Source(Source):
         super().__init__(columns)
         self._matrix = matrix
         self.n_rows, self.n_features = matrix.shape
-        self.files = ((str(matrix.path), matrix.path.stat().st_size),)
+        self.files = with_sizes([matrix.path])
         self.n_values, self.nbytes = matrix.n_values, matrix.nbytes
 
     def layout(self) -> dict[str, str]:

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.core.messages import DataError
-from streamnb.core.persistence import check_path
+from streamnb.core.persistence import check_place
 from streamnb.core.threads import n_cores
 from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, survey_lines
 from streamnb.rows import sizes
 from streamnb.rows.block import cut_csr
-from streamnb.rows.files import CALLED, DAMAGED, compression_of, kind_of, opened_file
+from streamnb.rows.files import CALLED, DAMAGED, compression_of, kind_of, raw_file, stored, unpacked_file
 from streamnb.rows.labels import RowColumns
 from streamnb.rows.raw import EncodedRows, RawSource
 from streamnb.rows.source import Source
@@ -93,7 +93,7 @@ class SvmlightFile:
     own_labels = True  # whether rows that are read bring their labels
 
     def __init__(self, path: Any, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False):
-        self.path, self.multilabel = check_path("path", path), multilabel
+        self.path, self.multilabel = check_place("path", path), multilabel
         self.lines, self.ranges = Lines(self.path), list[LineRange]()
         self.n_rows, lowest, highest, labels = 0, WIDEST, -1, np.empty(0)
         try:
@@ -110,7 +110,7 @@ class SvmlightFile:
             raise DataError(f"X={str(self.path)!r} holds no rows; a row is a line 'label index:value index:value ..'")
         self.n_features = self._width(n_features, highest)
         self.shape = self.n_rows, self.n_features
-        self.files = ((str(self.path), self.path.stat().st_size),)
+        self.files = ((str(self.path), self.lines.stored.size),)
         self.nbytes = sum(place.size for place in self.ranges)  # about the size of the parsed values and indices
         # in a packed file, everything before a range would be decompressed again
         self.step = self.n_rows if self.lines.packed else -(-self.n_rows // len(self.ranges))
@@ -297,14 +297,15 @@ class Lines:
     A range of compressed text is reached by decompressing everything before it.
     """
 
-    def __init__(self, path: Path):
-        self.path, self.packed = path, compression_of(path) is not None
+    def __init__(self, path: Path | str):
+        self.path, self.stored, self._packing = path, stored(path), compression_of(path)
+        self.packed = self._packing is not None
 
     def ranges(self) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield the offset, size and text of each range, ended by a newline; the next range overwrites the text."""
         offset, kept, length = 0, 0, sizes.TEXT_BYTES
         buffer = np.empty(length + PAD, np.uint8)
-        with opened_file(self.path) as file:
+        with self._opened() as file:
             while True:
                 n_bytes = kept + self._fill(file, buffer[kept:length])
                 if not n_bytes:
@@ -327,14 +328,17 @@ class Lines:
                 yield place, partial(self._read, place, memory)
             return
         at = 0
-        with opened_file(self.path) as file:
+        with self._opened() as file:
             for place in ranges:
                 self._skip(file, place.offset - at)
                 text, at = self._text(file, place, memory), place.offset + place.size
                 yield place, partial(np.asarray, text)
 
+    def _opened(self) -> Any:
+        return unpacked_file(self.path, self._packing, self.stored)
+
     def _read(self, place: LineRange, memory: BufferPool) -> np.ndarray:
-        with opened_file(self.path) as file:
+        with raw_file(self.path, self.stored) as file:
             file.seek(place.offset)
             return self._text(file, place, memory)
 

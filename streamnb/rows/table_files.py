@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core.messages import DataError
+from streamnb.core.remote import StoredFile, file_system, is_url
 from streamnb.core.threads import in_order
-from streamnb.rows.files import pyarrow_for, raw_file, with_sizes
+from streamnb.rows.files import all_stored, pyarrow_for, raw_file, read_ahead, with_sizes
 from streamnb.rows.line_formats import table_format
 from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
 from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_frame, check_names, schema_of_frame
@@ -31,7 +32,8 @@ class BatchTables(Tables):
         """`lengths` has the rows of each row group or batch of each part; parts are files where there are `paths`."""
         self.schema, self._lengths, self._names = schema, lengths, paths or ["X"] * len(lengths)
         self._firsts = list(accumulate(map(sum, lengths), initial=0))
-        self.n_rows, self.files = self._firsts[-1], with_sizes(paths or ())
+        self.n_rows, self._stored = self._firsts[-1], all_stored(paths or ())
+        self.files = tuple((one.path, one.size) for one in self._stored)
 
     def piece(self, k: int, n_pieces: int) -> tuple[int, int]:
         """The rows of piece `k` of about equal ones, each of whole row groups or batches."""
@@ -77,13 +79,11 @@ class ParquetFiles(BatchTables):
         return part
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
-        import pyarrow.parquet as pq
-
-        path, n_groups = self.files[part][0], len(self._lengths[part])
+        file, n_groups = self._stored[part], len(self._lengths[part])
         strings = [name for name in self.fields.all if kind_of(self.schema.field(name).type) == CATEGORY]
-        with errors_named(path), pq.ParquetFile(_readable(path), read_dictionary=strings) as file:
+        with errors_named(file.path), _parquet(file.path, file, read_dictionary=strings) as parquet:
             for group in range(place, n_groups):  # one by one, because Arrow keeps all groups of a request in memory
-                yield from file.iter_batches(PIECE_ROWS, [group], self.fields.all, use_threads=self._threads)
+                yield from parquet.iter_batches(PIECE_ROWS, [group], self.fields.all, use_threads=self._threads)
 
 
 class IPCFiles(BatchTables):
@@ -95,8 +95,8 @@ class IPCFiles(BatchTables):
         self.nbytes = sum(sizes)
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
-        pa, path = arrow(), self.files[part][0]
-        with errors_named(path), _mapped(path) as file:
+        pa, stored_file = arrow(), self._stored[part]
+        with errors_named(stored_file.path), _mapped(stored_file.path, stored_file) as file:
             schema = pa.ipc.open_file(file).schema
             wanted = [schema.get_field_index(name) for name in self.fields.all]
             reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=wanted))
@@ -107,13 +107,15 @@ class IPCFiles(BatchTables):
 class Dataset(BatchTables):
     """An Arrow dataset, read by fragment."""
 
-    def __init__(self, dataset: Any):
+    def __init__(self, dataset: Any, protocol: str = ""):
+        """`protocol` goes before the names of files, such as "s3://"."""
         whole = dataset.get_fragments()
         groups = (one.split_by_row_group() if hasattr(one, "split_by_row_group") else [one] for one in whole)
         self._fragments = list(chain.from_iterable(groups))
         lengths = [_rows_of(fragment) for fragment in self._fragments]
         super().__init__(dataset.schema, [[n] for n in lengths])
-        self.files = with_sizes(path for path in getattr(dataset, "files", ()) if os.path.isfile(path))
+        paths = [protocol + path for path in getattr(dataset, "files", ())]
+        self.files = with_sizes(path for path in paths if protocol or os.path.isfile(path))
         self.step = max(lengths, default=1)
         self.nbytes = int(self.n_rows * sum(_width(field.type) for field in self.schema))
 
@@ -131,6 +133,18 @@ class Dataset(BatchTables):
             batch_readahead=2,
             fragment_readahead=1,
         )
+
+
+def partitioned(path: str) -> Dataset:
+    """The Parquet files below folders such as year=2024, here or at a URL."""
+    import pyarrow.dataset as ds
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    if not is_url(path):
+        return Dataset(ds.dataset(path, partitioning="hive"))
+    files, name = file_system(path)
+    found = ds.dataset(name, partitioning="hive", filesystem=PyFileSystem(FSSpecHandler(files)))
+    return Dataset(found, f"{path.partition('://')[0]}://")
 
 
 def _rows_of(fragment: Any) -> int:
@@ -174,20 +188,21 @@ def errors_named(path: str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read ({error}); it is damaged, cut off, or of another format") from error
 
 
-def _mapped(path: str) -> Any:
-    return arrow().PythonFile(raw_file(path)) if "://" in path else arrow().memory_map(path)
+def _mapped(path: str, expected: StoredFile | None = None) -> Any:
+    return arrow().PythonFile(read_ahead(path, expected)) if is_url(path) else arrow().memory_map(path)
 
 
-def _readable(path: str) -> Any:
-    """A path, or the file at a URL."""
-    return raw_file(path) if "://" in path else path
+def _parquet(path: str, expected: StoredFile | None = None, **options: Any) -> Any:
+    import pyarrow.parquet as pq
+
+    if is_url(path):  # columns that lie side by side are asked for together
+        return pq.ParquetFile(raw_file(path, expected), pre_buffer=True, **options)
+    return pq.ParquetFile(path, **options)
 
 
 def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
     """The schema of a Parquet file, the rows of each group, and the bytes of each column."""
-    import pyarrow.parquet as pq
-
-    with errors_named(path), pq.ParquetFile(_readable(path)) as file:
+    with errors_named(path), _parquet(path) as file:
         about, schema = file.metadata, file.schema_arrow
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
         sizes = Counter[str]()

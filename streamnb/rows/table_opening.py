@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterable
-from glob import glob, has_magic
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from streamnb.core.messages import DataError
+from streamnb.core.remote import is_url
 from streamnb.rows.files import (
     CSV,
     HDF5,
@@ -21,12 +21,16 @@ from streamnb.rows.files import (
     WARC,
     by_magic,
     by_name,
+    files_below,
+    found_at,
     holds_numbers,
+    is_folder,
     no_such_file,
+    raw_file,
 )
 from streamnb.rows.matrices import is_dask, made_by
 from streamnb.rows.table_columns import arrow
-from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles
+from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, partitioned
 from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
 
 COMPLETE, ANY, NONE = "complete", "any", "none"  # which in-memory tables of numbers count as matrices
@@ -39,8 +43,11 @@ def is_table(X: Any) -> bool:
         return bool(X) and all(isinstance(one, os.PathLike) and is_table(one) for one in X)
     if is_path(X):
         path = os.fspath(X)
-        folder = os.path.isdir(path) and not holds_numbers(path)
-        return format_of(path) is not None or (folder and any(map(format_of, _files_in(Path(path)))))
+        if format_of(path) is not None:
+            return True
+        if is_url(path):
+            return any(map(format_of, files_below(path)))
+        return os.path.isdir(path) and not holds_numbers(path) and any(map(format_of, _files_in(path)))
     if made_by(X, "pyarrow") or made_by(X, "polars"):
         kind = type(X)  # looking at the lazy frame itself would resolve it
         return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
@@ -117,10 +124,8 @@ def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
 
 
 def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
-    if isinstance(X, str | os.PathLike) and any("=" in one.name for one in Path(X).glob("*/")):  # Hive partitions
-        import pyarrow.dataset as ds
-
-        return Dataset(ds.dataset(os.fspath(X), partitioning="hive"))
+    if isinstance(X, str | os.PathLike) and _is_partitioned(os.fspath(X)):
+        return partitioned(os.fspath(X))
     paths = [path for one in (X if isinstance(X, list | tuple) else [X]) for path in _paths(one)]
     formats = {path: _detected_format(path) for path in paths}
     first = formats[paths[0]]
@@ -132,9 +137,18 @@ def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
     return IPCFiles(paths, n_threads) if first == IPC else LineTables(paths, n_threads, strings)
 
 
+def _is_partitioned(path: str) -> bool:
+    """Whether a path is a folder of folders such as year=2024, whose names have values of columns."""
+    if not is_url(path):
+        return any("=" in one.name for one in Path(path).glob("*/"))
+    if "=" in path or not is_folder(path):
+        return False
+    return any("=" in os.path.dirname(one) for one in _files_in(path))
+
+
 def _detected_format(path: str) -> str:
     """The format of a file, by its first bytes or otherwise by its name."""
-    with open(path, "rb") as file:
+    with raw_file(path) as file:
         head = file.read(8)
     found, said = by_magic(head, MAGIC), format_of(path)
     found = found if found in (PARQUET, IPC) else None
@@ -149,18 +163,20 @@ def _detected_format(path: str) -> str:
 def _paths(one: Any) -> list[str]:
     """The files of a path: itself, the matches of a pattern, or those in a folder, sorted."""
     path = os.fspath(one)
-    if os.path.isdir(path):
-        found = [name for name in _files_in(Path(path)) if format_of(name) is not None]
+    if is_folder(path):
+        found = [name for name in _files_in(path) if format_of(name) is not None]
         if not found:
             raise FileNotFoundError(f"X={path!r} is a folder without Parquet, Arrow IPC, CSV or JSON lines in it")
         return found
-    found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
-    if not found or not os.path.isfile(found[0]):
+    found = found_at(path)
+    if not found:
         raise no_such_file(path)
     return found
 
 
-def _files_in(folder: Path) -> list[str]:
+def _files_in(folder: str) -> list[str]:
     """The files in a folder and its subfolders, without hidden ones."""
-    inside = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    if is_url(folder):
+        return found_at(folder)
+    inside = (path for path in sorted(Path(folder).rglob("*")) if path.is_file())
     return [str(path) for path in inside if not path.relative_to(folder).parts[-1].startswith((".", "_"))]

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.messages import DataError
+from streamnb.core.remote import StoredFile, is_url, relative
 from streamnb.core.threads import in_order
 from streamnb.rows.files import (
+    COMPRESSED,
     CSV,
     DAMAGED,
     HEAD,
@@ -25,12 +27,16 @@ from streamnb.rows.files import (
     TEXT_PACKED,
     by_magic,
     by_name,
-    compression_of,
-    head_of,
+    files_below,
+    listed_at,
     opened_file,
     packing_said,
+    raw_file,
     size_of,
+    stored,
+    unpacked_file,
     with_sizes,
+    without_query,
 )
 from streamnb.rows.line_formats import Format, Infer, text_format
 from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts
@@ -43,16 +49,20 @@ LONGEST = 1 << 30  # bytes of a line; Arrow has 32-bit offsets in a piece
 class LineFile:
     """A file whose rows are lines; piece k of whole rows starts at byte offsets[k] and row rows[k]."""
 
-    path: str
+    stored: StoredFile
     form: Format
-    packed: bool
+    packed: str | None
     offsets: tuple[int, ...]
     rows: tuple[int, ...]
+
+    @property
+    def path(self) -> str:
+        return self.stored.path
 
     def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
         """Yield pieces from the one with row `start` on: the first row, the end row and the bytes."""
         first = bisect_right(self.rows, start) - 1
-        with opened_file(self.path) as file:
+        with unpacked_file(self.path, self.packed, self.stored) as file:
             if self.packed:  # everything before is decompressed
                 left = self.offsets[first]
                 while left > 0 and (part := _read_exactly(file, min(left, PIECE_BYTES), self.path)):
@@ -79,8 +89,8 @@ class LineFile:
 
 def _index(infer: Infer, path: str) -> LineFile:
     """Index the rows of a file; `infer` finds its format and where the rows begin."""
-    packed, offsets, rows = _check_packed(path), [0], [0]
-    with opened_file(path) as file:
+    packed, offsets, rows, now = _packing(path), [0], [0], stored(path)
+    with unpacked_file(path, packed, now) as file:
         form, offsets[0], rest = _begun(infer, file, path)
         for n, piece in _whole_pieces(form, file, rest, path):
             if n:
@@ -88,7 +98,7 @@ def _index(infer: Infer, path: str) -> LineFile:
                 rows.append(rows[-1] + n)
             else:  # only blank lines
                 offsets[-1] += len(piece)
-    return LineFile(path, form, packed, tuple(offsets), tuple(rows))
+    return LineFile(now, form, packed, tuple(offsets), tuple(rows))
 
 
 def _begun(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
@@ -181,8 +191,7 @@ class LinesOfFile:
 
     def pieces(self) -> Iterator[LinePiece]:
         """Yield the rows piece by piece, in order."""
-        _check_packed(self.path)
-        with opened_file(self.path) as file:
+        with unpacked_file(self.path, _packing(self.path)) as file:
             form, place, rest = _begun(self.infer, file, self.path)
             if self.n_parts > 1:
                 begin, end = (size_of(self.path) * k // self.n_parts for k in (self.part, self.part + 1))
@@ -232,16 +241,17 @@ class _Window:
         return part
 
 
-def _check_packed(path: str) -> bool:
-    """Whether a file is compressed; refuse one that is not what its name says, or no text."""
-    head, found = head_of(path)[:8], compression_of(path)
-    said = packing_said(path)
+def _packing(path: str) -> str | None:
+    """How a file is compressed, if it is; refuse one that is not what its name says, or no text."""
+    with raw_file(path) as file:
+        head = file.read(HEAD)[:8]
+    said, found = packing_said(path), by_magic(head, COMPRESSED)
     if said is not None and found != said:
         raise DataError(f"{path} is not a {said} file, as its name says; it begins with the bytes {head!r}")
     other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (found if found in ("bzip2", "xz") else None)
     if other is not None:
         raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
-    return found is not None
+    return found
 
 
 def _read_exactly(file: Any, n: int, path: str) -> bytes:
@@ -262,7 +272,7 @@ class LineFiles:
     def __init__(self, paths: list[str], infer: Infer, n_threads: int):
         files = list(in_order(partial(_index, infer), paths, n_threads))
         self._files, self._firsts = files, list(accumulate((file.rows[-1] for file in files), initial=0))
-        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
+        self.n_rows, self.files = self._firsts[-1], tuple((file.path, file.stored.size) for file in files)
         self.nbytes = sum(file.offsets[-1] for file in files)
         self.step = max((file.rows[-1] for file in files if file.packed), default=1)
 
@@ -286,7 +296,9 @@ def holds_text_files(X: Any) -> bool:
     if not isinstance(X, str | os.PathLike):
         return False
     path = Path(X)
-    if path.is_dir():
+    if is_url(X):
+        path = Path(without_query(next(iter(files_below(os.fspath(X))), os.fspath(X))))
+    elif path.is_dir():
         inside = (one for one in (*path.glob("*"), *path.glob("*/*")) if one.is_file())
         path = next(inside, path)
     elif not path.is_file() and not has_magic(str(X)):
@@ -324,14 +336,19 @@ class TextFolders:
 
     step = 1
 
-    def __init__(self, folder: Path):
-        classes = sorted(path for path in folder.iterdir() if path.is_dir())
-        files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
-        self.files = with_sizes(str(path) for path, _ in files)
-        self._labels: np.ndarray | None = np.array([name for _, name in files])
-        self.n_rows = len(files)
+    def __init__(self, folder: Path | str):
+        """`folder` is a path, or a URL as a str."""
+        if isinstance(folder, str):
+            self.files = tuple(listed_at(folder))
+            names = [relative(path, folder).partition("/")[0] for path, _ in self.files]
+        else:
+            classes = sorted(path for path in folder.iterdir() if path.is_dir())
+            files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
+            self.files, names = with_sizes(str(path) for path, _ in files), [name for _, name in files]
+        self._labels: np.ndarray | None = np.array(names)
+        self.n_rows = len(names)
         self._ends = list(accumulate(size for _, size in self.files))
-        self.nbytes = self._ends[-1] if files else 0
+        self.nbytes = self._ends[-1] if names else 0
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
         while start < stop:
@@ -344,8 +361,7 @@ class TextFolders:
     def _texts(self, start: int, stop: int) -> Texts:
         parts = []
         for path, _ in self.files[start:stop]:
-            _check_packed(path)
-            with opened_file(path) as file:
+            with unpacked_file(path, _packing(path)) as file:
                 parts.append(_read_exactly(file, LONGEST, path).removeprefix(BOM))
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")

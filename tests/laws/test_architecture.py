@@ -55,6 +55,7 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "matplotlib": {"plotting"},
     "jinja2": {"reporting"},
     "markupsafe": {"reporting"},
+    "fsspec": {"core.remote"},
     "pyarrow": {"rows"},
     "h5py": {"rows"},
     "anndata": {"rows"},

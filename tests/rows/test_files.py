@@ -4,7 +4,19 @@ import gzip
 
 import pytest
 
-from streamnb.rows.files import TEXT_PACKED, by_name, no_such_file, unlike_zarr
+from streamnb.core.messages import DataError
+from streamnb.rows.files import (
+    TEXT_PACKED,
+    by_name,
+    check_file,
+    files_below,
+    found_at,
+    holds_numbers,
+    is_svmlight,
+    packing_said,
+    stored,
+    unlike_zarr,
+)
 
 CONTENTS = {
     "HDF5": b"\x89HDF\r\n\x1a\n" + b"\0" * 8,
@@ -39,9 +51,38 @@ def test_kinds_are_told_by_names_that_may_say_how_files_are_packed():
     assert by_name("f.csv.xz", TEXT_PACKED) is None
 
 
-def test_a_url_is_copied_first(tmp_path):
-    url = "s3://bucket/2024/*.jsonl"
-    with pytest.raises(FileNotFoundError, match=r"fsspec.filesystem\('s3'\).get\('s3://bucket/2024/\*.jsonl'"):
-        raise no_such_file(url)
-    (tmp_path / "rows.parquet").write_bytes(CONTENTS["Parquet"])
-    assert "fsspec.filesystem('file').get(" in unlike_zarr(f"file://{tmp_path}/rows.parquet")
+def test_names_of_web_addresses_end_before_their_query():
+    assert by_name("https://host/a.csv.gz?sign=x.parquet") == "CSV" and by_name("s3://bucket/a?b.csv") == "CSV"
+    assert packing_said("https://host/a.csv.gz?sign=x") == "gzip"
+
+
+def test_files_at_urls_are_told_like_others(tmp_path):
+    for kind, content in CONTENTS.items():
+        (tmp_path / "rows").write_bytes(content)
+        assert kind in unlike_zarr(f"file://{tmp_path}/rows")
+    assert is_svmlight(f"file://{tmp_path}/rows.svm")  # by its name alone
+    (tmp_path / "rows").write_text("1 3:2\n")
+    assert is_svmlight(f"file://{tmp_path}/rows") and holds_numbers(f"file://{tmp_path}/rows")
+    (tmp_path / "a" / "b.zarr").mkdir(parents=True)
+    (tmp_path / "a" / "b.zarr" / "zarr.json").write_text("{}")
+    assert holds_numbers(f"file://{tmp_path}/a/b.zarr") and not holds_numbers(f"file://{tmp_path}/rows.csv")
+    assert files_below(f"file://{tmp_path}/a") == [f"file://{tmp_path}/a/b.zarr/zarr.json"]
+    assert files_below(f"file://{tmp_path}/none") == []
+
+
+def test_errors_of_urls_name_the_argument():
+    for call in (found_at, stored):
+        with pytest.raises(FileNotFoundError, match=r"X=memory://none/a.csv: there is no such file"):
+            call("memory://none/a.csv")
+    with pytest.raises(FileNotFoundError, match=r"X='memory://none/\*.csv': there is no such file"):
+        found_at("memory://none/*.csv")
+
+
+def test_a_worker_finds_the_same_file_or_refuses_it(tmp_path):
+    (tmp_path / "rows").write_text("12")
+    check_file(str(tmp_path / "rows"), 2)
+    check_file("s3://bucket/rows", 2)
+    with pytest.raises(DataError, match=r"another .*rows, not of 3 bytes"):
+        check_file(str(tmp_path / "rows"), 3)
+    with pytest.raises(DataError, match="cannot open"):
+        check_file(str(tmp_path / "none"), 3)

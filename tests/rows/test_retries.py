@@ -9,8 +9,8 @@ from s3fs import S3FileSystem
 from zarr.storage import FsspecStore, ObjectStore, WrapperStore
 
 import streamnb as snb
+from streamnb.core import retries
 from streamnb.corpora import inputs
-from streamnb.rows import retries
 from tests.support import corpora, object_store
 from tests.support.clusters import cluster_of, prefixes
 from tests.support.processes import PATIENCE

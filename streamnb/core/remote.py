@@ -1,0 +1,222 @@
+"""Files at URLs, through fsspec: read in ranges of bytes or written whole; requests that fail are tried again."""
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from tempfile import NamedTemporaryFile
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+from streamnb.core import retries
+from streamnb.core.messages import DataError
+
+T = TypeVar("T")
+SMALL = 1 << 20  # bytes of a file that is fetched by one request
+HERE = "file", "local", "memory"  # protocols of this machine, where no second attempt helps
+WEB = "http", "https"
+PACKAGES = {
+    **dict.fromkeys(WEB, "aiohttp"),
+    **dict.fromkeys(("s3", "s3a"), "streamnb[s3]"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
+}
+VERSIONS = "ETag", "etag", "e_tag", "md5Hash", "LastModified", "Last-Modified", "last_modified", "mtime", "created"
+
+
+class StoredFile(NamedTuple):
+    """A file as it was at some time; `version` tells an object at a URL from one that replaces it, if it is known."""
+
+    path: str
+    size: int
+    version: str | None = None
+
+
+def is_url(path: Any) -> bool:
+    """Whether a path is a URL, such as s3://bucket/name."""
+    return isinstance(path, str | os.PathLike) and "://" in os.fspath(path)
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, which fsspec opens, and the name that the file has there."""
+    from fsspec.core import url_to_fs
+
+    protocol = url.partition("://")[0]
+    try:
+        return url_to_fs(url)
+    except ImportError as error:
+        cure = f"; pip install {PACKAGES[protocol]}" if protocol in PACKAGES else ""
+        raise ImportError(f"{url} needs another package: {error}{cure}") from error
+    except ValueError as error:
+        raise DataError(f"{url} is not a URL that fsspec can open ({error}), such as s3://.. or https://..") from error
+
+
+def asked(request: Callable[[], T], url: str, doing: str = "read") -> T:
+    """The answer to a request, which is made again if it fails."""
+    attempts = 1 if url.partition("://")[0] in HERE else retries.ATTEMPTS
+    try:
+        return retries.retried(partial(_answer, request), url, attempts, (*retries.FINAL, DataError, IsADirectoryError))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(f"{url}: there is no such file ({error.__cause__ or error})") from error
+    except PermissionError as error:
+        raise PermissionError(f"{url}: access is denied ({error})") from error
+    except (DataError, IsADirectoryError):
+        raise
+    except Exception as error:  # clients raise errors of any type
+        raise DataError(f"{url} cannot be {doing} in {attempts} attempts ({error!r})") from error
+
+
+def _answer(request: Callable[[], T]) -> T:
+    """The answer to one request; fsspec says of everything that fails on the web that there is no such file."""
+    try:
+        return request()
+    except FileNotFoundError as error:
+        cause = error.__cause__
+        denied = isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)
+        if denied or getattr(cause, "status", 0) >= 500:
+            raise ConnectionError(str(cause)) from cause
+        raise
+
+
+def stored(url: str) -> StoredFile:
+    """The file at a URL as it is now."""
+    files, name = file_system(url)
+
+    def ask() -> Any:
+        files.invalidate_cache(name)  # listings may be older
+        return files.info(name)
+
+    about = asked(ask, url)
+    if about["type"] == "directory":
+        raise IsADirectoryError(f"{url} is a folder")
+    version = next((str(about[key]) for key in VERSIONS if about.get(key)), None)
+    return StoredFile(url, about["size"], version)
+
+
+def exists(url: str) -> bool:
+    """Whether there is a file at a URL."""
+    try:
+        stored(url)
+    except (FileNotFoundError, IsADirectoryError):
+        return False
+    return True
+
+
+def is_folder(url: str) -> bool:
+    """Whether there are files below a URL; on the web, whether it ends like a folder."""
+    files, name = file_system(url)
+    if url.partition("://")[0] in WEB:
+        return url.endswith("/")
+    return asked(partial(files.isdir, name), url)
+
+
+def listed(url: str) -> list[tuple[str, int]]:
+    """The files that a URL or pattern names, or those below a folder, sorted, with their sizes; no hidden ones."""
+    files, name = file_system(url)
+    protocol = url.partition("://")[0]
+    pattern = any(sign in name for sign in ("*[" if protocol in WEB else "*?["))  # "?" begins the query of a URL
+    if not pattern and not is_folder(url):
+        return [(url, stored(url).size)]
+
+    def ask() -> Any:
+        files.invalidate_cache()
+        return files.glob(name, detail=True) if pattern else files.find(name, detail=True)
+
+    try:
+        there = asked(ask, url)
+    except FileNotFoundError:
+        return []
+    found = []
+    for one, about in sorted(there.items()):
+        below = "/" + (one.rpartition("/")[2] if pattern else one.removeprefix(name))
+        if about["type"] != "file" or "/." in below or ("/_" in below and not pattern):
+            continue
+        place = one if "://" in one else f"{protocol}://{one}"
+        found.append((place, stored(place).size if about["size"] is None else int(about["size"])))
+    return found
+
+
+def relative(url: str, folder: str) -> str:
+    """The path of a listed file below a folder."""
+    return file_system(url)[1].removeprefix(file_system(folder)[1]).lstrip("/")
+
+
+class RemoteFile(io.RawIOBase):
+    """The bytes of a file at a URL; `expected` is the file as it was before, which must not have changed."""
+
+    def __init__(self, url: str, expected: StoredFile | None = None):
+        self._files, self._name = file_system(url)
+        self.stored = stored(url)
+        if expected is not None and self.stored != expected:
+            raise DataError(f"{url} has changed since it was opened; open it again")
+        if self.stored.size is None:
+            raise DataError(f"{url}: the server does not say how long the file is; download it and give its path")
+        self._at, self._whole, self._on_web = 0, b"", None
+        if url.partition("://")[0] in WEB:
+            self._on_web = self._files.open(self._name, size=self.stored.size, cache_type="none")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.stored.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._between(self._at, min(self._at + len(buffer), self.stored.size))
+        memoryview(buffer).cast("B")[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+    def readall(self) -> bytes:
+        return self.read(self.stored.size - self._at)
+
+    def _between(self, start: int, stop: int) -> bytes:
+        """The bytes of a range."""
+        if start >= stop:
+            return b""
+        if self.stored.size <= SMALL:
+            self._whole = self._whole or asked(partial(self._request, 0, self.stored.size), self.stored.path)
+            return self._whole[start:stop]
+        return asked(partial(self._request, start, stop), self.stored.path)
+
+    def _request(self, start: int, stop: int) -> bytes:
+        if self._on_web is not None:  # an open file refuses a server without ranges before it reads a long answer
+            self._on_web.seek(start)
+            try:
+                part: bytes = self._on_web.read(stop - start)
+            except ValueError as error:
+                raise DataError(
+                    f"{self.stored.path}: the server gives whole files only, no ranges of bytes; download the file "
+                    "and give its path"
+                ) from error
+        else:
+            part = self._files.cat_file(self._name, start=start, end=stop)
+        if len(part) != stop - start:
+            raise DataError(f"{self.stored.path} is shorter than it was when it was opened")
+        return part
+
+
+@contextmanager
+def downloaded(url: str) -> Iterator[BinaryIO]:
+    """A whole file at a URL, copied to a temporary one."""
+    files, name = file_system(url)
+    with NamedTemporaryFile() as file:
+        asked(partial(files.get_file, name, file.name), url)
+        yield file  # type: ignore[misc]
+
+
+@contextmanager
+def uploading(url: str) -> Iterator[BinaryIO]:
+    """A new file, which is stored at a URL once it is written."""
+    files, name = file_system(url)
+    with NamedTemporaryFile() as file:
+        yield file  # type: ignore[misc]
+        file.flush()
+        asked(partial(files.put_file, file.name, name), url, "written")

@@ -1,0 +1,153 @@
+"""Files at URLs: whole and in ranges, listed, written, and what is said where that fails."""
+
+import fsspec
+import pytest
+from fsspec.registry import known_implementations
+
+from streamnb.core import remote, retries
+from streamnb.core.messages import DataError
+from streamnb.core.remote import RemoteFile, asked, downloaded, exists, is_folder, is_url, listed, stored, uploading
+from tests.support.web_server import serving
+
+CONTENT = bytes(range(256)) * 40
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """Nobody waits long, and no file is small."""
+    monkeypatch.setattr(retries, "PAUSE", 0.0)
+    monkeypatch.setattr(remote, "SMALL", 0)
+
+
+@pytest.fixture(scope="module")
+def web():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(params=["file", "memory", "http"])
+def url(request, web, tmp_path):
+    """The same bytes in three places."""
+    if request.param == "http":
+        return web.put("a.bin", CONTENT)
+    place = f"file://{tmp_path}/a.bin" if request.param == "file" else f"memory://{tmp_path.name}/a.bin"
+    with uploading(place) as file:
+        file.write(CONTENT)
+    return place
+
+
+def test_what_is_a_url():
+    assert is_url("s3://a/b") and is_url("memory://a") and not is_url("a/b") and not is_url(["s3://a"])
+
+
+def test_bytes_from_any_place_on(url):
+    assert stored(url)[:2] == (url, len(CONTENT)) and exists(url) and not exists(url + "x")
+    with RemoteFile(url) as file:
+        assert file.read(10) == CONTENT[:10] and file.tell() == 10
+        assert file.seek(-5, 2) == len(CONTENT) - 5 and file.read(10) == CONTENT[-5:] and file.read(10) == b""
+        assert file.seek(7) == 7 and file.seek(1, 1) == 8 and file.read() == CONTENT[8:]
+    with downloaded(url) as file:
+        assert file.read() == CONTENT
+
+
+def test_small_files_are_asked_for_once(web, monkeypatch):
+    monkeypatch.setattr(remote, "SMALL", 1 << 20)
+    place = web.put("small", CONTENT)
+    web.asked.clear()
+    with RemoteFile(place) as file:
+        assert file.read(5) + file.read(5) == CONTENT[:10]
+    assert [method for method, *_ in web.asked] == ["HEAD", "GET"]
+
+
+def test_an_answer_that_fails_or_breaks_off_is_asked_for_again(web, caplog):
+    place = web.put("b", CONTENT)
+    web.fail["/b"], web.cut["/b"] = [500, 503], []
+    assert RemoteFile(place).read(100) == CONTENT[:100]
+    web.cut["/b"] = [10, 10]
+    assert RemoteFile(place).read(100) == CONTENT[:100]
+    web.fail["/b"] = [500] * 3
+    with pytest.raises(DataError, match=r"/b cannot be read in 3 attempts .*500"):
+        RemoteFile(place).read(100)
+    assert len(caplog.records) == 6
+
+
+def test_a_file_that_has_changed_is_noticed(url):
+    before = stored(url)
+    assert RemoteFile(url, before).read(1) == CONTENT[:1]
+    files, name = remote.file_system(url)
+    with pytest.raises(DataError, match="has changed since it was opened"):
+        RemoteFile(url, before._replace(version="another"))
+    with pytest.raises(DataError, match="is shorter"):
+        file = RemoteFile(url)
+        file.stored = before._replace(size=len(CONTENT) + 10)
+        file.seek(len(CONTENT) - 10)
+        file.read(20)
+    assert files.exists(name)
+
+
+def test_objects_of_one_length_are_told_apart(web, tmp_path):
+    place = web.put("c", b"one")
+    before = stored(place)
+    web.put("c", b"two")
+    assert stored(place) != before
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/told/c", b"one")
+    before = stored("memory://told/c")
+    memory.pipe("/told/c", b"two")
+    assert stored("memory://told/c") != before
+
+
+def test_a_server_of_whole_files_is_refused_before_they_are_read():
+    with serving(ranges=False) as web:
+        file = RemoteFile(web.put("d", CONTENT))
+        assert file.read(9) == CONTENT[:9]  # it gives the beginning of what it sends
+        file.seek(50)
+        with pytest.raises(DataError, match=r"gives whole files only, no ranges of bytes; download"):
+            file.read(9)
+
+
+def test_patterns_and_folders_without_hidden_files(tmp_path):
+    memory, root = fsspec.filesystem("memory"), f"memory:///{tmp_path.name}"
+    for name in ("a.csv", "b/c.csv", "_done", "b/.d", "_log/e.csv"):
+        memory.pipe(f"/{tmp_path.name}/{name}", b"12")
+    assert is_folder(root) and not is_folder(f"{root}/a.csv")
+    assert listed(root) == listed(root + "/") == [(f"{root}/a.csv", 2), (f"{root}/b/c.csv", 2)]
+    assert listed(f"{root}/*.csv") == [(f"{root}/a.csv", 2)] and listed(f"{root}/*.txt") == []
+    assert listed(f"{root}/a.csv") == [(f"{root}/a.csv", 2)]
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        stored(root)
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "words"),
+    [
+        ("memory://nothing/here", FileNotFoundError, "there is no such file"),
+        ("nowhere://a", DataError, "not a URL that fsspec can open"),
+        ("http://127.0.0.1:1/a", DataError, r"cannot be read in 3 attempts .*Cannot connect"),
+    ],
+)
+def test_what_cannot_be_opened_is_named(place, error, words):
+    with pytest.raises(error, match=f"{place}.*{words}"):
+        RemoteFile(place)
+
+
+def test_a_package_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(known_implementations, "gs", {"class": "no_gcsfs.System", "err": "no gcsfs"})
+    with pytest.raises(ImportError, match=r"gs://a/b needs another package: no gcsfs; pip install gcsfs"):
+        stored("gs://a/b")
+
+
+def test_a_refusal_is_final(web):
+    def refused():
+        raise PermissionError("Forbidden")
+
+    with pytest.raises(PermissionError, match=r"s3://a: access is denied .Forbidden"):
+        asked(refused, "s3://a")
+    web.files.pop("/e", None)
+    with pytest.raises(FileNotFoundError, match=r"no such file .*404"):
+        stored(f"{web.url}/e")
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(DataError, match="cannot be written in 3 attempts"), uploading("http://127.0.0.1:1/a") as file:
+        file.write(b"1")
