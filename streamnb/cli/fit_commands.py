@@ -12,7 +12,7 @@ from streamnb.cli.given import (
     SEQUENCES,
     TABLE,
     given_names,
-    new_file,
+    new_place,
     penalty_of,
     refuse,
     rows_of,
@@ -93,7 +93,7 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
         settings = {**settings, **_of_sequences(settings)}
     else:
         refuse(("k", "both_strands"), "is for sequences, which have --labels")
-    path = new_file(out, force)
+    path = new_place(out, force)
     if Path(data).suffix == ".snb":
         refuse([name for name in given_names() if name not in OF_SITES], f"is of rows, and {data} holds no rows")
         shared = of_sites(data, sums=settings["model"] == "bayes")
@@ -162,7 +162,7 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
 
     Example: streamnb search store.zarr --y y --budget 600s -o m.snb
     """
-    path = new_file(out, force)
+    path = new_place(out, force)
     transforms = [steps_of(None if given == "none" else given) for given in settings["transforms"]]
     named = {"families": list(settings["families"]) or None, "transforms": transforms or None, "folds": settings["cv"]}
     run = {name: settings[name] for name in ("budget", "seed", "n_threads", "memory_limit")}

@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from streamnb.core.persistence import load
+from streamnb.core.remote import exists, is_url
 from streamnb.core.replacing import put_back
 from streamnb.encoding.ngrams import KINDS
 from streamnb.encoding.sequences import sequences
@@ -88,7 +89,7 @@ def rows_of(
     path: str, settings: dict[str, Any], y: str | None, keep_tokens: int | None = None, groups: str | None = None
 ) -> tuple[Any, dict[str, Any]]:
     """X as a path, a table of chosen columns or texts, and the keywords for labels, weights and groups."""
-    if "://" not in path and not any(sign in path for sign in "*?["):
+    if not is_url(path) and not any(sign in path for sign in "*?["):
         put_back(Path(path))  # if a command was killed while it replaced this store
         if not Path(path).exists():
             raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
@@ -141,6 +142,8 @@ def text_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 def saved(path: str, hint: str, who: str = "fit or search") -> Any:
     """What a file holds that `who` wrote; `hint` names the argument."""
+    if is_url(path):
+        return load(path)
     if not Path(path).exists():
         raise click.BadParameter(f"there is no {path!r}", param_hint=hint)
     if not _may_be_saved(Path(path)):
@@ -166,11 +169,22 @@ def _may_be_saved(path: Path) -> bool:
 
 def new_file(path: str | None, force: bool, hint: str = "-o") -> Path | None:
     """The path of a new file, which may exist only with `force`; `hint` names the argument."""
+    if is_url(path):
+        raise click.BadParameter(f"{path!r} is a URL; this is written to a file on this machine", param_hint=hint)
     if path is not None and not force and Path(path).exists():
         raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint=hint)
     if path is not None and not Path(path).absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder for {path!r}", param_hint=hint)
     return None if path is None else Path(path)
+
+
+def new_place(path: str, force: bool, hint: str = "-o") -> Path | str:
+    """The path of a new file, or its URL as a str; see `new_file`."""
+    if not is_url(path):
+        return Path(new_file(path, force, hint) or path)
+    if not force and exists(path):
+        raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint=hint)
+    return path
 
 
 def given_names() -> list[str]:

@@ -1,5 +1,6 @@
 """The commands that read data or a model: convert, plan, predict, evaluate, inspect, export."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +17,7 @@ from streamnb.cli.given import (
     model_of,
     names_of,
     new_file,
+    new_place,
     refuse,
     rows_of,
 )
@@ -27,6 +29,7 @@ from streamnb.encoding.sequences import KMers
 from streamnb.estimators.taxonomy import identifiers_of
 from streamnb.evaluation.evaluating import evaluate as judge
 from streamnb.passes.dask_workers import connected
+from streamnb.rows.files import size_of
 from streamnb.scanning.planning import plan as plan_scan
 
 OF_PARTS = "format", "keep", "errors", "whole_files"
@@ -196,12 +199,11 @@ def export(model: str, out: str, force: bool) -> None:
 
     Example: streamnb export m.snb m.onnx
     """
-    path, fitted = new_file(out, force, "OUT"), model_of(model)
-    assert path is not None
+    path, fitted = new_place(out, force, "OUT"), model_of(model)
     if not hasattr(fitted, "export"):
         raise click.BadParameter(f"{model!r} holds a {type(fitted).__name__}, which has no export", param_hint="MODEL")
-    if path.suffix == ".snb":
+    if Path(path).suffix == ".snb":
         fitted.save(path, stats=False, meta=fitted.meta_)
     else:
         fitted.export(path)
-    say(f"{out}: {path.stat().st_size:,} bytes")
+    say(f"{out}: {size_of(out):,} bytes")

@@ -12,7 +12,7 @@ from streamnb.cli.given import (
     TABLE,
     TABLE_OPTIONS,
     names_of,
-    new_file,
+    new_place,
     options,
     saved,
     steps_of,
@@ -63,7 +63,7 @@ def schema(data: str, out: str, force: bool, **settings: Any) -> None:
 
     Example: streamnb schema flights.parquet --y late --bins distance=20 --folds 5 -o schema.snb
     """
-    path = new_file(out, force)
+    path = new_place(out, force)
     columns: dict[str, Any] = {}
     if any(settings[name] for name in TABLE_OPTIONS):
         columns = table_options(settings)
@@ -87,7 +87,7 @@ def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings
 
     Example: streamnb scan hospital_a.parquet --schema schema.snb -o a.snb
     """
-    path, found = new_file(out, force), _of_kind(by, "--schema", Schema, "schema")
+    path, found = new_place(out, force), _of_kind(by, "--schema", Schema, "schema")
     sums = found.scan(data, site=site or Path(data).stem, **_run(settings))
     _write(sums, path, out)
 
@@ -104,7 +104,7 @@ def merge(files: tuple[str, ...], drop_counts: bool, out: str, force: bool) -> N
 
     Example: streamnb merge w.snb read_a.snb read_b.snb -o answer.snb
     """
-    path = new_file(out, force)
+    path = new_place(out, force)
     first, *others = (saved(file, "FILES", "schema, scan, read or fit") for file in files)
     kinds = {type(one) for one in (first, *others)}
     both: Any
@@ -128,7 +128,7 @@ def read(data: str, of: str, site: str | None, out: str, force: bool, **settings
 
     Example: streamnb read hospital_a.parquet --weights w.snb -o read_a.snb
     """
-    path, asked = new_file(out, force), _of_kind(of, "--weights", Round, "fit or step")
+    path, asked = new_place(out, force), _of_kind(of, "--weights", Round, "fit or step")
     answer = asked.read(data, site=site or Path(data).stem, **_run(settings))
     _write(answer, path, out)
 
@@ -144,7 +144,7 @@ def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) 
 
     Example: streamnb step w.snb read_a.snb read_b.snb -o w2.snb
     """
-    path, asked = new_file(out, force), _of_kind(of, "OF", Round, "fit or step")
+    path, asked = new_place(out, force), _of_kind(of, "OF", Round, "fit or step")
     leave(asked.step(*(_of_kind(file, "ANSWERS", Answer, "read") for file in answers)), path, stats)
 
 

@@ -139,8 +139,9 @@ def check_place(name: str, given: Any) -> Path | str:
     """Return the path of a file, or its URL as a str, that was given as the argument `name`."""
     if not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"{name}={given!r} should be the path of a file, a str or a pathlib.Path")
+    given = os.fspath(given).removeprefix("file://")
     if is_url(given):
-        return os.fspath(given)
+        return given
     path = Path(given)
     if not path.name:
         raise ValueError(f"{name}={os.fspath(given)!r} should be the path of a file, such as 'rows.snb'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -74,11 +75,12 @@ def export(self: Any, path: Any) -> None:
     ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))[:3]
     ['feature_names', 'format', 'multilabel']
     """
-    file = persistence.check_path("path", path)
-    if file.suffix not in WRITERS:
+    file = persistence.check_place("path", path)
+    ending = Path(file).suffix
+    if ending not in WRITERS:
         raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
     model = of_numbers(self._portable())
-    written = WRITERS[file.suffix](model)
+    written = WRITERS[ending](model)
     with replacing(file) as out:
         out.write(written)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,11 @@ def export(self: Any, path: Any) -> None:
     ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))
     ['feature_names', 'format', 'intercepts', 'version', 'weights']
     """
-    file = persistence.check_path("path", path)
-    if file.suffix not in WRITERS:
+    file = persistence.check_place("path", path)
+    ending = Path(file).suffix
+    if ending not in WRITERS:
         raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
-    written = WRITERS[file.suffix](_weights_of(self))
+    written = WRITERS[ending](_weights_of(self))
     with replacing(file) as out:
         out.write(written)
 

@@ -1,11 +1,12 @@
 """What is given on the command line, and what is wrong with it: status 2, with the option."""
 
 import click
+import fsspec
 import pytest
 
 import streamnb as snb
 from streamnb.cli.given import bins_of, lengths_of, names_of, penalty_of, rows_of, steps_of
-from tests.support.command_line import ran, store
+from tests.support.command_line import ran, store, texts
 
 
 @pytest.mark.parametrize(
@@ -77,3 +78,25 @@ def test_a_store_whose_replacement_was_killed_is_found_again(tmp_path):
     (tmp_path / ".rows.zarr.7.8.replaced").mkdir()
     assert rows_of(path, {"text": None}, "y") == (path, {"y": "y", "sample_weight": None})
     assert [left.name for left in tmp_path.iterdir()] == ["rows.zarr"]
+
+
+def test_data_and_models_at_urls(tmp_path, capsys):
+    files, here = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"
+    files.put(str(texts(tmp_path)), f"/{tmp_path.name}/texts.jsonl")
+    asked = ["fit", f"{here}/texts.jsonl", "--y", "section", "--text", "body", "--penalty", "none"]
+    ended, _, words = ran(capsys, *asked, "-o", f"{here}/m.snb")
+    assert ended == 0, words
+    assert ran(capsys, *asked[:1], tmp_path / "texts.jsonl", *asked[2:], "-o", tmp_path / "m.snb")[0] == 0
+    for command in ("predict", "evaluate"):
+        said = ran(capsys, command, f"{here}/m.snb", f"{here}/texts.jsonl")
+        assert said[:2] == ran(capsys, command, tmp_path / "m.snb", tmp_path / "texts.jsonl")[:2] and said[0] == 0, said
+    ended, _, words = ran(capsys, "export", f"{here}/m.snb", f"{here}/small.snb")
+    assert ended == 0 and "small.snb: " in words
+    ended, _, words = ran(capsys, *asked, "-o", f"{here}/m.snb")
+    assert ended == 2 and "is there already; --force replaces it" in words
+    ended, _, words = ran(capsys, "report", f"{here}/m.snb", "-o", f"{here}/page.html")
+    assert ended == 2 and "is a URL; this is written to a file on this machine" in words
+    for what in ("m.snb", "texts.jsonl"):
+        asked = ["predict", f"{here}/{what.replace('m.', 'no.')}", f"{here}/{what.replace('texts', 'no')}"]
+        ended, _, words = ran(capsys, *(asked if what == "m.snb" else [asked[0], f"{here}/m.snb", asked[2]]))
+        assert ended == 1 and "there is no such file" in words

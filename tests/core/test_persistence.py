@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.core.persistence import save
+from streamnb.core.remote import downloaded, uploading
 from tests.support.contracts import same
 from tests.support.refusals import cases, refused
 from tests.support.saved_kinds import HERE, KINDS, X, Y, answers
@@ -311,6 +312,30 @@ def test_pickles_and_files_that_are_not_there_are_not_loaded(tmp_path):
 def test_a_model_cannot_be_saved_into_nothing(tmp_path):
     with pytest.raises(OSError, match="nowhere"):
         snb.LinearNB().fit(X, Y).save(tmp_path / "nowhere" / "model.snb")
+
+
+def test_models_are_saved_to_urls_and_loaded_from_them(tmp_path):
+    model, place = snb.LinearNB().fit(X, Y), f"memory://{tmp_path.name}/model.snb"
+    model.save(place)
+    model.save(f"file://{tmp_path}/model.snb")
+    for url in (place, f"file://{tmp_path}/model.snb", tmp_path / "model.snb"):
+        assert np.array_equal(snb.load(url).coef_, model.coef_)
+    with pytest.raises(FileNotFoundError, match=r"memory://nowhere.snb: there is no such file"):
+        snb.load("memory://nowhere.snb")
+    with downloaded(place) as file, uploading("memory://broken.snb") as broken:
+        broken.write(file.read()[:-100])
+    with refused(snb.DataError, "memory://broken.snb is not a whole streamnb file"):
+        snb.load("memory://broken.snb")
+    with pytest.raises(ValueError, match=r"checkpoint='s3://a/b' should be the path of a file on this machine"):
+        snb.scan(X, Y, checkpoint="s3://a/b")
+
+
+def test_exports_are_written_to_urls(tmp_path):
+    model = snb.LinearNB().fit(X, Y)
+    model.export(f"memory://{tmp_path.name}/m.json")
+    model.export(tmp_path / "m.json")
+    with downloaded(f"memory://{tmp_path.name}/m.json") as file:
+        assert file.read() == (tmp_path / "m.json").read_bytes()
 
 
 def test_a_file_is_replaced_by_a_whole_one_or_not_at_all(tmp_path):

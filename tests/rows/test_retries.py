@@ -1,6 +1,11 @@
 """The same calls on object stores, through fsspec and obstore, and what happens where the store fails or is slow."""
 
+import gzip
+import json
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -12,7 +17,7 @@ import streamnb as snb
 from streamnb.core import retries
 from streamnb.corpora import inputs
 from tests.support import corpora, object_store
-from tests.support.clusters import cluster_of, prefixes
+from tests.support.clusters import cluster_of, prefixes, watched
 from tests.support.processes import PATIENCE
 
 pytestmark = pytest.mark.process
@@ -181,12 +186,14 @@ def test_errors_on_this_machine_are_raised_at_once(tmp_path, rows, caplog):
 
 
 @pytest.mark.cluster
-def test_workers_read_the_object_store_themselves(url, rows, tmp_path):
+def test_workers_read_the_object_store_themselves(url, rows, lines, tmp_path):
     with cluster_of(1, tmp_path, start="spawn") as client:  # the environment says where the store is
         model = snb.LinearNB("poisson").fit(url, "y")
         assert "streamnb-scan" in prefixes(client)
         assert same(model, rows)
         assert np.array_equal(model.predict(url), model.predict(rows[0]))
+        watched(client)
+        assert np.array_equal(learned(lines[0]).coef_, lines[1].coef_) and watched(client)[1] > 0
 
 
 def test_corpora_are_read_and_written_in_parts(server, tmp_path, monkeypatch):
@@ -201,3 +208,48 @@ def test_corpora_are_read_and_written_in_parts(server, tmp_path, monkeypatch):
         assert (found.rows, found.kept, found.there) == (300, 30, n_there)
     S3FileSystem().get(f"{BUCKET}/kept/", str(tmp_path / "got"), recursive=True)
     assert corpora.written(tmp_path / "got") == corpora.written(tmp_path / "kept")
+
+
+@pytest.fixture(scope="module")
+def lines(server):
+    """JSON lines of texts on the object store, and the model that is learned from them here."""
+    texts = [" ".join(("red", "wine", "tea")[k] for k in (n % 3, n % 2)) for n in range(400)]
+    content = "".join(json.dumps({"text": text, "y": text[:3]}) + "\n" for text in texts).encode()
+    S3FileSystem().pipe_file(f"{BUCKET}/texts/a.jsonl.gz", gzip.compress(content))
+    rows = snb.text(texts, y=[text[:3] for text in texts], n_features=64)
+    return f"s3://{BUCKET}/texts/*.jsonl.gz", snb.LinearNB("multinomial").fit(rows)
+
+
+def learned(pattern):
+    return snb.LinearNB("multinomial").fit(snb.text(pattern, "text", y="y", n_features=64))
+
+
+def test_texts_and_tables_are_read_and_models_are_saved(server, lines, rows, tmp_path):
+    pattern, expected = lines
+    server.faults({"path": "a.jsonl.gz", "method": "GET", "times": 2, "status": "500 broken"})
+    model = learned(pattern)
+    assert np.array_equal(model.coef_, expected.coef_)
+    server.faults({"path": "m.snb", "method": "PUT", "times": 1, "status": "503 Slow Down"})
+    model.save(f"s3://{BUCKET}/m.snb")
+    assert np.array_equal(snb.load(f"s3://{BUCKET}/m.snb").coef_, expected.coef_)
+    pq.write_table(pa.table({"a": rows[1], "y": rows[1]}), tmp_path / "t.parquet", row_group_size=500)
+    S3FileSystem().put(str(tmp_path / "t.parquet"), f"{BUCKET}/tables/t.parquet/part-0.parquet")
+    assert snb.table(f"s3://{BUCKET}/tables/t.parquet", "y").n_rows == N_ROWS  # a folder, as Spark writes
+
+
+def test_objects_that_are_replaced_are_noticed(lines):
+    rows = snb.text(lines[0], "text", y="y")
+    content = gzip.decompress(S3FileSystem().cat_file(f"{BUCKET}/texts/a.jsonl.gz"))
+    S3FileSystem().pipe_file(f"{BUCKET}/texts/a.jsonl.gz", gzip.compress(content, mtime=1))
+    with pytest.raises(snb.DataError, match="has changed since it was opened"):
+        snb.LinearNB().fit(rows)
+
+
+def test_objects_and_buckets_that_are_missing_are_named(server):
+    for url in (f"s3://{BUCKET}/no.parquet", "s3://none/no.parquet"):
+        with pytest.raises(FileNotFoundError, match=f"X={url}: there is no such file"):
+            snb.LinearNB().fit(url, "y")
+        with pytest.raises(FileNotFoundError, match=f"{url}: there is no such file"):
+            snb.load(url)
+    with pytest.raises(FileNotFoundError, match="NoSuchBucket"):
+        snb.LinearNB().fit([[0], [1]], [0, 1]).save("s3://none/m.snb")
