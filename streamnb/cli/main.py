@@ -59,7 +59,8 @@ class _Commands(click.Group):
 def commands() -> None:
     """Linear Bayes models of data of any size, from one reading.
 
-    DATA is what `fit` of the library takes a path to: a Zarr store, an .h5ad or svmlight file, a table, or texts.
+    DATA is the path or URL of what `fit` of the library reads: a Zarr store, an .h5ad or svmlight file, a table, or
+    texts.
     Data goes to stdout or into -o FILE, words go to stderr.
     """
 

@@ -235,7 +235,7 @@ class _Digester(_Writer):
 
 
 def load(path: Any, expected: type | None = None) -> Any:
-    """Read what `save` wrote.
+    """Read what `save` wrote, at a path or URL.
 
     Raises
     ------

@@ -40,7 +40,7 @@ def sequences(
 
     Parameters
     ----------
-    X : path, list of paths, or list of str
+    X : path, URL, list of these, or list of str
         FASTA or FASTQ files, or a pattern such as `silva/*.fasta.gz`; the first bytes give the format, and whether they
         are compressed by gzip or Zstandard. FASTA may have several lines a sequence; FASTQ has four a record. Or
         sequences in memory.

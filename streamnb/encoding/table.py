@@ -52,7 +52,7 @@ def table(
 
     Parameters
     ----------
-    X : path, list of paths, or table
+    X : path, URL, list of these, or table
         Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three optionally ".gz" or ".zst";
         a pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
         too). Or a table in memory: pandas, Polars (a lazy one is collected), Dask or Arrow, or an Arrow dataset.

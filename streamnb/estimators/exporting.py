@@ -26,7 +26,7 @@ def save(self: Any, path: Any, *, stats: bool = True, meta: Any = None) -> None:
 
     Parameters
     ----------
-    path : path
+    path : path or URL
     stats : bool
         True: parameters and statistics, which allow `refit` and `partial_fit` after loading. False: the model alone, as
         a `PortableModel`, with mostly zero weights stored sparse; loading it and predicting up to 1,000 rows imports
@@ -50,7 +50,7 @@ def export(self: Any, path: Any) -> None:
 
     Parameters
     ----------
-    path : path
+    path : path or URL
         "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
         n_features), and the outputs "labels" and "probabilities" ("scores" where there are none); its arithmetic is
         in float64. "m.json": weights by class and the steps before them; docs/export.md predicts with it in ten lines

@@ -48,10 +48,10 @@ def fit(
     Parameters
     ----------
     X : (n_rows, n_features)
-        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows opened by `svmlight`, `text` or `table`, or a stream of chunks. The path of a table, or a data frame
-        with strings, dates or missing values, is opened by `table` with its defaults; strings, and the path of plain
-        texts (".txt", a pattern, or a folder for each class), by `text`. The encoding of raw rows is kept as
+        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path or URL of one or of an .h5ad or
+        svmlight file, rows opened by `svmlight`, `text` or `table`, or a stream of chunks. The path of a table, or a
+        data frame with strings, dates or missing values, is opened by `table` with its defaults; strings, and the path
+        of plain texts (".txt", a pattern, or a folder for each class), by `text`. The encoding of raw rows is kept as
         `encoding_`, and predictions then take raw rows.
     y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
         Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X, which

@@ -111,8 +111,9 @@ class TrainedClassifier(Classifier):
         Parameters
         ----------
         X : (n_rows, n_features)
-            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one or to a table, or a callable that
-            returns a fresh iterator of chunks: rows are read several times. Also an iterator, if its rows are kept.
+            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path or URL of one or of a table, or a callable
+            that returns a fresh iterator of chunks: rows are read several times. Also an iterator, if its rows are
+            kept.
         y : (n_rows,) or (n_rows, n_labels)
             Labels, or the name of an array beside X; a 2-D indicator, dense or CSR, has a model for each label.
         sample_weight : (n_rows,), optional

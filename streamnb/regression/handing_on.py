@@ -21,7 +21,7 @@ def export(self: Any, path: Any) -> None:
 
     Parameters
     ----------
-    path : path
+    path : path or URL
         "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
         n_features), and the output "predictions", float64. "m.json": a list of weights for each target, intercepts and
         names of features. Rows of a model of a table have one number for each of its columns, in the order of the

@@ -205,10 +205,10 @@ def scan(
     Parameters
     ----------
     X : (n_rows, n_features)
-        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table, given by its path or
-        as a data frame with strings, dates or missing values, is opened by `table` with its defaults; strings, and
-        paths of plain texts (".txt", a pattern or a folder for each class), are opened by `text`.
+        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path or URL of one or of an .h5ad or
+        svmlight file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table, given by its
+        path or as a data frame with strings, dates or missing values, is opened by `table` with its defaults; strings,
+        and paths of plain texts (".txt", a pattern or a folder for each class), are opened by `text`.
     y : (n_rows,) or (n_rows, n_labels)
         Labels: ints, strings or bools; an array, or the name of an array in the group of X or of a column of a
         pandas or Dask data frame X, which is then not a feature. Streams come with labels.
