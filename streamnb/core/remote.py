@@ -15,6 +15,7 @@ T = TypeVar("T")
 SMALL = 1 << 20  # bytes of a file that is fetched by one request
 HERE = "file", "local", "memory"  # protocols of this machine, where no second attempt helps
 WEB = "http", "https"
+BUSY = 429, *range(500, 600)  # statuses of web servers that may answer later
 PACKAGES = {
     **dict.fromkeys(WEB, "aiohttp"),
     **dict.fromkeys(("s3", "s3a"), "streamnb[s3]"),
@@ -72,21 +73,26 @@ def _answer(request: Callable[[], T]) -> T:
         return request()
     except FileNotFoundError as error:
         cause = error.__cause__
-        denied = isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)
-        if denied or getattr(cause, "status", 0) >= 500:
+        unreachable = isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)
+        if unreachable or getattr(cause, "status", 0) in BUSY:
             raise ConnectionError(str(cause)) from cause
         raise
 
 
-def stored(url: str) -> StoredFile:
-    """The file at a URL as it is now."""
+def _looked_up(url: str, look: Callable[[Any, str], T]) -> T:
+    """What a file system says now; fsspec keeps older listings."""
     files, name = file_system(url)
 
-    def ask() -> Any:
-        files.invalidate_cache(name)  # listings may be older
-        return files.info(name)
+    def ask() -> T:
+        files.invalidate_cache()
+        return look(files, name)
 
-    about = asked(ask, url)
+    return asked(ask, url)
+
+
+def stored(url: str) -> StoredFile:
+    """The file at a URL as it is now."""
+    about = _looked_up(url, lambda files, name: files.info(name))
     if about["type"] == "directory":
         raise IsADirectoryError(f"{url} is a folder")
     version = next((str(about[key]) for key in VERSIONS if about.get(key)), None)
@@ -97,38 +103,36 @@ def exists(url: str) -> bool:
     """Whether there is a file at a URL."""
     try:
         stored(url)
-    except (FileNotFoundError, IsADirectoryError):
+    except (FileNotFoundError, IsADirectoryError, PermissionError):  # S3 denies what is missing to who may not list
         return False
     return True
 
 
 def is_folder(url: str) -> bool:
-    """Whether there are files below a URL; on the web, whether it ends like a folder."""
-    files, name = file_system(url)
+    """Whether a URL is that of a folder; on the web, whether it ends like one."""
     if url.partition("://")[0] in WEB:
         return url.endswith("/")
-    return asked(partial(files.isdir, name), url)
+    try:
+        stored(url)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        return isinstance(error, IsADirectoryError)
+    return False
 
 
 def listed(url: str) -> list[tuple[str, int]]:
     """The files that a URL or pattern names, or those below a folder, sorted, with their sizes; no hidden ones."""
-    files, name = file_system(url)
-    protocol = url.partition("://")[0]
-    pattern = any(sign in name for sign in ("*[" if protocol in WEB else "*?["))  # "?" begins the query of a URL
+    protocol, _, place = url.partition("://")
+    pattern = any(sign in place for sign in ("*[" if protocol in WEB else "*?["))  # "?" begins the query of a URL
     if not pattern and not is_folder(url):
         return [(url, stored(url).size)]
-
-    def ask() -> Any:
-        files.invalidate_cache()
-        return files.glob(name, detail=True) if pattern else files.find(name, detail=True)
-
     try:
-        there = asked(ask, url)
+        there = _looked_up(url, lambda files, name: (files.glob if pattern else files.find)(name, detail=True))
     except FileNotFoundError:
         return []
+    folder = file_system(url)[1]
     found = []
     for one, about in sorted(there.items()):
-        below = "/" + (one.rpartition("/")[2] if pattern else one.removeprefix(name))
+        below = "/" + (one.rpartition("/")[2] if pattern else one.removeprefix(folder))
         if about["type"] != "file" or "/." in below or ("/_" in below and not pattern):
             continue
         place = one if "://" in one else f"{protocol}://{one}"

@@ -36,10 +36,11 @@ def opened(
     In-memory tables of numbers are matrices; `numbers` says whether they may have missing values, as in `is_matrix`.
     """
     opening.check_layer(X, layer)
-    if holds_raw_texts(X) and labelled == TARGETS:
+    texts = holds_raw_texts(X) and not (isinstance(y, str) and is_table(X))  # URLs of tables, whose column y names
+    if texts and labelled == TARGETS:
         X, sample_weight = text(X, y=y if isinstance(y, str) else None, weight=sample_weight), None
         y = None if isinstance(y, str) else y
-    elif holds_raw_texts(X):
+    elif texts:
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
     else:
         X, y, sample_weight = with_table((X, y, sample_weight), numbers, labelled=labelled)

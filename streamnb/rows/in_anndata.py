@@ -8,11 +8,11 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
-from streamnb.core.remote import is_url
+from streamnb.core.remote import StoredFile, is_url
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
 from streamnb.rows.csr_store import member_of
-from streamnb.rows.files import is_hdf5, read_ahead, with_sizes
+from streamnb.rows.files import is_hdf5, read_ahead, stored
 from streamnb.rows.labels import Column, RowColumns, of_codes, whole
 from streamnb.rows.matrices import made_by
 from streamnb.rows.source import Source
@@ -200,7 +200,7 @@ def named_frame(names: np.ndarray | None) -> Any:
 # ---- rows in HDF5 ----------------------------------------------------------------------------------------------------
 
 
-def opened_hdf5(path: Any, mode: str = "r") -> Any:
+def opened_hdf5(path: Any, mode: str = "r", expected: StoredFile | None = None) -> Any:
     """Open an HDF5 file, by default for reading; a context manager."""
     try:
         import h5py
@@ -209,7 +209,8 @@ def opened_hdf5(path: Any, mode: str = "r") -> Any:
             f"X={str(path)!r} is an HDF5 file, which h5py reads: pip install streamnb[cells], or pip install h5py"
         ) from error
     try:
-        return h5py.File(read_ahead(path, block=HDF5_BYTES) if is_url(path) else path, mode)
+        here = read_ahead(path, expected, HDF5_BYTES) if is_url(path) and mode == "r" else path
+        return h5py.File(here, mode)
     except OSError as error:
         raise DataError(f"X={str(path)!r} cannot be opened as HDF5: {error}") from error
 
@@ -220,7 +221,7 @@ class HDF5Matrix:
     ndim = 2
 
     def __init__(self, path: Any, key: str):
-        self.path, self.key = str(path), key
+        self.path, self.key, self.stored = str(path), key, stored(path)
         with opened_hdf5(path) as file:
             member = file[key]
             self.sparse = hasattr(member, "keys")
@@ -254,7 +255,7 @@ class HDF5Source(Source):
         super().__init__(columns)
         self._matrix = matrix
         self.n_rows, self.n_features = matrix.shape
-        self.files = with_sizes([matrix.path])
+        self.files = (matrix.stored[:2],)
         self.n_values, self.nbytes = matrix.n_values, matrix.nbytes
 
     def layout(self) -> dict[str, str]:
@@ -263,7 +264,7 @@ class HDF5Source(Source):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         end = self._matrix.shape[0] if stop is None else stop
         ask = self._columns.reader(start)
-        with opened_hdf5(self._matrix.path) as file:
+        with opened_hdf5(self._matrix.path, expected=self._matrix.stored) as file:
             ranges = (_csr_rows if self._matrix.sparse else _dense_rows)(file[self._matrix.key], start, end)
             for row, until, X, nbytes in timed(ranges, self.reading):
                 y, weight, split = ask(row, until)()

@@ -40,7 +40,7 @@ SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values toget
 def is_table(X: Any) -> bool:
     """Whether X may be opened as a table: a path with the name of one, or named columns."""
     if isinstance(X, list | tuple):
-        return bool(X) and all(isinstance(one, os.PathLike) and is_table(one) for one in X)
+        return bool(X) and all(map(_is_table_in_list, X))
     if is_path(X):
         path = os.fspath(X)
         if format_of(path) is not None:
@@ -53,6 +53,11 @@ def is_table(X: Any) -> bool:
         return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
     shape = getattr(X, "shape", None)  # delayed Dask objects seem to have every attribute
     return hasattr(X, "iloc") and hasattr(X, "columns") and isinstance(shape, tuple) and len(shape) == 2
+
+
+def _is_table_in_list(X: Any) -> bool:
+    """Whether a path in a list is one of a table; a str is a text, unless it is the URL of a table."""
+    return is_table(X) if isinstance(X, os.PathLike) else is_url(X) and format_of(X) is not None
 
 
 def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
@@ -91,7 +96,8 @@ def _are_numbers(column: Any) -> bool:
 
 def is_path(X: Any) -> bool:
     """Whether X is a path or several paths."""
-    return isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and isinstance((*X, None)[0], os.PathLike))
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    return isinstance(X, str | os.PathLike) or isinstance(first, os.PathLike) or is_url(first)
 
 
 def format_of(path: str) -> str | None:

@@ -24,6 +24,7 @@ from streamnb.rows.files import (
     JSON,
     LINES,
     MAGIC,
+    REQUESTS,
     TEXT_PACKED,
     by_magic,
     by_name,
@@ -331,6 +332,11 @@ class TextFiles(LineFiles):
         return np.concatenate(list(in_order(lambda job: job[1]().y, jobs, self._n_threads)))
 
 
+def _text_of(path: str) -> bytes:
+    with unpacked_file(path, _packing(path)) as file:
+        return _read_exactly(file, LONGEST, path).removeprefix(BOM)
+
+
 class TextFolders:
     """A folder for each class, with a file for each row."""
 
@@ -359,10 +365,8 @@ class TextFolders:
             start = end
 
     def _texts(self, start: int, stop: int) -> Texts:
-        parts = []
-        for path, _ in self.files[start:stop]:
-            with unpacked_file(path, _packing(path)) as file:
-                parts.append(_read_exactly(file, LONGEST, path).removeprefix(BOM))
+        paths = [path for path, _ in self.files[start:stop]]
+        parts = list(in_order(_text_of, paths, REQUESTS if is_url(paths[0]) else 1))
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
 

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core import remote, retries
 from streamnb.rows import files as rows_files
+from streamnb.rows.opening import opened
 from tests.support.web_server import serving
 
 N = 300
@@ -115,6 +116,9 @@ def test_patterns_lists_and_folders(folder, memory):
         assert np.array_equal(table(url).coef_, expected)
     listed = [f"{here}/a/1.parquet", f"{here}/a/b/2.parquet"]
     assert np.array_equal(snb.LinearNB("multinomial").fit(snb.table(listed, "y")).coef_, expected)
+    assert np.array_equal(table(listed).coef_, expected) and table(listed).predict(listed).shape == (2 * N,)
+    addresses = snb.LinearNB("multinomial").fit(listed, [0, 1])  # without a column of labels they are texts
+    assert addresses.predict(listed).shape == (2,)
     assert table(f"{here}/all.parquet").report_.rows == N
     parted = snb.table(f"{here}/c", "y")
     assert parted.n_rows == 2 * N and "k in (1.5, inf)" in parted.feature_names and len(parted.files) == 2
@@ -152,6 +156,7 @@ OPENED = {
     "t.svm": snb.svmlight,
     "t.svm.gz": snb.svmlight,
     "t.fasta": lambda url: snb.sequences(url, "header", k=2),
+    "t.h5ad": lambda url: opened(url, "y"),
 }
 
 
