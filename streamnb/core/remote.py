@@ -55,13 +55,15 @@ def file_system(url: str) -> tuple[Any, str]:
 def asked(request: Callable[[], T], url: str, doing: str = "read") -> T:
     """The answer to a request, which is made again if it fails."""
     attempts = 1 if url.partition("://")[0] in HERE else retries.ATTEMPTS
+    final = *retries.FINAL, NotADirectoryError, DataError
     try:
-        return retries.retried(partial(_answer, request), url, attempts, (*retries.FINAL, DataError, IsADirectoryError))
+        return retries.retried(partial(_answer, request), url, attempts, final)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise FileNotFoundError(f"{url}: there is no such file ({error.__cause__ or error})") from error
+        what = "there is no such file" if doing == "read" else f"cannot be {doing}"
+        raise FileNotFoundError(f"{url}: {what} ({error.__cause__ or error})") from error
     except PermissionError as error:
         raise PermissionError(f"{url}: access is denied ({error})") from error
-    except (DataError, IsADirectoryError):
+    except DataError:
         raise
     except Exception as error:  # clients raise errors of any type
         raise DataError(f"{url} cannot be {doing} in {attempts} attempts ({error!r})") from error

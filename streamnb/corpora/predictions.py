@@ -24,7 +24,7 @@ from streamnb.corpora.scoring import ScoringModels
 from streamnb.corpora.written import Written
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.options import RunOptions
-from streamnb.rows.files import CSV, IPC, JSON, PARQUET, all_stored
+from streamnb.rows.files import CSV, IPC, JSON, PARQUET, of_each, stored
 from streamnb.rows.line_formats import stored_format
 from streamnb.rows.raw import RawSource
 from streamnb.rows.records import of_columns
@@ -197,7 +197,7 @@ def fingerprint(model: Any) -> str:
 
 def changed(paths: Iterable[str]) -> list[int | str | None]:
     """When local files were last changed, in nanoseconds, and the versions of objects at URLs."""
-    return [os.stat(one.path).st_mtime_ns if not is_url(one.path) else one.version for one in all_stored(paths)]
+    return [os.stat(one.path).st_mtime_ns if not is_url(one.path) else one.version for one in of_each(stored, paths)]
 
 
 @dataclass(frozen=True)

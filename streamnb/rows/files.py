@@ -7,17 +7,18 @@ import os
 import re
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob, has_magic
 from io import BufferedReader
-from typing import Any
+from typing import Any, TypeVar
 
 from streamnb.core import remote
 from streamnb.core.messages import DataError
 from streamnb.core.remote import RemoteFile, StoredFile, is_url, listed
 from streamnb.core.threads import in_order
 
+T = TypeVar("T")
 HEAD = 1 << 12  # bytes that are inspected
 REMOTE_BYTES = 8 << 20  # of a request to an object store
 REQUESTS = 16  # at the same time
@@ -209,14 +210,14 @@ def unlike_zarr(path: Any) -> str | None:
     return f"is {CALLED[kind]}, not a Zarr store; {CURES[kind]}"
 
 
-def all_stored(paths: Iterable[str]) -> list[StoredFile]:
-    """Files as they are now; several at URLs are asked for together, because an answer takes its time."""
+def of_each(function: Callable[[str], T], paths: Iterable[str], n_threads: int = 1) -> list[T]:
+    """What a function finds in each file, in several threads at URLs, because an answer takes its time."""
     paths = list(paths)
-    return list(in_order(stored, paths, REQUESTS if any(map(is_url, paths)) else 1))
+    return list(in_order(function, paths, max(n_threads, REQUESTS) if any(map(is_url, paths)) else n_threads))
 
 
 def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    return tuple((file.path, file.size) for file in all_stored(paths))
+    return tuple((file.path, file.size) for file in of_each(stored, paths))
 
 
 def compression_of(path: Any) -> str | None:

@@ -15,8 +15,7 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.remote import StoredFile, file_system, is_url
-from streamnb.core.threads import in_order
-from streamnb.rows.files import all_stored, pyarrow_for, raw_file, read_ahead, with_sizes
+from streamnb.rows.files import of_each, pyarrow_for, raw_file, read_ahead, stored, with_sizes
 from streamnb.rows.line_formats import table_format
 from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
 from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, batch_of_frame, check_names, schema_of_frame
@@ -32,7 +31,7 @@ class BatchTables(Tables):
         """`lengths` has the rows of each row group or batch of each part; parts are files where there are `paths`."""
         self.schema, self._lengths, self._names = schema, lengths, paths or ["X"] * len(lengths)
         self._firsts = list(accumulate(map(sum, lengths), initial=0))
-        self.n_rows, self._stored = self._firsts[-1], all_stored(paths or ())
+        self.n_rows, self._stored = self._firsts[-1], of_each(stored, paths or ())
         self.files = tuple((one.path, one.size) for one in self._stored)
 
     def piece(self, k: int, n_pieces: int) -> tuple[int, int]:
@@ -68,7 +67,7 @@ class ParquetFiles(BatchTables):
 
     def __init__(self, paths: list[str], n_threads: int):
         self._threads = n_threads > 1
-        schemas, lengths, sizes = zip(*in_order(_parquet_layout, paths, n_threads), strict=True)
+        schemas, lengths, sizes = zip(*of_each(_parquet_layout, paths, n_threads), strict=True)
         super().__init__(common_schema(list(zip(paths, schemas, strict=True))), list(lengths), paths)
         self._sizes = sum(sizes, Counter[str]())
         self.step = max((rows for groups in lengths for rows in groups), default=1)
@@ -90,7 +89,7 @@ class IPCFiles(BatchTables):
     """Arrow IPC (Feather) files, one after the other."""
 
     def __init__(self, paths: list[str], n_threads: int):
-        schemas, lengths, sizes = zip(*in_order(_ipc_layout, paths, n_threads), strict=True)
+        schemas, lengths, sizes = zip(*of_each(_ipc_layout, paths, n_threads), strict=True)
         super().__init__(common_schema(list(zip(paths, schemas, strict=True))), list(lengths), paths)
         self.nbytes = sum(sizes)
 

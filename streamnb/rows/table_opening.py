@@ -26,6 +26,7 @@ from streamnb.rows.files import (
     holds_numbers,
     is_folder,
     no_such_file,
+    of_each,
     raw_file,
 )
 from streamnb.rows.matrices import is_dask, made_by
@@ -133,7 +134,7 @@ def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
     if isinstance(X, str | os.PathLike) and _is_partitioned(os.fspath(X)):
         return partitioned(os.fspath(X))
     paths = [path for one in (X if isinstance(X, list | tuple) else [X]) for path in _paths(one)]
-    formats = {path: _detected_format(path) for path in paths}
+    formats = dict(zip(paths, of_each(_detected_format, paths), strict=True))
     first = formats[paths[0]]
     for path, other in formats.items():
         if other != first:

@@ -24,12 +24,12 @@ from streamnb.rows.files import (
     JSON,
     LINES,
     MAGIC,
-    REQUESTS,
     TEXT_PACKED,
     by_magic,
     by_name,
     files_below,
     listed_at,
+    of_each,
     opened_file,
     packing_said,
     raw_file,
@@ -366,7 +366,7 @@ class TextFolders:
 
     def _texts(self, start: int, stop: int) -> Texts:
         paths = [path for path, _ in self.files[start:stop]]
-        parts = list(in_order(_text_of, paths, REQUESTS if is_url(paths[0]) else 1))
+        parts = of_each(_text_of, paths)
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
 
