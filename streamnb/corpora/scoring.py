@@ -15,7 +15,7 @@ from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.rows.text_columns import texts_of
+from streamnb.rows.tables import texts_of
 from streamnb.rows.texts import Texts
 
 

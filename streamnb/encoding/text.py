@@ -36,7 +36,7 @@ from streamnb.rows.files import (
 from streamnb.rows.labels import open_columns
 from streamnb.rows.raw import TextSource
 from streamnb.rows.table_opening import format_of, open_tables
-from streamnb.rows.text_columns import TextColumn
+from streamnb.rows.tables import Fields, check_has
 from streamnb.rows.text_files import TextFiles, TextFolders
 from streamnb.rows.texts import TextsInMemory, column_of, columns_in, holds_texts
 
@@ -278,7 +278,11 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
                 files.column(given, name)
     elif all(format_of(path) in (PARQUET, IPC) for path in paths):
         tables = open_tables(paths, (), n_threads)
-        files = TextColumn(tables, text, named_y, named_weight)
+        if text is None:
+            raise ValueError("text=None, but the files are tables; name the column that holds the text")
+        for argument, field in (("text", text), ("y", named_y), ("weight", named_weight)):
+            check_has(tables.schema, [] if field is None else [field], argument)
+        files = tables.selected(Fields((text,), named_y, named_weight, text=text))
     else:
         files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)
     return files, y if named_y is None else None, weight if named_weight is None else None

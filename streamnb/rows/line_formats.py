@@ -14,7 +14,7 @@ from streamnb.rows.files import CSV, JSON, LINES, pyarrow_for
 from streamnb.rows.records import RowsAlone, StoredColumns, StoredLines, bounds_of, of_columns
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, DATES, NOTHING, NUMBER, arrow, kind_of
 from streamnb.rows.tables import Fields, one_batch
-from streamnb.rows.texts import Texts, of_arrow
+from streamnb.rows.texts import Texts
 
 SHOWN = 60  # characters of a wrong value or line in a message
 NO_FIELDS = Fields(())
@@ -27,13 +27,11 @@ NO_FIELDS = Fields(())
 class Format:
     """The format of a file: each row is a line, or a CSV record, whose quoted fields may contain newlines.
 
-    `fields` are read; where `text` names one of them, rows are texts. `types` has all columns of a table, also those
-    `unseen` in the first rows.
+    `fields` are read. `types` has all columns of a table, also those `unseen` in the first rows.
     """
 
     kind: str
     fields: Fields = NO_FIELDS
-    text: str | None = None
     names: tuple[str, ...] = ()  # names of all CSV columns
     delimiter: str = ","
     types: dict[str, Any] = field(default_factory=dict)  # Arrow types
@@ -81,16 +79,8 @@ class Format:
         if lines is not None and not self.fields.all:
             return RowsAlone(lines)
         batch = one_batch(self.table(piece, self.fields.all, first_row, where))
-        rows = self._of_batch(batch, first_row, where)
+        rows = self.fields.rows(batch, first_row, where)
         return rows if lines is None else replace(rows, beside=lines)
-
-    def _of_batch(self, batch: Any, first_row: int, where: str) -> Any:
-        if self.text is None:
-            return self.fields.rows(batch, first_row, where)
-        none = f"has no field {self.text!r}" if self.kind == JSON else None
-        texts, others = of_arrow(batch.column(self.text), first_row, where, none), replace(self.fields, features=())
-        rows = others.rows(batch, first_row, where)
-        return replace(texts, y=rows.y, weight=rows.weight, beside=rows.beside)
 
     def stored(self, piece: bytes) -> StoredLines:
         """Whole lines as they are."""
@@ -110,7 +100,7 @@ class Format:
     def _csv(self, piece: bytes, names: Any, types: dict[str, Any]) -> Any:
         from pyarrow import BufferReader, csv
 
-        as_written: Any = {} if self.text is None else {"check_utf8": False, "null_values": [""]}
+        as_written: Any = {} if self.fields.text is None else {"check_utf8": False, "null_values": [""]}
         options = csv.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True, **as_written)
         read = csv.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
         parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
@@ -127,7 +117,8 @@ class Format:
 
     def _why(self, piece: bytes, types: dict[str, Any], first_row: int) -> str | None:
         """A description of the first wrong row, if a value has another type or the row is not JSON."""
-        if self.kind == CSV and self.text is not None:
+        text = self.fields.text
+        if self.kind == CSV and text is not None:
             return None
         for row, record in enumerate(self._records(piece), first_row):
             if isinstance(record, str):
@@ -136,9 +127,9 @@ class Format:
                 value = record.get(name)
                 if value is None or _fits(value, dtype, self.kind):
                     continue
-                if self.text is not None:
+                if text is not None:
                     before = f", those before are of type {dtype}; make them of one type"
-                    rest = "; it should be a string" if name == self.text else before
+                    rest = "; it should be a string" if name == text else before
                     return f"row {row}: field {name!r} is {value!r}{rest}"
                 cure = f"; categorical=[{name!r}] reads it as strings" if self.kind == CSV else ""
                 return f"row {row} has {name}={str(value)[:SHOWN]!r}, and rows before are of type {dtype}{cure}"
@@ -266,7 +257,7 @@ def text_format(named: dict[str, str | None], labels: str, head: bytes, kind: st
         raise ValueError(f"text=None, but {where} is {kind}; name the field that holds the text")
     pa = pyarrow_for(kind)
     types = {text: pa.string(), **({} if weight is None else {weight: pa.float64()})}
-    form = Format(kind, Fields((text,), y, weight, labels), text, types=types)
+    form = Format(kind, Fields((text,), y, weight, labels, text=text, null_is_empty=kind == CSV), types=types)
     if kind == JSON:
         return replace(form, types=types | _label_type(head, y, where)), 0
     form, begin = _headed(form, head, ",;\t")

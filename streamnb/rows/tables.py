@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from streamnb.core.messages import DataError, listed
 from streamnb.rows.records import RowsAlone, StoredColumns
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
-from streamnb.rows.texts import of_arrow
+from streamnb.rows.texts import Texts, of_arrow
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised code, few enough to split small tables between threads
 Reading = tuple[int, Any]  # the number of the first row, and a function that reads the rows
@@ -22,8 +22,8 @@ class Fields:
     """The columns of a table to read: features, labels and weights.
 
     `kinds` and `zones`, the time zones of dates, are those of the features; columns are converted to the uniform
-    representation of their kind. None leaves columns unchanged. Rows bear the columns `beside` as they are stored, to
-    be written again, or with `lines` the lines of a file.
+    representation of their kind. None leaves columns unchanged. Where `text` names a feature, rows are `Texts`. Rows
+    bear the columns `beside` as they are stored, to be written again, or with `lines` the lines of a file.
     """
 
     features: tuple[str, ...]
@@ -32,6 +32,8 @@ class Fields:
     labels: str = "y"  # the argument that named the labels, for messages
     kinds: Mapping[str, str | None] | None = None
     zones: Mapping[str, str] | None = None
+    text: str | None = None
+    null_is_empty: bool = False  # whether a missing text is an empty one
     beside: tuple[str, ...] = ()
     lines: bool = False
 
@@ -41,13 +43,14 @@ class Fields:
         return list(dict.fromkeys([*self.features, *beside]))
 
     def rows(self, batch: Any, first_row: int, where: str = "X") -> Any:
-        """The features, labels and weights of a record batch."""
+        """The features, labels and weights of a record batch: `TableRows` or `Texts`."""
         stored = self._stored(batch) if self.beside else None
         if stored is not None and self.all == [*self.beside] and not self.features:
             return RowsAlone(stored)
         y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
-        return TableRows(self._converted(batch, where), y, weight, where, self.kinds is not None, stored)
+        rows = TableRows(self._converted(batch, where), y, weight, where, self.kinds is not None, stored)
+        return rows if self.text is None else texts_of(rows, self.text, first_row, self.null_is_empty)
 
     def _stored(self, batch: Any) -> StoredColumns:
         """The columns beside, without the dictionaries by which strings are read."""
@@ -65,6 +68,13 @@ class Fields:
             check_known(column.type, kind, name, where)
             columns.append(as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
+
+
+def texts_of(rows: TableRows, text: str, first_row: int, null_is_empty: bool = False) -> Texts:
+    """The texts in a column of rows of a table, with labels, weights and what is beside them."""
+    missing = None if null_is_empty else f"has no text in {text!r}"
+    texts = of_arrow(rows.columns.column(text), first_row, rows.where, missing)
+    return replace(texts, y=rows.y, weight=rows.weight, beside=rows.beside)
 
 
 def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:

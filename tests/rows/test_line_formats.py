@@ -39,8 +39,8 @@ def test_csv_has_quotations_and_any_of_three_marks():
 @pytest.mark.parametrize(
     ("data", "kind", "words"),
     [
-        (b'{"t": "a", "y": 1}\n{"y": 1}\n', JSON, "row 11 has no field 't'"),
-        (b'{"t": "a", "y": 1}\n{"t": null, "y": 1}\n', JSON, "row 11 has no field 't'"),
+        (b'{"t": "a", "y": 1}\n{"y": 1}\n', JSON, "row 11 has no text in 't'"),
+        (b'{"t": "a", "y": 1}\n{"t": null, "y": 1}\n', JSON, "row 11 has no text in 't'"),
         (b'{"t": "a", "y": 1}\n{"t": "b"}\n', JSON, "y='y' is missing at row 11"),
         (b'{"t": "a", "y": 1}\n{"t": 5, "y": 1}\n', JSON, "row 11: field 't' is 5; it should be a string"),
         (b'{"t": "a", "y": 1}\n{"t": "b", "y": "x"}\n', JSON, "row 11: field 'y' is 'x', those before"),
