@@ -55,7 +55,7 @@ class StreamSource(Source):
     def __init__(self, chunks: Any, columns: RowColumns):
         super().__init__(columns)
         self._chunks, self.read_once = chunks, not callable(chunks)
-        self._reads: SameRows | None = None  # of this stream and its copies, where there are to be several
+        self._reads: list[Trace] | None = None  # of this stream and its copies, where there are to be several
 
     def check_resumable(self) -> None:
         raise ValueError(
@@ -69,7 +69,7 @@ class StreamSource(Source):
                 f"X is an iterator, which can be read once, but {who} reads the rows more than once; pass a callable "
                 "that returns a fresh iterator, or fit with keep='auto', which keeps its rows (see snb.set_scratch)"
             )
-        self._reads = self._reads or SameRows()
+        self._reads = [] if self._reads is None else self._reads
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         assert start == 0 and stop is None, "a stream is read from its first row to its last"
@@ -85,7 +85,8 @@ class StreamSource(Source):
             start += block.X.shape[0]
         self._columns.check_exhausted(start)
         if trace is not None and self._reads is not None:
-            self._reads.ended(trace)
+            self._reads.append(trace)
+            check_same_rows(self._reads)
 
     def _block(self, chunk: Any, row: int, ask: RequestColumns) -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)
@@ -131,27 +132,20 @@ class Trace:
         return list(dict.fromkeys(key[0] for key in keys if self._sums.get(key, 0) != other._sums.get(key, 0)))
 
 
-class SameRows:
-    """The reads of a stream: all of them are to give the same rows, which is cheap to check of some of these."""
-
-    def __init__(self) -> None:
-        self._number, self._first = 0, Trace()
-
-    def ended(self, trace: Trace) -> None:
-        """Refuse a read whose rows differ from those of the first one."""
-        self._number += 1
-        if self._number == 1:
-            self._first = trace
-        before, now = (f"{one.n_rows} rows of {one.n_features} features" for one in (self._first, trace))
-        what = f"{now} in read {self._number} and {before}"
-        if now == before:
-            unlike = self._first.unlike(trace)
-            what = f"other {' and '.join(unlike)} in read {self._number} than" if unlike else ""
-        if what:
-            raise ValueError(
-                f"X gave {what} in read 1; a callable should return a fresh iterator of the same rows, in the same "
-                "order, each time"
-            )
+def check_same_rows(reads: list[Trace]) -> None:
+    """Refuse the last read of a stream if its rows differ from those of the first one."""
+    first, last = reads[0], reads[-1]
+    before, now = (f"{one.n_rows} rows of {one.n_features} features" for one in (first, last))
+    if now != before:
+        what = f"{now} in read {len(reads)} and {before}"
+    elif unlike := first.unlike(last):
+        what = f"other {' and '.join(unlike)} in read {len(reads)} than"
+    else:
+        return
+    raise ValueError(
+        f"X gave {what} in read 1; a callable should return a fresh iterator of the same rows, in the same order, each "
+        "time"
+    )
 
 
 def _contents(rows: Any) -> Iterator[tuple[str, Any]]:

@@ -31,13 +31,10 @@ class ZarrSource(Source):
         return multiple((self._X.shards or self._X.chunks)[0], n_rows)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        end = (self.n_rows or 0) if stop is None else stop
         with Readers(self.reading) as readers:
-            yield from ahead(self._pending_blocks(readers, start, (self.n_rows or 0) if stop is None else stop))
-
-    def _pending_blocks(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Block]]:
-        ask = self._columns.reader(start, readers)
-        for row, until, rows in self._pending_rows(readers, start, stop):
-            yield partial(self._block, rows, ask(row, until), row)
+            ask, pending = self._columns.reader(start, readers), self._pending_rows(readers, start, end)
+            yield from ahead(partial(self._block, rows, ask(row, until), row) for row, until, rows in pending)
 
     def _pending_rows(self, readers: Readers, start: int, stop: int) -> Iterator[tuple[int, int, Callable[[], Any]]]:
         """Yield the first row, the end row and a function that waits for the rows, for all in [start, stop)."""

@@ -47,7 +47,7 @@ class RowColumns:
         y, weight, _ = self._parts
         if isinstance(values, dict):
             columns = {key: _opened(key, column, n_rows, group) for key, column in values.items()}
-            return RowColumns(y, weight, self._labelled, Records(columns), name)
+            return RowColumns(y, weight, self._labelled, SideBySide(columns), name)
         return RowColumns(y, weight, self._labelled, _opened(name, values, n_rows, group), name)
 
     def as_targets(self) -> "RowColumns":
@@ -94,7 +94,9 @@ class RowColumns:
         if self._labelled and y is None:
             raise ValueError(f"{label_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
         split = None if splits is None else splits()
-        if split is not None and split.dtype.names is None:
+        if isinstance(split, dict):
+            split = records(split, start)
+        elif split is not None:
             split = label_checks.check_labels(split, self.names[2], start)
         return y, weight, split
 
@@ -157,8 +159,8 @@ class Stored(Column):
         return lambda _, stop: cursor.ask(stop)
 
 
-class Records(Column):
-    """Several columns, checked as labels, whose rows are records of them."""
+class SideBySide(Column):
+    """Several columns of one length, by name; requests return a dict of them."""
 
     def __init__(self, columns: dict[str, Column]):
         self._columns, (first, *_) = columns, columns
@@ -167,7 +169,7 @@ class Records(Column):
             row_checks.check_lengths(self.n_rows, column.n_rows, name, first)
         self.arrays = tuple(array for column in columns.values() for array in column.arrays)
 
-    def cut(self, start: int, stop: int) -> "Records":
+    def cut(self, start: int, stop: int) -> "SideBySide":
         part = copy(self)
         part._columns = {name: column.cut(start, stop) for name, column in self._columns.items()}
         return part
@@ -175,9 +177,9 @@ class Records(Column):
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
         asks = {name: column.reader(start, readers) for name, column in self._columns.items()}
 
-        def ask(start: int, stop: int) -> Callable[[], np.ndarray]:
+        def ask(start: int, stop: int) -> Callable[[], dict[str, Any]]:
             pending = {name: ask(start, stop) for name, ask in asks.items()}
-            return lambda: records({name: wait() for name, wait in pending.items()}, start)
+            return lambda: {name: wait() for name, wait in pending.items()}
 
         return ask
 

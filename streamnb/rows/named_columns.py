@@ -7,11 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 
-from streamnb.core import label_checks, row_checks
+from streamnb.core import label_checks
 from streamnb.core.arguments import as_array
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.labels import InMemory, Stored, in_zarr
+from streamnb.rows.labels import InMemory, SideBySide, Stored, in_zarr
 from streamnb.rows.matrices import check_not_delayed, dask_array, is_dask
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import Clock, Readers
@@ -21,40 +21,35 @@ class NamedColumns(Source):
     """Columns in memory or in Zarr; X of their blocks is a dict of arrays."""
 
     def __init__(self, columns: Mapping[str, Any]):
-        self.columns, self._parts = {**columns}, dict[str, Any]()
+        self.columns, parts = {**columns}, dict[str, Any]()
         for name, values in columns.items():
             if isinstance(values, zarr.Group):
-                self._parts[name] = self.columns[name] = in_zarr(values, name)
+                parts[name] = self.columns[name] = in_zarr(values, name)
             else:
-                self._parts[name] = (Stored if isinstance(values, zarr.Array) else InMemory)(values)
-        self.reading = Clock()
-        first, *others = self._parts
-        self.n_rows = self._parts[first].n_rows
-        for name in others:
-            row_checks.check_lengths(self.n_rows, self._parts[name].n_rows, name, first)
+                parts[name] = (Stored if isinstance(values, zarr.Array) else InMemory)(values)
+        self.reading, self._parts = Clock(), SideBySide(parts)
+        self.n_rows = self._parts.n_rows
         widths = [np.shape(values)[1] for values in columns.values() if len(np.shape(values)) == 2]
         self._step = min(max(sizes.BLOCK_BYTES // (8 * max([1, *widths])), 1), sizes.BLOCK_ROWS)
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
-        return tuple(array for part in self._parts.values() for array in part.arrays)
+        return self._parts.arrays
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         end = self.n_rows or 0 if stop is None else stop
         with Readers(self.reading) as readers:
-            asks = {name: part.reader(start, readers) for name, part in self._parts.items()}
+            ask = self._parts.reader(start, readers)
             for row in range(start, max(end, start + 1), self._step):  # at least one block
                 until = min(row + self._step, end)
-                pending = {name: ask(row, until) for name, ask in asks.items()}
-                yield Block({name: wait() for name, wait in pending.items()}, None, None, None, row, 0)
+                yield Block(ask(row, until)(), None, None, None, row, 0)
 
     def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         return (block.X for block in self.blocks())
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
-        part.columns = {}
-        part._parts = {name: column.cut(start, stop) for name, column in self._parts.items()}
+        part.columns, part._parts = {}, self._parts.cut(start, stop)
         return part
 
 
