@@ -334,4 +334,4 @@ def kept(stored: Any, keep: np.ndarray, beside: FieldsBeside, ending: str) -> Ma
     """Rows to be written as they are, with scores beside them."""
     some = stored.picked(keep)
     content = some.with_columns(beside) if ending == ".parquet" else some.written(beside)
-    return Made(content, len(stored), len(some), header=stored.headed(beside))
+    return Made(content, len(stored), len(some), header=some.headed(beside))

@@ -164,15 +164,17 @@ class Tasks:
         self._alive.add(future)
         return future
 
-    def replicate(self, future: Any) -> None:
-        """Copy the result of a future to all workers once it is there, because tasks go where their arguments are.
+    def on_every_worker(self, work: str, value: Any) -> Any:
+        """A future of a value that many tasks need, copied to all workers, because tasks go where their arguments are.
 
         Dask gives up, or waits, when a worker is lost meanwhile. Tasks fetch themselves whatever was not copied.
         """
+        future = self.submit(f"{work}-plan", work, _itself, value)
         future.exception()  # waits for the end
         copy = partial(self._client.replicate, [self._checked(future)], callback_timeout=COPYING)
         with suppress(Exception):
             retried(copy, "copies for all workers", ATTEMPTS, final=TimeoutError)
+        return future
 
     def ended(self, jobs: Iterable[Callable[[], Any]]) -> Iterator[Any]:
         """Start jobs, which return futures, a bounded number at a time; yield futures as they end."""
@@ -287,8 +289,7 @@ def _jobs(
 ) -> Iterator[Callable[[], Any]]:
     """What submits a task for each group of segments, to the worker that has kept them if any has."""
     _check_sendable(source)
-    remote = tasks.submit(f"{title}-plan", title, _itself, shared)
-    tasks.replicate(remote)
+    remote = tasks.on_every_worker(title, shared)
     for ranges, where in groups:
         what = f"{title} of rows {', '.join(f'{start} to {stop}' for start, stop in ranges)}"
         segments = [(source.cut(*rows), *rows) for rows in ranges]

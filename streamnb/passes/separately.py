@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import call
 from typing import Any
 
 from streamnb.core.threads import in_order
@@ -25,10 +26,9 @@ def separately(work: Any, items: Sequence[Any], options: RunOptions) -> Iterator
         return
     check_task_sendable(work)
     with Tasks(client) as tasks:
-        remote = tasks.submit(f"{work.title}-plan", work.title, _itself, work)
-        tasks.replicate(remote)
+        remote = tasks.on_every_worker(work.title, work)
         jobs: Iterator[Callable[[], Any]] = (
-            partial(tasks.submit, work.title, f"{work.title} of {item}", _there, remote, item) for item in items
+            partial(tasks.submit, work.title, f"{work.title} of {item}", call, remote, item, 1) for item in items
         )
         ended = map(tasks.result, tasks.ended(jobs))
         with stopping.checkpointing(True):
@@ -40,11 +40,3 @@ def separately(work: Any, items: Sequence[Any], options: RunOptions) -> Iterator
 def _here(work: Any, n_threads: int, item: Any) -> Any:
     stopping.check()
     return work(item, n_threads)
-
-
-def _there(work: Any, item: Any) -> Any:
-    return work(item, 1)
-
-
-def _itself(work: Any) -> Any:
-    return work

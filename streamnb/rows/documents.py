@@ -11,7 +11,7 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.core.remote import is_url
 from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, read_ahead, with_sizes
-from streamnb.rows.records import FieldsBeside, RowsAlone, StoredColumns, of_columns
+from streamnb.rows.records import RowsAlone, StoredColumns, of_columns
 from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, of_parts
 
 OF_RECORDS, OF_FILES = ("url", "date", "id"), ("path",)  # fields beside the text
@@ -61,9 +61,6 @@ class DocumentPiece:
         if TEXT in self.beside:
             columns[TEXT] = [self._decoded(text) for text, _ in self.documents]
         return of_columns({name: columns[name] for name in self.beside})
-
-    def headed(self, beside: FieldsBeside) -> bytes:
-        return b""
 
     def _decoded(self, text: bytes) -> str:
         try:

@@ -47,7 +47,7 @@ class RowColumns:
         y, weight, _ = self._parts
         if isinstance(values, dict):
             columns = {key: _opened(key, column, n_rows, group) for key, column in values.items()}
-            return RowColumns(y, weight, self._labelled, SideBySide(columns), name)
+            return RowColumns(y, weight, self._labelled, ColumnsByName(columns), name)
         return RowColumns(y, weight, self._labelled, _opened(name, values, n_rows, group), name)
 
     def as_targets(self) -> "RowColumns":
@@ -159,7 +159,7 @@ class Stored(Column):
         return lambda _, stop: cursor.ask(stop)
 
 
-class SideBySide(Column):
+class ColumnsByName(Column):
     """Several columns of one length, by name; requests return a dict of them."""
 
     def __init__(self, columns: dict[str, Column]):
@@ -169,7 +169,7 @@ class SideBySide(Column):
             row_checks.check_lengths(self.n_rows, column.n_rows, name, first)
         self.arrays = tuple(array for column in columns.values() for array in column.arrays)
 
-    def cut(self, start: int, stop: int) -> "SideBySide":
+    def cut(self, start: int, stop: int) -> "ColumnsByName":
         part = copy(self)
         part._columns = {name: column.cut(start, stop) for name, column in self._columns.items()}
         return part

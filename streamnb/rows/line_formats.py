@@ -212,7 +212,7 @@ Infer = Callable[[bytes, str, str], tuple[Any, int]]
 
 def stored_format(head: bytes, kind: str, where: str) -> tuple[Format, int]:
     """The format of lines of which nothing is read: they are written again as they are."""
-    form, begin = _headed(Format(kind), head, ",;\t|") if kind == CSV else (Format(kind), 0)
+    form, begin = _headed(kind, head)
     return replace(form, fields=Fields((), lines=True)), begin
 
 
@@ -257,10 +257,11 @@ def text_format(named: dict[str, str | None], labels: str, head: bytes, kind: st
         raise ValueError(f"text=None, but {where} is {kind}; name the field that holds the text")
     pa = pyarrow_for(kind)
     types = {text: pa.string(), **({} if weight is None else {weight: pa.float64()})}
-    form = Format(kind, Fields((text,), y, weight, labels, text=text, null_is_empty=kind == CSV), types=types)
+    form, begin = _headed(kind, head, ",;\t")
+    fields = Fields((text,), y, weight, labels, text=text, null_is_empty=kind == CSV)
+    form = replace(form, fields=fields, types=types)
     if kind == JSON:
         return replace(form, types=types | _label_type(head, y, where)), 0
-    form, begin = _headed(form, head, ",;\t")
     for name in filter(None, named.values()):
         if form.names.count(name) != 1:
             what = "is the name of several columns" if name in form.names else "is no column"
@@ -298,7 +299,7 @@ def table_format(strings: frozenset[str], head: bytes, kind: str, where: str) ->
     pa = arrow()
     if kind == LINES:
         raise DataError(f"{where} is not a table of a known format; it should be Parquet, Arrow IPC, CSV or JSON lines")
-    form, begin = _headed(Format(kind), head, ",;\t|") if kind == CSV else (Format(kind), 0)
+    form, begin = _headed(kind, head)
     sample = whole_lines(head[begin:], form)
     form = replace(form, types={name: pa.string() for name in strings if kind == JSON or name in form.names})
     if not sample.strip():
@@ -326,8 +327,10 @@ def _date_type(column: Any) -> Any:
     return None
 
 
-def _headed(form: Format, head: bytes, delimiters: str) -> tuple[Format, int]:
+def _headed(kind: str, head: bytes, delimiters: str = ",;\t|") -> tuple[Format, int]:
     """The format with the CSV column names and the most frequent delimiter, and where the rows begin."""
+    if kind != CSV:
+        return Format(kind), 0
     end, quotes = -1, 1
     while quotes % 2 and end < len(head):  # a quoted field may go on in the next line
         end = head.find(b"\n", end + 1)
@@ -336,7 +339,7 @@ def _headed(form: Format, head: bytes, delimiters: str) -> tuple[Format, int]:
     heading = head[:end].rstrip(b"\r\n").decode("utf-8", "replace")
     delimiter = max(delimiters, key=heading.count)
     names = next(csv.reader([heading], delimiter=delimiter), [])
-    return replace(form, names=tuple(names), delimiter=delimiter, header=head[:end].rstrip(b"\r\n")), end + 1
+    return Format(CSV, names=tuple(names), delimiter=delimiter, header=head[:end].rstrip(b"\r\n")), end + 1
 
 
 def whole_lines(sample: bytes, form: Format) -> bytes:

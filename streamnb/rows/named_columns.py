@@ -11,7 +11,7 @@ from streamnb.core import label_checks
 from streamnb.core.arguments import as_array
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.labels import InMemory, SideBySide, Stored, in_zarr
+from streamnb.rows.labels import ColumnsByName, InMemory, Stored, in_zarr
 from streamnb.rows.matrices import check_not_delayed, dask_array, is_dask
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import Clock, Readers
@@ -27,7 +27,7 @@ class NamedColumns(Source):
                 parts[name] = self.columns[name] = in_zarr(values, name)
             else:
                 parts[name] = (Stored if isinstance(values, zarr.Array) else InMemory)(values)
-        self.reading, self._parts = Clock(), SideBySide(parts)
+        self.reading, self._parts = Clock(), ColumnsByName(parts)
         self.n_rows = self._parts.n_rows
         widths = [np.shape(values)[1] for values in columns.values() if len(np.shape(values)) == 2]
         self._step = min(max(sizes.BLOCK_BYTES // (8 * max([1, *widths])), 1), sizes.BLOCK_ROWS)

@@ -152,7 +152,11 @@ def plan(
     'sparse'
     """
     rows, y = _opened(X, y, layer)
-    moments, folds, together = (moments, folds, _products(pooled)) if model is None else _of_model(model)
+    together: tuple[str, ...] = SECOND_MOMENTS if pooled else ()  # the moments that are summed over all classes
+    if model is not None:
+        if not isinstance(model, PlansReads):
+            raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
+        (moments, folds), together = model._plan_scan(), model._plan_pooled()
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
@@ -224,15 +228,3 @@ def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str
     if dense is None:
         return None
     return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"
-
-
-def _products(pooled: bool) -> tuple[str, ...]:
-    """The moments that `pooled` sums over all classes."""
-    return SECOND_MOMENTS if pooled else ()
-
-
-def _of_model(model: Any) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
-    """The moments and folds of a model's scan, and the moments that it sums over all classes."""
-    if not isinstance(model, PlansReads):
-        raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
-    return *model._plan_scan(), model._plan_pooled()

@@ -70,8 +70,7 @@ def test_workers_sum_what_is_summed_here(name, client, tmp_path, monkeypatch):
 def test_what_every_task_takes_is_on_every_worker(client):
     """Dask sends tasks to where their arguments are: one holder would get them all."""
     with dask_workers.Tasks(client) as tasks:
-        plan = tasks.submit("scan-plan", "scan", list)
-        tasks.replicate(plan)
+        plan = tasks.on_every_worker("scan", [])
         assert {len(holders) for holders in client.who_has([plan]).values()} == {2}
 
 
