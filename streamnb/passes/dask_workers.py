@@ -76,7 +76,10 @@ def _checked(client: Any) -> Any:
     if getattr(client, "asynchronous", False):
         raise ValueError("client is asynchronous; give one made without asynchronous=True")
     if hasattr(client, "get_client"):
-        client = _client_of(client)
+        try:
+            client = client.get_client()  # of a cluster; where it is new, it becomes the active client
+        except RuntimeError as error:
+            raise ValueError(f"client is a cluster that gives no client ({error}); give one that runs") from error
     if not isinstance(client, Client):
         raise TypeError(
             f"client is of type {type(client).__name__}; it should be a dask.distributed.Client, "
@@ -85,14 +88,6 @@ def _checked(client: Any) -> Any:
     if client.status != "running":
         raise ValueError(f"client is {client.status}; give one that is connected to its scheduler")
     return client
-
-
-def _client_of(cluster: Any) -> Any:
-    """The client of a cluster, or a new one, which becomes the active client."""
-    try:
-        return cluster.get_client()
-    except RuntimeError as error:
-        raise ValueError(f"client is a cluster that gives no client ({error}); give one that runs") from error
 
 
 def reachable(source: Source) -> bool:

@@ -152,11 +152,7 @@ def plan(
     'sparse'
     """
     rows, y = _opened(X, y, layer)
-    together: tuple[str, ...] = SECOND_MOMENTS if pooled else ()  # the moments that are summed over all classes
-    if model is not None:
-        if not isinstance(model, PlansReads):
-            raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
-        (moments, folds), together = model._plan_scan(), model._plan_pooled()
+    moments, folds, together = _scanned(moments, folds, pooled, model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
@@ -228,3 +224,12 @@ def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str
     if dense is None:
         return None
     return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"
+
+
+def _scanned(moments: Any, folds: Any, pooled: bool, model: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    """The moments and folds of the scan, those of the model if there is one, and moments summed over all classes."""
+    if model is None:
+        return moments, folds, SECOND_MOMENTS if pooled else ()
+    if not isinstance(model, PlansReads):
+        raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
+    return *model._plan_scan(), model._plan_pooled()
