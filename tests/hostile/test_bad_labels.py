@@ -21,10 +21,6 @@ def with_missing(value, dtype=object):
     return y
 
 
-def masked():
-    return np.ma.array(ROWS.y, mask=np.arange(len(ROWS)) == BAD_ROW)
-
-
 MISSING = {  # of every way in some; all forms of labels stand in tests/core/test_label_checks.py
     "list": lambda: with_missing(None).tolist(),
     "objects": lambda: with_missing(np.nan),
@@ -41,12 +37,6 @@ MISSING = {  # of every way in some; all forms of labels stand in tests/core/tes
 def test_missing_labels(run, case):
     with refused(ValueError, r"\by\b", "missing", rf"row {BAD_ROW}\b"):
         run(ROWS.x, case())
-
-
-@every_run
-def test_masked_labels(run):
-    with refused(ValueError, r"\by\b", "masked"):
-        run(ROWS.x, masked())
 
 
 @every_run
@@ -107,14 +97,6 @@ def test_labels_of_another_length(run, case):
 
 
 @every_run
-def test_labels_of_another_length_by_name(run, tmp_path):
-    group = csr_group(ROWS, tmp_path)
-    write_labels(group, "short", ROWS.y[:-1])
-    with refused(ValueError, r"\by\b", "40", "41"):
-        run(group, "short")
-
-
-@every_run
 @cases(
     {"array": np.c_[ROWS.y, ROWS.y], "frame": pd.DataFrame({"a": ROWS.y, "b": ROWS.y}), "3-D": ROWS.y[:, None, None]}
 )
@@ -128,13 +110,3 @@ def test_labels_in_several_columns(run, case):
 def test_labels_that_are_none(run, case):
     with refused(WRONG, r"\by\b", "label"):
         run(ROWS.x, case)
-
-
-@every_run
-def test_a_name_of_labels_that_is_not_there(run, tmp_path):
-    with refused(ValueError, r"\by\b", "nowhere"):
-        run(csr_group(ROWS, tmp_path), "nowhere")
-    with refused(ValueError, r"\by\b", "obs/nowhere"):
-        run(anndata_root(ROWS, tmp_path), "obs/nowhere")
-    with refused(ValueError, r"\by\b", "group"):
-        run(ROWS.x, "y")

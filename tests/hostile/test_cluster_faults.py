@@ -173,24 +173,6 @@ def test_rows_that_kill_every_worker_are_named(folder, expected, tmp_path):
         assert same_stats(snb.scan(folder, "y"), expected)  # and it goes on
 
 
-class Fails:
-    """A read that fails wherever it is made."""
-
-    def __init__(self, key):
-        self.key = key
-
-    def __call__(self, key):
-        if key == self.key:
-            raise OSError("the disk is gone")
-
-
-def test_a_read_that_fails_names_rows_array_and_chunk(client, folder):
-    wanted = r"^rows \d+ to \d+: array 'indices' in .*: chunk 31 cannot be read .*the disk is gone"
-    with pytest.raises(snb.DataError, match=wanted):
-        snb.scan(slowly(folder, Fails("indices/c/31")), "y")
-    until(lambda: n_tasks(client) == 0)
-
-
 class Forgetful(in_zarr.ZarrCSRSource):
     """Loses the last block of every range: what must not go unnoticed."""
 

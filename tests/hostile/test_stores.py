@@ -86,13 +86,6 @@ def test_impossible_metadata(name, changes, tmp_path):
         snb.scan(tmp_path / "csr.zarr", "y")
 
 
-def test_a_shape_that_has_too_many_values_to_count(tmp_path):
-    dense_array(ROWS, tmp_path)
-    edited(tmp_path / "dense.zarr" / "zarr.json", shape=[41, 2**62])
-    with refused(snb.DataError, "dense.zarr", "shape"):
-        snb.scan(tmp_path / "dense.zarr", ROWS.y)
-
-
 def test_a_chunk_that_does_not_fit_into_memory(tmp_path):
     dense_array(ROWS, tmp_path)
     edited(tmp_path / "dense.zarr" / "zarr.json", **{CHUNKS: [2**40, 9]})

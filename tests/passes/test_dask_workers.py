@@ -182,12 +182,6 @@ def test_a_store_that_cannot_be_sent_to_workers_is_refused_in_clear_words(client
     assert same_stats(here(snb.scan, group, "y"), here(snb.scan, store, "y"))
 
 
-def test_labels_named_beside_a_store_are_read_by_the_workers(client, tmp_path, small_segments):
-    rows = example()
-    group = write_arrays(zarr.create_group(LocalStore(tmp_path / "rows.zarr")), rows)
-    assert same_stats(snb.scan(group, "y", sample_weight=rows.w), here(snb.scan, rows.x, rows.y, sample_weight=rows.w))
-
-
 # ---------------------------------------------------------------------------------------------- Dask arrays
 
 

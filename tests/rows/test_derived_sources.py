@@ -24,27 +24,8 @@ Y, W = np.arange(12) % 3, np.arange(1.0, 13.0)
 def test_files_beneath_are_those_that_workers_open(tmp_path):
     (tmp_path / "x.svm").write_text("0 1:1\n1 1:2\n")
     rows = opened(tmp_path / "x.svm")
-    for wrapped in (in_tiles(rows, 5), in_squares(rows), FoldRows(rows, Folding(2), 0, True)):
+    for wrapped in (in_tiles(rows, 5), prepared(rows), FoldRows(rows, Folding(2), 0, True)):
         assert wrapped.files == rows.files and reachable(wrapped)
-
-
-def in_squares(rows):
-    return PreparedSource(rows, lambda chunk: chunk.to_matrix() ** 2, 2, "squares")
-
-
-@pytest.mark.parametrize(("made", "values"), [(lambda rows: in_tiles(rows, 5), X), (in_squares, X**2)])
-def test_rows_and_what_is_beside_them_are_those_of_the_other(made, values):
-    rows, right = made(opened(X, Y, W)), snb.scan(values, Y, sample_weight=W)
-    assert (snb.scan(rows).sum == right.sum).all() and (snb.scan(rows).weight == right.weight).all()
-    part = rows.cut(3, 9)
-    assert sum(block.n_rows for block in part.blocks(3, 9)) == 6 and part.group is None
-    assert list(rows.layout())[: len(opened(X, Y).layout())] == list(opened(X, Y).layout())
-
-
-def test_a_stream_that_is_read_once_is_refused_by_both():
-    for made in (lambda rows: in_tiles(rows, 5), in_squares):
-        with pytest.raises(ValueError, match="LinearNBCV reads the rows more than once"):
-            made(opened(iter([(X, Y)]))).check_read_again("LinearNBCV")
 
 
 C = np.random.default_rng(0).poisson(1.0, (60, 4)).astype(float)
@@ -148,11 +129,6 @@ def test_dask_cuts_its_blocks_anew():
 
 
 rng = np.random.default_rng(7)
-TEXTS = [" ".join(rng.choice(["ash", "birch", "cedar", "larch", "pine"], 6)) for _ in range(40)]
-
-
-def texts():
-    return snb.text(TEXTS, y=np.arange(40) % 3, n_features=64)
 
 
 def matrix(rows, *asked):

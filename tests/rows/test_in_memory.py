@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.rows import sizes
-from streamnb.rows.boundary import checked
 from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.labels import open_columns
 from streamnb.stats.matching import widened
@@ -24,26 +23,6 @@ CODES = np.arange(23) % 3
 
 def source(storage):
     return ArraySource(storage(FEW), open_columns(CODES, CODES + 1.0, 23, True))
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.asfortranarray])
-@given(start=st.integers(0, 23), stop=st.none() | st.integers(0, 23), n_bytes=st.integers(1, 900))
-def test_every_row_once_in_order(storage, start, stop, n_bytes):
-    with pytest.MonkeyPatch.context() as few:
-        few.setattr(sizes, "BLOCK_BYTES", n_bytes)
-        few.setattr(sizes, "BLOCK_ROWS", 7)
-        blocks = [*source(storage).blocks(start, stop)]
-    stop = 23 if stop is None else stop
-    assert [block.first_row for block in blocks] == [start, *np.cumsum([b.n_rows for b in blocks])[:-1] + start][
-        : len(blocks)
-    ]
-    assert sum(block.n_rows for block in blocks) == max(stop - start, 0)
-    for block in blocks:
-        rows = slice(block.first_row, block.first_row + block.n_rows)
-        found = checked(block)[0].to_matrix()
-        assert np.array_equal(found.toarray() if sp.issparse(found) else found, FEW[rows])
-        assert np.array_equal(block.y, CODES[rows]) and np.array_equal(block.weight, CODES[rows] + 1.0)
-        assert 1 <= block.n_rows <= 7 and block.split is None
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

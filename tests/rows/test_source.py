@@ -7,7 +7,6 @@ from operator import add
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.moments import PLAIN_MOMENTS
 from tests.support.stores import CountingStore, chunk_keys, counted_csr
-from tests.support.strategies import FORMS, build, example, labelled, messy_csr, same_stats
+from tests.support.strategies import FORMS, build, example, labelled, same_stats
 from tests.support.zarr_stores import write_arrays
 
 PLAN = ClassScan(PLAIN_MOMENTS, RowOptions(), folding=Folding(3))
@@ -47,35 +46,6 @@ def test_ranges_of_every_form_add_up_to_the_whole(name, tmp_path):
     given = build(name, example(), tmp_path)
     cuts = [1, 7, 8, 20, 21, 39]
     assert same_stats(in_parts(opened(**given), cuts), folded(opened(**given)))
-
-
-def indicator_group(rows):
-    return write_arrays(zarr.create_group(MemoryStore()), rows, x=sp.csr_array(rows.x > 1), chunk=5)
-
-
-def nullable(rows):
-    group = zarr.create_group(MemoryStore())
-    group.create_array("values", data=np.arange(len(rows)) % 3, chunks=(4,))
-    group.create_array("mask", data=np.zeros(len(rows), bool), chunks=(9,))
-    group.attrs.update({"encoding-type": "nullable-integer", "encoding-version": "0.1.0"})
-    return group
-
-
-BESIDE = {
-    "indicator in memory": lambda rows: sp.csr_array(rows.x > 1),
-    "indicator in a CSR group": indicator_group,
-    "indicator in a dense array": lambda rows: zarr.create_array(
-        MemoryStore(), data=(rows.x > 1).astype(np.int8), chunks=(5, 9)
-    ),
-    "nullable column": nullable,
-}
-
-
-@pytest.mark.parametrize("name", BESIDE)
-def test_ranges_take_their_own_labels(name):
-    rows = example()
-    source = opened(messy_csr(rows.x), BESIDE[name](rows), rows.w)
-    assert same_stats(in_parts(source, [3, 4, 20]), folded(source))
 
 
 @given(data=st.data(), rows=labelled(min_rows=1, low=-2), chunk=st.integers(1, 9), dense=st.booleans())
@@ -149,11 +119,3 @@ def test_row_ranges_cover_all_rows_and_end_with_chunks(tmp_path):
     assert row_ranges(dense) == [(0, 41)]
     assert row_ranges(opened(rows.x, rows.y), per_row * 12) == [(0, 12), (12, 24), (24, 36), (36, 41)]
     assert row_ranges(opened(iter([(rows.x, rows.y)]))) == [(0, None)]
-
-
-@given(rows=labelled(min_rows=1), n_bytes=st.integers(1, 2000), chunk=st.integers(1, 60))
-def test_row_ranges_are_a_partition(rows, n_bytes, chunk):
-    group = write_arrays(zarr.create_group(MemoryStore()), rows, chunk=chunk)
-    ranges = row_ranges(opened(group, "y"), n_bytes)
-    assert [start for start, _ in ranges] == [0, *(stop for _, stop in ranges[:-1])]
-    assert ranges[-1][1] == len(rows) and all(start < stop for start, stop in ranges)

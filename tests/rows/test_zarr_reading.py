@@ -2,7 +2,6 @@
 that is used again once nothing is left of a block."""
 
 import asyncio
-import json
 import threading
 import weakref
 
@@ -187,15 +186,6 @@ def test_a_shape_that_no_array_has():
     with pytest.raises(DataError, match=r"^the metadata of array '' in .* is broken: no array has the shape \(2305843"):
         check_layout(made(shape=(2**61,), chunks=(5,)))
     assert check_layout(made(shape=(2**60 - 1,), chunks=(5,)))  # one less than 2**63 bytes
-
-
-def test_chunks_of_nothing(tmp_path):
-    zarr.create_array(LocalStore(tmp_path), shape=(10, 4), chunks=(5, 2), dtype=float)
-    document = tmp_path / "zarr.json"
-    grid = {"name": "regular", "configuration": {"chunk_shape": [5, 0]}}
-    document.write_text(json.dumps(json.loads(document.read_text()) | {"chunk_grid": grid}))
-    with pytest.raises(DataError, match=r"is broken: it has chunks of shape \(5, 0\)$"):
-        check_layout(zarr.open_array(LocalStore(tmp_path)))
 
 
 def test_a_chunk_fits_into_memory(monkeypatch):

@@ -77,26 +77,12 @@ def test_what_is_forgotten_leaves_no_residue(seed):
     np.testing.assert_allclose(model.coef_, fresh.coef_, rtol=1e-9, atol=1e-12)
 
 
-def test_rows_are_taken_away_with_their_own_weight():
-    some = snb.scan(X, Y, classes=[0, 1, 2])
-    with pytest.raises(ValueError, match="another weight"):
-        some - snb.scan(X, Y, classes=[0, 1, 2], sample_weight=0.5)
-
-
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.7])
 def test_float32_rows_are_binarised_alike_in_fit_and_predict(threshold):
     x = np.array([[threshold], [threshold], [0], [0]], np.float32)
     model = snb.LinearNB("bernoulli", binarize=threshold).fit(x, [1, 1, 0, 0])
     above = model.stats_.above[1, 0] > 0
     assert (model.predict(x) == ([1, 1, 0, 0] if above else model.predict(np.zeros((4, 1))))).all()
-
-
-def test_lost_chunks_of_labels_are_an_error(tmp_path):
-    rows, y = np.ones((300_000, 1), np.int8), np.ones(300_000, int)
-    snb.write_csr(tmp_path / "x.zarr", [(rows, y)], n_features=1)
-    (tmp_path / "x.zarr" / "y" / "c" / "1").unlink()
-    with pytest.raises(snb.DataError, match=r"'y'.*lacks 1"):
-        snb.scan(tmp_path / "x.zarr", "y")
 
 
 def test_labels_are_never_merged_by_rounding():
@@ -258,20 +244,6 @@ def test_counts_at_each_breakpoint_of_the_scored_grid():
     assert np.count_nonzero(path[200].coef_.any(axis=0)) == wanted[200]
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_columns_of_anndata_that_may_have_missing_values(missing):
-    root = zarr.create_group(zarr.storage.MemoryStore(), attributes={"encoding-type": "anndata"})
-    root.create_array("X", data=X, chunks=(90, 6))
-    labels = root.create_group("obs/kind", attributes={"encoding-type": "nullable-string-array"})
-    labels.create_array("values", shape=(400,), chunks=(70,), dtype="str")[:] = np.array(list("abc"))[Y]
-    labels.create_array("mask", data=np.arange(400) == (123 if missing else 400), chunks=(90,))
-    if missing:
-        with pytest.raises(ValueError, match="row 123"):
-            snb.scan(root, "obs/kind")
-    else:
-        assert (snb.scan(root, "obs/kind").sum == snb.scan(X, Y).sum).all()
-
-
 @pytest.mark.parametrize("shape", [(10, 3), (400, 2), (500, 3), (400,)])
 def test_out_must_have_room_for_the_whole_answer(shape):
     model = snb.LinearNB().fit(X, Y)
@@ -284,20 +256,6 @@ def test_out_must_have_room_for_the_whole_answer(shape):
         names.predict(X, out=np.zeros(400, "U2"))
     with pytest.raises(TypeError, match=r"out=.*zarr\.Array"):
         model.predict(X, out="labels.zarr")
-
-
-def test_rows_that_were_never_added_cannot_be_forgotten():
-    model = snb.LinearNB("poisson").fit(X, Y)
-    before = model.coef_
-    for rows, labels in ((X[:9].repeat(9, axis=0) * 40, Y[:9].repeat(9)), (X[[5, 6]] + 200, Y[[5, 6]])):
-        with pytest.raises(ValueError, match=r"(never added|more rows of class)"):
-            model.forget(rows, labels)
-    assert (model.coef_ == before).all()
-
-
-def test_a_sum_of_statistics():
-    parts = [snb.scan(X[a : a + 100], Y[a : a + 100]) for a in range(0, 400, 100)]
-    assert (sum(parts).sum == snb.scan(X, Y).sum).all()
 
 
 def test_objects_that_are_no_rows_say_what_to_pass(tmp_path):
