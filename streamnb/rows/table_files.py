@@ -255,7 +255,7 @@ class LineTables(LineFiles, Tables):
         LineFiles.__init__(self, paths, partial(table_format, frozenset(strings)), n_threads)
         pa, unseen = arrow(), frozenset.intersection(*(file.form.unseen for file in self._files))
         self.schema = common_schema([(file.path, pa.schema(list(file.form.types.items()))) for file in self._files])
-        for piece in (piece for file in self._files if unseen for _, _, piece in file.pieces(0)):
+        for piece in (one.piece for file in self._files if unseen for one in file.pieces(0)):
             written = (json.dumps(name, ensure_ascii=plain).encode() for name in unseen for plain in (True, False))
             if any(name in piece for name in written):
                 unseen = self._files[0].form.lacking(piece, unseen)

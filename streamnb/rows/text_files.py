@@ -60,8 +60,8 @@ class LineFile:
     def path(self) -> str:
         return self.stored.path
 
-    def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
-        """Yield pieces from the one with row `start` on: the first row, the end row and the bytes."""
+    def pieces(self, start: int) -> Iterator["LinePiece"]:
+        """Yield pieces from the one with row `start` on."""
         first = bisect_right(self.rows, start) - 1
         with unpacked_file(self.path, self.packed, self.stored) as file:
             if self.packed:  # everything before is decompressed
@@ -75,17 +75,8 @@ class LineFile:
                 piece = _read_exactly(file, size, self.path)
                 if len(piece) != size:
                     raise DataError(f"{self.path} is shorter than it was when it was opened")
-                yield self.rows[k], self.rows[k + 1], piece
-
-    def parsed(self, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Any:
-        """The rows in `part`, among those of a piece."""
-        rows = self.form.rows(piece, whole[0], self.path)
-        if rows.shape[0] != whole[1] - whole[0]:
-            raise DataError(
-                f"{self.path}: rows {whole[0]} to {whole[1]} were read as {rows.shape[0]}; blank lines among them, or "
-                "records that are not a line each?"
-            )
-        return rows[part[0] - whole[0] : part[1] - whole[0]]
+                n_rows = self.rows[k + 1] - self.rows[k]
+                yield LinePiece(self.form, self.path, piece, n_rows, self.rows[k], self.offsets[k])
 
 
 def _index(infer: Infer, path: str) -> LineFile:
@@ -148,9 +139,13 @@ class LinePiece:
         if rows.shape[0] != self.n_rows:
             raise DataError(
                 f"{self.path}: rows {self.first_row} to {self.first_row + self.n_rows} were read as {rows.shape[0]}; "
-                "records that are not a line each?"
+                "are there blank lines among them, or records of several lines?"
             )
         return rows
+
+    def part(self, start: int, stop: int) -> Any:
+        """Parse the rows in [start, stop), numbered within the file."""
+        return self()[start - self.first_row : stop - self.first_row]
 
     def halves(self) -> list["LinePiece"]:
         """The first and the second half of the rows; nothing of a single one."""
@@ -282,11 +277,11 @@ class LineFiles:
         for file, before in zip(self._files, self._firsts, strict=False):
             if before + file.rows[-1] <= start or before >= stop:
                 continue
-            for first, last, piece in file.pieces(max(start - before, 0)):
-                if before + first >= stop:
+            for piece in file.pieces(max(start - before, 0)):
+                if before + piece.first_row >= stop:
                     break
-                here = max(first, start - before), min(last, stop - before)
-                yield before + here[0], partial(file.parsed, piece, (first, last), here)
+                first, last = max(piece.first_row, start - before), min(piece.first_row + piece.n_rows, stop - before)
+                yield before + first, partial(piece.part, first, last)
 
 
 # ---- texts -----------------------------------------------------------------------------------------------------------
