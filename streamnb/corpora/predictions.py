@@ -164,7 +164,7 @@ def corpus(model: Any, X: Any, text: str | None) -> tuple[Files, ScoringModels]:
     if not X.files:
         raise TypeError("X holds rows in memory; a corpus is of files: give their path, or use predict")
     if text is not None:
-        raise ValueError(f"text={text!r}: X was opened already, and its field of texts is known")
+        raise ValueError(f"text={text!r}: X is already open, and its text field is known")
     return list(X.files), ScoringModels.of(model, None, X.encoding)
 
 

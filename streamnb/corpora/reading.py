@@ -100,7 +100,7 @@ class CorpusReading:
     def _of_documents(self, documents: Iterable[Document], names: tuple[str, ...]) -> Iterator[DocumentPiece]:
         for name in self.keep:
             if name not in (*names, TEXT):
-                raise ValueError(f"keep={name!r} is no field of documents; they have {[*names, TEXT]}")
+                raise ValueError(f"keep={name!r} is not a field of documents; they have {[*names, TEXT]}")
         beside = (*names, TEXT) if self.whole else self.keep
         return pieces_of(documents, DocumentPiece((), names, beside, self.encoding is not None, 0))
 

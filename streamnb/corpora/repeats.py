@@ -52,5 +52,5 @@ class Seen:
         if n_bytes > memory.allowed(self._limit):
             raise MemoryError(
                 f"drop_repeats: {n_bytes // 24:,} different texts take {memory.size(n_bytes)}; give a larger "
-                "memory_limit, or drop repeats within parts of the corpus that are selected apart"
+                "memory_limit, or select from parts of the corpus separately"
             )

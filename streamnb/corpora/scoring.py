@@ -45,7 +45,7 @@ class ScoringModels:
             check_alike(one, encoding)
         first = encoding or next(iter(encodings.values()))
         if len(models) > 1 and not all(isinstance(one, TextEncoding) for one in encodings.values()):
-            raise ValueError("model: several models score texts; of a table, give one model at a time")
+            raise ValueError("model: several models can score only texts; for a table, give one model at a time")
         if isinstance(first, TextEncoding):
             own = [*encodings.values()] if encoding is None else [encoding]
             fields = {one.text for one in own} if text is None else {text}
@@ -89,7 +89,9 @@ class ScoringModels:
             return found[0]
         known = [str(label) for fitted in self.given.values() for label in fitted.classes_]
         if not found:
-            raise ValueError(f"{argument}: {name!r} is no label of the model; it knows {listed(np.array(known))}")
+            raise ValueError(
+                f"{argument}: {name!r} is not a label of the model; its labels are {listed(np.array(known))}"
+            )
         raise ValueError(
             f"{argument}: {name!r} is a label of several models; name the model, too: {found[0][0]}.{name}"
         )

@@ -133,7 +133,7 @@ def select(
     check_text(models, kind, files)
     labels = _labels(models, label, way, condition, score)
     if drop_repeats and not hasattr(models.encoding, "ngrams"):
-        raise ValueError("drop_repeats=True is of texts, but the model was fitted on a table")
+        raise ValueError("drop_repeats=True compares texts, but the model was fitted on a table")
     about = description("selected rows", models, files, (kind, errors)) | {"label": str(label), "score": score}
     about |= {"where": where, "what is kept": [way.name, way.size], "drop_repeats": drop_repeats}
     begin(place, about | {"seed": seed if way.name == "resample" else None}, files, force)
@@ -215,7 +215,7 @@ def _labels(
         raise ValueError(f"label={label!r} and {way.name} by label are both given; give one of them")
     wanted = way.labels or ([] if label is None else [str(label)])
     if not wanted and way.name != "where":
-        raise ValueError(f"{way.name}={way.size!r} is of a label; give label=")
+        raise ValueError(f"{way.name}={way.size!r} needs a label; give label=")
     names = tuple(dict.fromkeys((*wanted, *(condition.names if condition else ()))))
     if not names and condition:
         raise ValueError(f"where={condition.text!r} names no label; it should compare one with a number: 'good > 0.3'")

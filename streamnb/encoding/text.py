@@ -281,7 +281,7 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
         if text is None:
             raise ValueError("text=None, but the files are tables; name the column that holds the text")
         for argument, field in (("text", text), ("y", named_y), ("weight", named_weight)):
-            check_has(tables.schema, [] if field is None else [field], argument)
+            check_has(tables.schema, [field], argument)
         files = tables.selected(Fields((text,), named_y, named_weight, text=text))
     else:
         files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)

@@ -137,7 +137,7 @@ class Checkpoint:
     def _from_state(cls, state: dict[str, Any]) -> Self:
         done = persistence.array("done", state["done"], ["i8"], (None, 2))
         if (np.diff(done.reshape(-1)) <= 0).any():
-            raise ValueError("the ranges of rows should be apart from each other and in order")
+            raise ValueError("the ranges of rows should be disjoint and sorted")
         report, ranges = Report._from_state(state["report"]), list(map(tuple, done.tolist()))
         fields = {"about": state["about"], "done": ranges, "stats": state["stats"], "report": report}
         return cls(**persistence.typed(cls, fields))

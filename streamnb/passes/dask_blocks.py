@@ -185,8 +185,8 @@ def _counted(X: Any, held: str, client: Any) -> Any:
     import dask.array as da
 
     messages.warn(
-        f"X has unknown row-chunk sizes and {held} is in memory: all blocks of X are made once more, to count their "
-        "rows; X.compute_chunk_sizes() beforehand, or a Dask array with the same blocks, saves that"
+        f"X has unknown row-chunk sizes and {held} is in memory: all blocks of X are computed once more, to count "
+        "their rows; to avoid that, call X.compute_chunk_sizes() first, or pass a Dask array with the same blocks"
     )
     lengths = _lengths(X)
     counted = lengths.compute() if client is None else result_of(client.compute(lengths))

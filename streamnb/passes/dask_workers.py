@@ -74,7 +74,7 @@ def _checked(client: Any) -> Any:
     from distributed import Client
 
     if getattr(client, "asynchronous", False):
-        raise ValueError("client is asynchronous; give one made without asynchronous=True")
+        raise ValueError("client is asynchronous; pass one that was made without asynchronous=True")
     if hasattr(client, "get_client"):
         try:
             client = client.get_client()  # of a cluster; where it is new, it becomes the active client
@@ -369,7 +369,7 @@ def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple
         rows, n_bytes, n_blocks = rows + block.n_rows, n_bytes + block.nbytes, n_blocks + 1
         n_kept += block.nbytes if block.kept else 0
     if rows != stop - start:
-        raise DataError(f"{rows} rows were read in place of {stop - start}")
+        raise DataError(f"{rows} rows were read instead of {stop - start}")
     with computing:
         total = part.finish()
     seconds = source.reading.lap(), computing.seconds, waiting.seconds

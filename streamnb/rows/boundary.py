@@ -137,13 +137,13 @@ def csr_chunk(
     row_checks.check_min_size(1, n_features)
     indptr = np.array(indptr, np.int64)
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
-        raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
+        raise ValueError(f"X.indptr should not decrease; in the rows from {first_row} on it does")
     ones = data is None
     data = np.ones(len(indices), np.uint8) if data is None else data
     if not indptr[-1] - indptr[0] == len(data) == len(indices):
         raise ValueError(
-            f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "
-            f"and X.indices {len(indices)}; the three should agree"
+            f"X.indptr counts {indptr[-1] - indptr[0]} values, X.data has {len(data)} and X.indices {len(indices)}; "
+            "the three numbers should be equal"
         )
     indices = np.array(indices, order="C")
     if indices.dtype.kind not in "iu":
@@ -183,7 +183,7 @@ def _kernel_values(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size:
         top = max(abs(int(values.min())), int(values.max()))
         if top > 2**53:
-            raise ValueError(f"X holds the whole number {top}, beyond the 2**53 that float64 keeps exact; scale it")
+            raise ValueError(f"X holds the whole number {top}, beyond 2**53, up to which float64 is exact; scale it")
     with np.errstate(over="ignore"):
         return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
 

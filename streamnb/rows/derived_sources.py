@@ -138,7 +138,7 @@ class FoldRows(WrappedSource):
 
     def __init__(self, rows: Source, folding: Folding, fold: int, inside: bool):
         if rows.lazy:
-            raise ValueError("X is in Dask, whose rows no fold can be taken from; give the Zarr store behind it")
+            raise ValueError("X is a Dask array, from which no fold can be taken; pass the Zarr store that it reads")
         super().__init__(rows)
         self._folding, self._fold, self._inside = folding, fold, inside
 

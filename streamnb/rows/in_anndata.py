@@ -67,8 +67,8 @@ def _of_file(path: Any, layer: str | None) -> tuple[Any, Any, Any]:
     with opened_hdf5(path) as file:
         if "obs" not in file or "var" not in file:
             raise DataError(
-                f"X={str(path)!r} is an HDF5 file, but none of AnnData: it has the members {sorted(file)}; pass one of "
-                "its datasets, read by h5py: h5py.File(path)['..'][:]"
+                f"X={str(path)!r} is an HDF5 file, but not of AnnData: it has the members {sorted(file)}; read one of "
+                "its datasets with h5py: h5py.File(path)['..'][:]"
             )
         of_raw = _check_layer(layer, [*file.get("layers", ())], hasattr(file.get(RAW), "keys"))
         if layer is None and "X" not in file:
@@ -240,7 +240,7 @@ class HDF5Matrix:
                 self.dtype, self.n_values = member["data"].dtype, member["data"].shape[0]
                 self.nbytes = self.n_values * (self.dtype.itemsize + member["indices"].dtype.itemsize)
                 if member["indptr"].shape[0] != self.shape[0] + 1 or member["indices"].shape[0] != self.n_values:
-                    raise DataError(f"{where} has data, indices and indptr of lengths that do not go together")
+                    raise DataError(f"{where} has data, indices and indptr of inconsistent lengths")
             else:
                 self.shape, self.dtype = member.shape, member.dtype
                 self.n_values, self.nbytes = int(member.size), int(member.nbytes)
@@ -289,7 +289,7 @@ def _csr_rows(group: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any
         if len(ends) < 2:
             ends = _read(indptr, row, min(row + sizes.BLOCK_ROWS, stop) + 1).astype(np.int64)
             if ends[0] < 0 or (np.diff(ends) < 0).any() or ends[-1] > data.shape[0]:
-                raise DataError(f"X: indptr in {group.name!r} of {group.file.filename!r} falls, near row {row}")
+                raise DataError(f"X: indptr in {group.name!r} of {group.file.filename!r} decreases near row {row}")
         n_rows = max(int(np.searchsorted(ends, ends[0] + most, side="right")) - 1, 1)
         arrays = [_read(part, int(ends[0]), int(ends[n_rows])) for part in (data, indices)]
         yield row, row + n_rows, (*arrays, ends[: n_rows + 1]), sum(array.nbytes for array in arrays)

@@ -42,7 +42,7 @@ class DaskSource(Source):
         return self.X.numblocks[0]
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        raise TypeError("rows in Dask are worked on where their blocks are")
+        raise TypeError("Dask processes the blocks of its arrays itself")
 
     def in_tiles(self, tile: int) -> Self:
         """The same rows in blocks that do not cut any tile of `tile` rows."""
@@ -72,6 +72,6 @@ class DaskSource(Source):
 
     def check_resumable(self) -> None:
         raise ValueError(
-            "checkpoint= goes with rows that can be read again from any row on, and X is a Dask array; give the Zarr "
-            "array or group behind it, or its path, or write it to one with X.to_zarr"
+            "checkpoint= needs rows that can be read again from any row on, and X is a Dask array; pass the Zarr array "
+            "or group that it reads, or its path, or write it to a Zarr array with X.to_zarr"
         )

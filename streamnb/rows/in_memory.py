@@ -59,8 +59,8 @@ class StreamSource(Source):
 
     def check_resumable(self) -> None:
         raise ValueError(
-            "checkpoint= goes with rows that can be read again from any row on, and X is a stream of chunks; write it "
-            "to a store with snb.write_csr, or add up the statistics of parts yourself and save them"
+            "checkpoint= needs rows that can be read again from any row on, and X is a stream of chunks; write it to a "
+            "store with snb.write_csr, or scan it in parts, and add up and save their statistics yourself"
         )
 
     def check_read_again(self, who: str) -> None:

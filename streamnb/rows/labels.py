@@ -110,8 +110,8 @@ class RowColumns:
 def _given_twice(name: str) -> ValueError:
     what = "labels" if name == "y" else "weights"
     return ValueError(
-        f"{name} is given beside X, and the rows of X bring {what} of their own, as those of a stream of (X, y) do, or "
-        f"rows that were opened with {name.removeprefix('sample_')}=..; leave one of the two out"
+        f"{name} is given beside X, and the rows of X bring {what} of their own: a stream of (X, y), or rows that were "
+        f"opened with {name.removeprefix('sample_')}=..; leave one of the two out"
     )
 
 
@@ -354,7 +354,7 @@ def _beside(path: Any, name: str, group: Any) -> Any:
     if group is None:
         raise ValueError(
             f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array "
-            "(the name of a column goes with a pandas or Dask data frame)"
+            "(names of columns are for pandas and Dask data frames)"
         )
     if hasattr(group, "column"):
         return group.column(path, name)

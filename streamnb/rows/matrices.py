@@ -8,8 +8,8 @@ import numpy as np
 DATES = {"M": "dates", "m": "durations"}
 _DATED = np.datetime64, np.timedelta64, datetime.date, datetime.timedelta  # pandas' own are subclasses of these
 _MORE_DATES = (
-    "make numbers of dates and durations first, such as (x - x.min()) / np.timedelta64(1, 'D'), or give "
-    "snb.table(X, y), which makes columns of the model of them"
+    "convert dates and durations to numbers first, such as (x - x.min()) / np.timedelta64(1, 'D'), or pass "
+    "snb.table(X, y), which encodes them"
 )
 
 
@@ -22,8 +22,8 @@ def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
         return X
     if getattr(getattr(X, "dtype", None), "names", None):  # whose masks are records too
         raise TypeError(
-            f"X is an array of records (dtype {X.dtype}); give it plain columns, as "
-            "numpy.lib.recfunctions.structured_to_unstructured(X) makes them"
+            f"X is an array of records (dtype {X.dtype}); convert it to a plain array with "
+            "numpy.lib.recfunctions.structured_to_unstructured(X)"
         )
     if np.ma.is_masked(X):
         raise ValueError("X is a masked array with masked values; fill them (X.filled(0)) or drop those rows")
@@ -71,7 +71,7 @@ def _check_kind(X: Any, first_row: int) -> None:
         raise TypeError(f"X is a {type(X).__name__} array of the package sparse; give a SciPy matrix: {cure}")
     if made_by(X, "anndata") and hasattr(X, "to_memory"):
         raise TypeError(
-            f"X is a {type(X).__name__} of AnnData, rows that stay in their file; read them with X.to_memory(), or "
+            f"X is a {type(X).__name__} of AnnData, whose rows stay in their file; read them with X.to_memory(), or "
             "pass the AnnData object itself, or its path: these are read block by block (Zarr is faster)"
         )
     if not (hasattr(X, "iloc") and hasattr(X, "columns")):
@@ -97,10 +97,10 @@ def _hint(X: Any, values: np.ndarray) -> str:
     kind = type(values[0]).__name__.strip("_")
     if kind == "str":
         return (
-            " X holds texts: models that are fitted on texts, or on snb.text(X), make their columns, and in a pipeline "
-            "snb.HashedText() does; a model of a table takes rows with its columns, such as a data frame"
+            " X holds texts: fit the model on snb.text(X), or put snb.HashedText() before it in a pipeline; a model "
+            "that was fitted on a table takes rows with the same columns, such as a data frame"
         )
-    return f" X holds objects of type {kind}; make numbers of them first, as sklearn.feature_extraction does"
+    return f" X holds objects of type {kind}; convert them to numbers first, as sklearn.feature_extraction does"
 
 
 def _numbers_of(values: np.ndarray, names: Any) -> np.ndarray:
@@ -117,8 +117,8 @@ def _numbers_of(values: np.ndarray, names: Any) -> np.ndarray:
             ) from error
         raise TypeError(
             f"X is an object array with entries that are not numbers, in {_column(at, names)} ({error}); argument must "
-            "be a string or a real number: give X a numeric dtype, leave the column out, or give a data frame as "
-            "snb.table(X, y), which makes indicators of strings"
+            "be a string or a real number: give X a numeric dtype, leave the column out, or pass a data frame as "
+            "snb.table(X, y), which encodes strings"
         ) from error
 
 
@@ -145,8 +145,8 @@ def check_not_delayed(**given: Any) -> None:
     for name, value in given.items():
         if hasattr(type(value), "__dask_graph__") and not is_dask(value):
             raise TypeError(
-                f"{name} is a {type(value).__name__} of Dask, of which neither shape nor dtype is known; make an array "
-                f"of it with dask.array.from_delayed({name}, shape=.., dtype=..), or take {name}.compute()"
+                f"{name} is a {type(value).__name__} of Dask, whose shape and dtype are unknown; make it an array "
+                f"with dask.array.from_delayed({name}, shape=.., dtype=..), or pass {name}.compute()"
             )
 
 

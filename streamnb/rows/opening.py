@@ -173,7 +173,7 @@ def opened(
         y_check(labelled)(y)
     source = kind.opened(rows, y, sample_weight, labelled, group)
     if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
-        raise DataError(f"X has {source.n_features} features and names for {given.shape[1]}; write it anew")
+        raise DataError(f"X has {source.n_features} features, but {given.shape[1]} names of features; write it again")
     source.group, source.given, source.label_names = group, given, label_checks.names_of_labels(y)
     return source if split is None else source.with_split(*split)
 

@@ -222,8 +222,8 @@ def _check_step(step: Any) -> None:
             right = False
     if not right:
         raise ValueError(
-            f"transform has the step {step!r}; each should be one of {[*TRANSFORMS, *NORMS]}, or of the norms with the "
-            "length that rows are to have, such as 'l1:10000'"
+            f"transform has the step {step!r}; each should be one of {[*TRANSFORMS, *NORMS]}, or a norm with the "
+            "target length of rows, such as 'l1:10000'"
         )
 
 

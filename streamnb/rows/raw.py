@@ -151,7 +151,7 @@ class TableSource(RawSource):
         """
         labels, weights = (name if isinstance(name, str) else None for name in (y, weight))
         for argument, name in (("y", labels), ("weight", weights)):
-            check_has(tables.schema, [] if name is None else [name], argument)
+            check_has(tables.schema, [name], argument)
         here = tuple(name for name in kinds if name in tables.schema.names)
         fields = Fields(here, labels, weights, kinds=None if zones is None else kinds, zones=zones)
         y, weight = (None if isinstance(one, str) else one for one in (y, weight))

@@ -159,7 +159,7 @@ def of_batches(batch: Any, folds: Any, groups: Any) -> tuple[np.ndarray, tuple[A
             raise ValueError(f"batch= keeps the sums of each batch in place of those of folds; leave {name} out")
     names, codes = np.unique(label_checks.check_labels(batch, "batch"), return_inverse=True)
     if len(names) < 2:
-        raise ValueError(f"batch has the value {names.tolist()} alone; leave it out")
+        raise ValueError(f"batch has only the value {names.tolist()}; leave it out")
     return codes, tuple(names.tolist())
 
 
@@ -168,8 +168,8 @@ def check_no_splits(folds: Any) -> None:
     if hasattr(folds, "get_n_splits") or (isinstance(folds, list | tuple) and any(np.iterable(f) for f in folds[:1])):
         given = type(folds).__name__ if hasattr(folds, "get_n_splits") else f"a {type(folds).__name__} of splits"
         raise TypeError(
-            f"folds is {given}; it should be a number of folds, or the fold of each row: of a splitter make "
-            "folds[test] = i for its i-th (train, test)"
+            f"folds is {given}; it should be a number of folds, or the fold of each row: for a splitter, set "
+            "folds[test] = i for its i-th pair (train, test)"
         )
 
 

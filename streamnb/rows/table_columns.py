@@ -279,7 +279,7 @@ def numbers_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
     values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
     if np.isinf(values).any():
         row = first_row + int(np.argmax(np.isinf(values)))
-        raise DataError(f"{rows.where}: column {part.label!r} is infinite at row {row}; make it a number, or missing")
+        raise DataError(f"{rows.where}: column {part.label!r} is infinite at row {row}; make it finite, or missing")
     return Coded(values, None)
 
 

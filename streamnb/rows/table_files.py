@@ -231,7 +231,7 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
         if set(schema.names) != set(fields):
             odd = sorted(set(schema.names) ^ set(fields))[0]
             raise DataError(
-                f"{path}: column {odd!r} is {'there' if odd in schema.names else 'not there'}, unlike in {first_path}; "
+                f"{path}: column {odd!r} is {'present' if odd in schema.names else 'missing'}, unlike in {first_path}; "
                 "files of one table should have the same columns"
             )
         for field in schema:

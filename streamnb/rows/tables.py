@@ -149,7 +149,7 @@ class Tables:
         check_has(self.schema, [column], name)
         if column in self.fields.features and name in ("y", "sample_weight"):
             raise ValueError(
-                f"{name}={column!r} is a feature of X; name it where the table is opened, such as "
+                f"{name}={column!r} is a feature of X; name it when you open the table, such as "
                 f"snb.table(.., {name.removeprefix('sample_')}={column!r})"
             )
         jobs = self.selected(Fields((), y=column, labels=name)).jobs(0, self.n_rows)
@@ -227,8 +227,8 @@ def batch_of_frame(frame: Any, schema: Any) -> Any:
 
 def raise_mixed(name: str, error: Exception) -> NoReturn:
     raise TypeError(
-        f"X: column {name!r} holds values of several kinds, or of one that no table has ({error}); make them of one "
-        "type, such as frame[column].astype(str)"
+        f"X: column {name!r} holds values of several kinds, or of a kind that Arrow lacks ({error}); convert them to "
+        "one type, for example with frame[column].astype(str)"
     ) from error
 
 
@@ -253,13 +253,13 @@ def check_names(names: Sequence[str], where: str) -> None:
     """Refuse duplicate column names."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"{where} has several columns {twice!r}; columns should have names of their own")
+        raise DataError(f"{where} has several columns {twice!r}; names of columns should be unique")
 
 
-def check_has(schema: Any, names: Sequence[str], argument: str, where: str = "X") -> None:
-    """Refuse names of columns that do not exist."""
+def check_has(schema: Any, names: Sequence[str | None], argument: str, where: str = "X") -> None:
+    """Refuse names of columns that do not exist; None names no column."""
     for name in names:
-        if name not in schema.names:
+        if name is not None and name not in schema.names:
             raise ValueError(f"{argument}={name!r} is none of the columns of {where}: {shown_names(schema)}")
 
 

@@ -113,7 +113,7 @@ def _whole_pieces(form: Format, file: Any, rest: bytes, path: str) -> Iterator[t
         if not more:
             n, end = n + form.last_rows(rest[end:]), len(rest)
         elif len(rest) - end > LONGEST:
-            raise DataError(f"{path}: row {before + n} is longer than {LONGEST:,} bytes; are its rows lines?")
+            raise DataError(f"{path}: row {before + n} is longer than {LONGEST:,} bytes; is each row a line?")
         before += n
         yield n, rest[:end]
         rest = rest[end:] + more

@@ -75,7 +75,7 @@ def of_strings(values: Any, first_row: int = 0) -> Texts:
             if not isinstance(text, str | bytes):
                 what = "has no text" if text is None or text != text else f"is {text!r}, of type {type(text).__name__}"
                 raise TypeError(f"X: row {row} {what}; every row should be a string") from error
-        raise ValueError(f"X: a text from row {first_row} on has characters that are none ({error})") from error
+        raise ValueError(f"X: a text from row {first_row} on cannot be encoded as UTF-8 ({error})") from error
 
 
 def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = None) -> Texts:
@@ -136,7 +136,7 @@ class TextsInMemory:
     def __init__(self, values: Any, table: Any = None):
         self._table = table  # the table that has the values as a column
         if isinstance(values, str | bytes):
-            raise TypeError("X is a single string; give a list of texts, or the path of a file that is there")
+            raise TypeError("X is a single string; pass a list of texts, or the path of an existing file")
         if not hasattr(values, "__len__"):
             raise TypeError(f"X is of type {type(values).__name__}; give a list of texts")
         if getattr(values, "ndim", 1) != 1:

@@ -230,8 +230,8 @@ class _Column:
             cast = values.astype(self._dtype)
             if not np.array_equal(cast, values):
                 raise ValueError(
-                    f"chunks: {self._name} was begun as {self._dtype}, the dtype of the first chunk, which cannot "
-                    f"hold all values of a later one ({values.dtype}); give every chunk one dtype"
+                    f"chunks: {self._name} is stored as {self._dtype}, the dtype of the first chunk, which cannot "
+                    f"hold all values of a later one ({values.dtype}); use one dtype for all chunks"
                 )
             values = cast
         self._waiting.append(np.array(values))  # a copy, because the user may reuse the array

@@ -33,7 +33,7 @@ def check_clipping(
     if not isinstance(clip, Clip):
         raise TypeError(f"clip={clip!r} should be a snb.Clip, such as snb.Clip(presence=True, max_features=50)")
     if n_features is None:
-        raise ValueError("clip= needs n_features=, the number of columns: one that is learned would tell about rows")
+        raise ValueError("clip= needs n_features=, the number of columns: learning it would reveal information")
     arguments.positive_integer("n_features", n_features)
     if (groups is None) != (rows_per_group is None):
         missing, given = ("rows_per_group", "groups") if rows_per_group is None else ("groups", "rows_per_group")
@@ -41,7 +41,7 @@ def check_clipping(
     if repeats != 1:
         raise ValueError(f"repeats={repeats} would count each row several times, which clip= does not allow; take 1")
     if not isinstance(transform, LearnedStep) and of_values(transform) is not transform:
-        raise ValueError(f"transform={transform!r} is learned from the rows, and would tell about them; leave it out")
+        raise ValueError(f"transform={transform!r} is learned from the rows and would reveal information; leave it out")
     if clip.presence and (normalize is not None or not isinstance(transform, LearnedStep | None)):
         raise ValueError("Clip(presence=True) counts values as 0 or 1; leave transform and normalize out")
     most = 1 if rows_per_group is None else arguments.positive_integer("rows_per_group", rows_per_group)
@@ -51,9 +51,11 @@ def check_clipping(
 def check_declared(classes: Any, rows: Source, n_features: int | None, batch: Any, weight: Any) -> None:
     """Refuse what would tell about rows: classes and columns that are not declared, and weights without a bound."""
     if classes is None:
-        raise ValueError("clip= needs classes=, all labels that may occur: a set that is learned would tell about rows")
+        raise ValueError("clip= needs classes=, all labels that may occur: learning them would reveal information")
     if batch is not None:
-        raise ValueError("batch= names its batches by the rows, and would tell about them; with clip= leave it out")
+        raise ValueError(
+            "batch= takes its names from the rows, which would reveal information; with clip= leave it out"
+        )
     if weight is not None:
         raise ValueError(WEIGHED)
     if rows.n_features is not None:

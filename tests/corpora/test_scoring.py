@@ -55,7 +55,7 @@ def test_models_of_one_text_share_its_columns_and_others_make_their_own():
     assert models.column("b.good", "where") == ("b", 0)
     with pytest.raises(ValueError, match=r"'good' is a label of several models; name the model, too: a.good"):
         models.column("good", "where")
-    with pytest.raises(ValueError, match=r"label: 'bad' is no label of the model; it knows \['good', 'raw'"):
+    with pytest.raises(ValueError, match=r"label: 'bad' is not a label of the model; its labels are \['good', 'raw'"):
         models.column("bad", "label")
 
 
@@ -80,7 +80,7 @@ def test_models_that_make_no_columns_are_refused():
         ScoringModels.of(numbers)
     frame = pd.DataFrame({"a": ["x", "y"] * 5, "y": [0, 1] * 5})
     table = snb.LinearNB("bernoulli").fit(snb.table(frame, "y"))
-    with pytest.raises(ValueError, match="several models score texts"):
+    with pytest.raises(ValueError, match="several models can score only texts"):
         ScoringModels.of({"a": table, "b": table})
     with pytest.raises(ValueError, match="text='t' names a field of texts"):
         ScoringModels.of(table, "t")

@@ -194,7 +194,7 @@ def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
     np.testing.assert_array_equal(again.history_["objective"], straight.history_["objective"])
     with pytest.raises(ValueError, match=r"read-001\.snb' is of another scan: penalties or start had other values"):
         clone(again).set_params(l2=0.3).fit(X, Y, WEIGHT, checkpoint=folder)
-    with pytest.raises(ValueError, match="checkpoint= goes with rows that can be read again"):
+    with pytest.raises(ValueError, match="checkpoint= needs rows that can be read again"):
         model.fit(lambda: iter([(X, Y)]), checkpoint=tmp_path / "stream")
     with pytest.raises(ValueError, match="is a file; several reads keep a folder"):
         model.fit(X, Y, checkpoint=folder / "scan.snb")

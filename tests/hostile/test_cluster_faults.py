@@ -183,7 +183,7 @@ class Forgetful(in_zarr.ZarrCSRSource):
 def test_rows_that_get_lost_on_a_worker_are_noticed(client, folder):
     source = opening.opened(folder, "y")
     source.__class__ = Forgetful
-    with pytest.raises(snb.DataError, match=r"^rows \d+ to \d+: 0 rows were read in place of \d+"):
+    with pytest.raises(snb.DataError, match=r"^rows \d+ to \d+: 0 rows were read instead of \d+"):
         on_workers(ClassScan(("sum",), RowOptions()), source, client, None, None)
 
 

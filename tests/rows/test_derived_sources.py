@@ -68,7 +68,7 @@ def test_groups_and_limits_are_those_of_the_rows_beneath():
     found, expected = (snb.scan(rows, folds=3, groups=groups) for rows in (prepared(opened(C, K)), opened(C, K)))
     np.testing.assert_array_equal(found.fold(2).sum[:, :4], expected.fold(2).sum)
     once = prepared(opened(iter([(C, K)])))
-    with pytest.raises(ValueError, match="checkpoint= goes with rows"):
+    with pytest.raises(ValueError, match="checkpoint= needs rows"):
         once.check_resumable()
     with pytest.raises(ValueError, match="reads the rows more than once"):
         once.check_read_again("this")

@@ -61,7 +61,7 @@ def test_columns_are_computed_whole_and_cut_by_dask():
 
 def test_rows_are_worked_on_where_their_blocks_are():
     rows = DaskSource(X, {})
-    with pytest.raises(TypeError, match=r"^rows in Dask are worked on where their blocks are$"):
+    with pytest.raises(TypeError, match=r"^Dask processes the blocks of its arrays itself$"):
         rows.blocks()
-    with pytest.raises(ValueError, match=r"^checkpoint= goes with rows .* X\.to_zarr$"):
+    with pytest.raises(ValueError, match=r"^checkpoint= needs rows .* X\.to_zarr$"):
         rows.check_resumable()

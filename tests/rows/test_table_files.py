@@ -54,7 +54,7 @@ def test_files_that_differ_are_refused():
     first = ("a", table(0, 2).schema)
     nothing, whole = table(0, 2, x=pa.nulls(2)).schema, table(0, 2, x=[1, 2]).schema
     assert common_schema([("a", nothing), ("b", whole)]).field("x").type == pa.int64()
-    with pytest.raises(DataError, match="b: column 'x' is there, unlike in a"):
+    with pytest.raises(DataError, match="b: column 'x' is present, unlike in a"):
         common_schema([first, ("b", table(0, 2, x=[1, 2]).schema)])
     with pytest.raises(DataError, match="b: column 's' is of type int64, but string in a"):
         common_schema([first, ("b", pa.schema([("n", pa.int8()), ("s", pa.int64())]))])

@@ -35,7 +35,7 @@ def test_columns_of_every_kind_hold_the_same_texts():
         (["a", None], "row 1 has no text"),
         (["a", float("nan")], "row 1 has no text"),
         (["a", 3], "row 1 is 3, of type int"),
-        (["a", "\ud800"], "row 0 on has characters that are none"),
+        (["a", "\ud800"], "row 0 on cannot be encoded"),
         (pd.Series(["a", None]), "row 1 has no text"),
         (pa.array(["a", None]), "row 1 has no text"),
         (pa.array([1, 2]), "type int64; it should hold strings"),
