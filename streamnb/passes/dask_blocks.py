@@ -1,6 +1,5 @@
 """One pass over the blocks of a Dask array, merged in a tree."""
 
-import numbers
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
 from itertools import chain
@@ -11,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import label_checks, messages, row_checks
+from streamnb.core import messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.passes.contract import PassTask
 from streamnb.passes.dask_workers import result_of
@@ -19,7 +18,7 @@ from streamnb.passes.progress import shape
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.labels import records, whole_column
+from streamnb.rows.labels import check_column, records, whole_column
 from streamnb.rows.matrices import as_matrix, dask_array, is_dask
 from streamnb.rows.zarr_reading import Clock
 
@@ -213,7 +212,7 @@ def _beside(X: Any, column: Any, name: str, check_y: Callable[..., Any]) -> Any:
     known = not np.isnan(lengths).any()
     if not is_dask(column):
         values = column[:] if hasattr(column, "store") else column
-        values = _check_column(name, values, check_y, int(X.shape[0]))
+        values = check_column(name, values, check_y, int(X.shape[0]))
         row_checks.check_lengths(int(X.shape[0]), values.shape[0], name)
         return da.from_array(values, chunks=(lengths, *((n,) for n in values.shape[1:])), asarray=False)
     column = dask_array(column)
@@ -234,19 +233,6 @@ def _beside(X: Any, column: Any, name: str, check_y: Callable[..., Any]) -> Any:
     return column
 
 
-def _check_column(
-    name: str, values: Any, check_y: Callable[..., Any], n_rows: int | None = None, first_row: int = 0
-) -> Any:
-    """Check labels, weights or splits of rows; a single weight for all rows needs `n_rows`."""
-    if name == "y":
-        return check_y(values, first_row=first_row)
-    if name != "sample_weight":
-        return label_checks.check_labels(values, name, first_row)
-    if isinstance(values, numbers.Real) and n_rows is not None:
-        values = np.full(n_rows, values)
-    return row_checks.check_weights(values, first_row)
-
-
 def _packed(
     matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...], check_y: Callable[..., Any]
 ) -> Block:
@@ -256,7 +242,7 @@ def _packed(
     beside = []
     for name, column in zip(names, columns, strict=True):
         if column is not None:
-            column = _check_column(name, column, check_y, first_row=first_row)
+            column = check_column(name, column, check_y, first_row=first_row)
             row_checks.check_lengths(matrix.shape[0], column.shape[0], name)
         beside.append(column)
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes

@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -25,38 +26,50 @@ Labelled = bool | Literal["targets"]  # whether rows have to come with y, and wh
 Ask = Callable[[int, int], Callable[[], Any]]  # requests the rows in [start, stop), which follow those requested last
 
 
+@dataclass(frozen=True, eq=False)
 class RowColumns:
-    """The labels, weights, and groups or fold numbers of a source, read along with its rows."""
+    """The labels, weights, and groups or fold numbers of a source, read along with its rows; None where there are none.
 
-    def __init__(self, y: Any, weight: Any, labelled: Labelled, split: Any = None, split_name: str = "split"):
-        self._parts, self._labelled = (y, weight, split), labelled
-        self.names = "y", "sample_weight", split_name
+    `split` has groups or fold numbers, or several columns of them, and `split_name` is their name in messages.
+    """
+
+    y: Any
+    weight: Any
+    labelled: Labelled
+    split: Any = None
+    split_name: str = "split"
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        return "y", "sample_weight", self.split_name
+
+    @property
+    def _parts(self) -> tuple[Any, Any, Any]:
+        return self.y, self.weight, self.split
 
     def with_columns(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
         """A copy with labels and weights added where there are none."""
-        *here, split = self._parts
-        more = _opened("y", y, n_rows, labelled=self._labelled), _opened("sample_weight", weight, n_rows)
-        for name, one, other in zip(self.names, here, more, strict=False):
-            if one is not None and other is not None:
+        for name, here, added in (("y", self.y, y), ("sample_weight", self.weight, weight)):
+            if here is not None and added is not None:
                 raise _given_twice(name)
-        y, weight = (other if one is None else one for one, other in zip(here, more, strict=True))
-        return RowColumns(y, weight, self._labelled, split, self.names[2])
+        y, weight = _opened("y", y, n_rows, labelled=self.labelled), _opened("sample_weight", weight, n_rows)
+        return replace(self, y=self.y if y is None else y, weight=self.weight if weight is None else weight)
 
     def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
         """A copy with groups or fold numbers, or with several columns by name, whose rows are records."""
-        y, weight, _ = self._parts
         if isinstance(values, dict):
-            columns = {key: _opened(key, column, n_rows, group) for key, column in values.items()}
-            return RowColumns(y, weight, self._labelled, ColumnsByName(columns), name)
-        return RowColumns(y, weight, self._labelled, _opened(name, values, n_rows, group), name)
+            split: Any = ColumnsByName({key: _opened(key, column, n_rows, group) for key, column in values.items()})
+        else:
+            split = _opened(name, values, n_rows, group)
+        return replace(self, split=split, split_name=name)
 
     def as_targets(self) -> "RowColumns":
         """A copy whose y holds numbers to predict."""
-        return RowColumns(*self._parts[:2], TARGETS, self._parts[2], self.names[2])
+        return replace(self, labelled=TARGETS)
 
     def check_y(self, y: Any, first_row: int) -> Any:
         """Return labels or targets, checked."""
-        return y_check(self._labelled)(y, first_row=first_row)
+        return y_check(self.labelled)(y, first_row=first_row)
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
@@ -66,18 +79,21 @@ class RowColumns:
     def cut(self, start: int, stop: int) -> "RowColumns":
         """A copy for the rows in [start, stop), which holds no others in memory."""
         y, weight, split = (part and part.cut(start, stop) for part in self._parts)
-        return RowColumns(y, weight, self._labelled, split, self.names[2])
+        return replace(self, y=y, weight=weight, split=split)
 
     def reader(self, start: int = 0, readers: Readers | None = None) -> RequestColumns:
-        """A function that requests rows in order, from `start` on; see `_ask`. `readers` read from stores meanwhile."""
-        return partial(self._ask, [part and part.reader(start, readers) for part in self._parts])
+        """A function that requests the rows in [start, stop), in order from `start` on, while `readers` read ahead.
 
-    def _ask(self, asks: Sequence[Ask | None], start: int, stop: int, y: Any = None, weight: Any = None) -> Pending:
-        """Request the rows in [start, stop); return a function that waits for their labels, weights and splits.
-
-        `y` and `weight` are those that came with the rows themselves, in a stream.
+        It returns a function that waits for the labels, weights and splits of these rows. Further arguments are labels
+        and weights that came with the rows themselves, as in a stream.
         """
-        return partial(self._received, [ask and ask(start, stop) for ask in asks], start, y, weight)
+        asks = [part and part.reader(start, readers) for part in self._parts]
+
+        def ask(start: int, stop: int, y: Any = None, weight: Any = None) -> Pending:
+            pending = [ask and ask(start, stop) for ask in asks]
+            return lambda: self._received(pending, start, y, weight)
+
+        return ask
 
     def _received(self, pending: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
         """Wait for the labels, weights and splits of the rows from `start` on, and check them."""
@@ -87,17 +103,17 @@ class RowColumns:
                 raise _given_twice(name)
         if labels is not None:
             y = self.check_y(labels(), start)
-        elif y is not None and self._labelled:
+        elif y is not None and self.labelled:
             y = self.check_y(y, start)
         if weights is not None:
             weight = row_checks.check_weights(weights(), start)
-        if self._labelled and y is None:
+        if self.labelled and y is None:
             raise ValueError(f"{label_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
         split = None if splits is None else splits()
         if isinstance(split, dict):
             split = records(split, start)
         elif split is not None:
-            split = label_checks.check_labels(split, self.names[2], start)
+            split = label_checks.check_labels(split, self.split_name, start)
         return y, weight, split
 
     def check_exhausted(self, n_rows: int) -> None:
@@ -324,24 +340,31 @@ def y_check(labelled: Labelled) -> Callable[..., Any]:
     return target_checks.check_targets if labelled == TARGETS else label_checks.check_y
 
 
+def check_column(
+    name: str, values: Any, check_y: Callable[..., Any], n_rows: int | None = None, first_row: int = 0
+) -> Any:
+    """Check labels, weights or splits in memory; a single weight for all rows needs `n_rows`."""
+    if name == "y":
+        return check_y(values, first_row=first_row)
+    if name != "sample_weight":
+        return label_checks.check_labels(values, name, first_row)
+    if isinstance(values, numbers.Real) and n_rows is not None:
+        values = np.full(n_rows, values)
+    return row_checks.check_weights(values, first_row)
+
+
 def _opened(
     name: str, column: Any, n_rows: int | None, group: zarr.Group | None = None, labelled: Labelled = True
 ) -> Any:
     if column is None:
         return None
-    if name == "sample_weight" and isinstance(column, numbers.Real) and n_rows is not None:
-        column = np.full(n_rows, column)
     column = _beside(column, name, group)
     if isinstance(column, zarr.Array | zarr.Group):
         part = in_zarr(column, name)
     elif isinstance(column, Column):  # of a file, read along with the rows
         part = column
     else:
-        values = computed(column)
-        if name == "sample_weight":
-            part = InMemory(row_checks.check_weights(values))
-        else:
-            part = InMemory(y_check(labelled)(values) if name == "y" else label_checks.check_labels(values, name))
+        part = InMemory(check_column(name, computed(column), y_check(labelled), n_rows))
     if n_rows is not None:
         row_checks.check_lengths(n_rows, part.n_rows, name)
     return part

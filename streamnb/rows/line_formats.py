@@ -344,5 +344,4 @@ def _headed(kind: str, head: bytes, delimiters: str = ",;\t|") -> tuple[Format, 
 
 def whole_lines(sample: bytes, form: Format) -> bytes:
     """The whole rows at the beginning of a sample; all of it if there are none."""
-    _, end, _ = count_lines(np.frombuffer(sample, np.uint8), form.kind == CSV, form.smallest, False)
-    return sample[:end] or sample
+    return sample[: form.whole_rows(sample)[1]] or sample
