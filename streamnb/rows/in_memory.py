@@ -11,7 +11,7 @@ from streamnb.core import row_checks
 from streamnb.core.csr import as_csr
 from streamnb.rows import sizes
 from streamnb.rows.block import Block, cut_csr
-from streamnb.rows.labels import RequestColumns, RowColumns
+from streamnb.rows.labels import RequestColumns, RowColumns, y_check
 from streamnb.rows.matrices import as_matrix
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import timed
@@ -95,7 +95,7 @@ class StreamSource(Source):
         rows, y, weight = (*parts, None, None)[:3]
         # copies, because the stream may reuse its buffers while these rows are still being summed
         X: Any = as_csr(rows, "X", copy=True) if sp.issparse(rows) else np.array(as_matrix(rows, row))
-        y = None if y is None else self._columns.check_y(y, row).copy()
+        y = None if y is None else y_check(self._columns.labelled)(y, first_row=row).copy()
         weight = None if weight is None else np.array(row_checks.check_weights(weight, row))
         columns = ask(row, row + X.shape[0], y, weight)()
         for name, column in zip(self._columns.names, columns, strict=True):

@@ -57,19 +57,14 @@ class RowColumns:
 
     def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
         """A copy with groups or fold numbers, or with several columns by name, whose rows are records."""
-        if isinstance(values, dict):
-            split: Any = ColumnsByName({key: _opened(key, column, n_rows, group) for key, column in values.items()})
-        else:
-            split = _opened(name, values, n_rows, group)
+        columns = values if isinstance(values, dict) else {name: values}
+        opened = {key: _opened(key, column, n_rows, group) for key, column in columns.items()}
+        split = ColumnsByName(opened) if isinstance(values, dict) else opened[name]
         return replace(self, split=split, split_name=name)
 
     def as_targets(self) -> "RowColumns":
         """A copy whose y holds numbers to predict."""
         return replace(self, labelled=TARGETS)
-
-    def check_y(self, y: Any, first_row: int) -> Any:
-        """Return labels or targets, checked."""
-        return y_check(self.labelled)(y, first_row=first_row)
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
@@ -82,10 +77,9 @@ class RowColumns:
         return replace(self, y=y, weight=weight, split=split)
 
     def reader(self, start: int = 0, readers: Readers | None = None) -> RequestColumns:
-        """A function that requests the rows in [start, stop), in order from `start` on, while `readers` read ahead.
+        """A function that requests rows in order, from `start` on, while `readers` read ahead.
 
-        It returns a function that waits for the labels, weights and splits of these rows. Further arguments are labels
-        and weights that came with the rows themselves, as in a stream.
+        It takes the first row, the end row, and labels and weights that came with the rows themselves, in a stream.
         """
         asks = [part and part.reader(start, readers) for part in self._parts]
 
@@ -97,14 +91,14 @@ class RowColumns:
 
     def _received(self, pending: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
         """Wait for the labels, weights and splits of the rows from `start` on, and check them."""
-        labels, weights, splits = pending
+        (labels, weights, splits), check_y = pending, y_check(self.labelled)
         for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
                 raise _given_twice(name)
         if labels is not None:
-            y = self.check_y(labels(), start)
+            y = check_y(labels(), first_row=start)
         elif y is not None and self.labelled:
-            y = self.check_y(y, start)
+            y = check_y(y, first_row=start)
         if weights is not None:
             weight = row_checks.check_weights(weights(), start)
         if self.labelled and y is None:
@@ -330,9 +324,8 @@ def open_columns(
     y: Any, weight: Any, n_rows: int | None, labelled: Labelled, group: zarr.Group | None = None
 ) -> RowColumns:
     """Open labels and weights of `n_rows` rows (None if unknown); a string names an array beside X."""
-    return RowColumns(
-        _opened("y", y, n_rows, group, labelled), _opened("sample_weight", weight, n_rows, group), labelled
-    )
+    weight = _opened("sample_weight", weight, n_rows, group)
+    return RowColumns(_opened("y", y, n_rows, group, labelled), weight, labelled)
 
 
 def y_check(labelled: Labelled) -> Callable[..., Any]:
