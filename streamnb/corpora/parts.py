@@ -112,8 +112,9 @@ class PartWork:
         try:
             return [(self.made(job(), begun, job), job.nbytes)]
         except DataError as error:
-            halves = job.halves()
-            if halves:
+            middle = job.n_rows // 2
+            if middle:
+                halves = job.cut(0, middle), job.cut(middle, job.n_rows)
                 return [made for half in halves for made in self._of_job(half, begun)]
             if self.errors == SKIP and job.n_rows == 1:
                 return [(self.bad(), job.nbytes)]

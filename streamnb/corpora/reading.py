@@ -39,15 +39,10 @@ class TablePiece:
     def __call__(self) -> Any:
         return self.rows
 
-    def halves(self) -> list["TablePiece"]:
-        """The first and the second half of the rows; nothing of a single one."""
-        n, middle = self.n_rows, self.n_rows // 2
-        if not middle:
-            return []
-        return [
-            TablePiece(self.first_row + k, self.rows[k:stop], self.nbytes * (stop - k) // n, stop - k, self.row + k)
-            for k, stop in ((0, middle), (middle, n))
-        ]
+    def cut(self, start: int, stop: int) -> "TablePiece":
+        """The rows in [start, stop), numbered within this piece."""
+        n, nbytes = stop - start, self.nbytes * (stop - start) // self.n_rows
+        return TablePiece(self.first_row + start, self.rows[start:stop], nbytes, n, self.row + start)
 
     def named(self, error: Exception) -> Exception:
         """An error of this one row, which names file and row already."""

@@ -68,13 +68,10 @@ class DocumentPiece:
         except UnicodeDecodeError as error:
             raise DataError(f"a text is not UTF-8 ({error})") from error
 
-    def halves(self) -> list["DocumentPiece"]:
-        """The first and the second half of the documents; nothing of a single one."""
-        n = self.n_rows // 2
-        if not n:
-            return []
-        last = replace(self, documents=self.documents[n:], first_row=self.first_row + n, row=self.row + n)
-        return [replace(self, documents=self.documents[:n]), last]
+    def cut(self, start: int, stop: int) -> "DocumentPiece":
+        """The documents in [start, stop), numbered within this piece."""
+        rows: Any = {"first_row": self.first_row + start, "row": self.row + start}
+        return replace(self, documents=self.documents[start:stop], **rows)
 
     def named(self, error: Exception) -> DataError:
         """An error of this one document, with its URL or path."""

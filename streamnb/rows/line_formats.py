@@ -84,6 +84,9 @@ class Format:
 
     def stored(self, piece: bytes) -> StoredLines:
         """Whole lines as they are."""
+        if self.kind == LINES:  # where blank lines are rows, too
+            texts = _lines_of(piece, "")
+            return StoredLines(piece, texts.starts, texts.stops, self.kind)
         return StoredLines(piece, *bounds_of(piece, self.kind), self.kind, self.header, self.delimiter)
 
     def table(self, piece: bytes, names: Any, first_row: int, where: str) -> Any:

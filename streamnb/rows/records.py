@@ -44,13 +44,6 @@ class StoredLines:
         """The rows in a slice, or where a mask is true."""
         return replace(self, starts=self.starts[rows], stops=self.stops[rows])
 
-    def halves(self) -> tuple["StoredLines", "StoredLines"]:
-        """The first and the second half of the rows, with the bytes of each."""
-        middle = len(self) // 2
-        place = int(self.starts[middle])
-        last = replace(self, piece=self.piece[place:], starts=self.starts - place, stops=self.stops - place)
-        return replace(self, piece=self.piece[:place]).picked(slice(middle)), last.picked(slice(middle, None))
-
     def only(self, names: Sequence[str]) -> "StoredLines":
         """Lines of JSON with these fields alone, null where a row lacks one."""
         try:

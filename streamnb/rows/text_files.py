@@ -147,16 +147,13 @@ class LinePiece:
         """Parse the rows in [start, stop), numbered within the file."""
         return self()[start - self.first_row : stop - self.first_row]
 
-    def halves(self) -> list["LinePiece"]:
-        """The first and the second half of the rows; nothing of a single one."""
-        if self.n_rows < 2:
-            return []
-        found, n, place = [], 0, self.place
-        for half in self.form.stored(self.piece).halves():
-            rows: Any = {"n_rows": len(half), "first_row": self.first_row + n, "row": self.row + n}
-            found.append(replace(self, piece=half.piece, place=place, **rows))
-            n, place = n + len(half), place + len(half.piece)
-        return found
+    def cut(self, start: int, stop: int) -> "LinePiece":
+        """The rows in [start, stop), numbered within this piece."""
+        places = np.append(self.form.stored(self.piece).starts, len(self.piece))
+        places[0] = 0  # blank lines before the first row go with it
+        first, last = places[[start, stop]].tolist()
+        rows: Any = {"n_rows": stop - start, "first_row": self.first_row + start, "row": self.row + start}
+        return replace(self, piece=self.piece[first:last], place=self.place + first, **rows)
 
     @property
     def nbytes(self) -> int:

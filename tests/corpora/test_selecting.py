@@ -108,6 +108,16 @@ def test_bad_lines_are_skipped_in_one_read_and_in_two(how, select, fitted):
         select(rows=rows, **how)
 
 
+def test_bad_lines_of_text_are_found_among_blank_ones(fitted, tmp_path):
+    (tmp_path / "x.txt").write_bytes(b"fine1\n\n\xff\n\n\nfine2\n\n")
+    found = snb.select(fitted, tmp_path / "x.txt", tmp_path / "out", "good", threshold=0.0, score=None, errors="skip")
+    assert (found.rows, found.skipped) == (7, 1)
+    texts = [json.loads(line)["text"] for line in written_lines(tmp_path / "out")]
+    assert [text for text in texts if text] == ["fine1", "fine2"] and len(texts) == 6
+    with pytest.raises(ValueError, match=r"x.txt, line 3: a line is not UTF-8"):
+        snb.select(fitted, tmp_path / "x.txt", tmp_path / "other", "good", threshold=0.0)
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "txt"])
 def test_rows_of_other_kinds(ending, fitted, tmp_path):
     frame = pd.DataFrame([json.loads(row) for row in ROWS])[["id", "text"]]

@@ -51,10 +51,10 @@ def test_pieces_are_halved_until_a_bad_text_is_alone():
     (piece,) = pieces_of(documents, DocumentPiece((), OF_FILES, (TEXT,), True, 0))
     with pytest.raises(DataError, match="not UTF-8"):
         piece()
-    first, last = piece.halves()
+    first, last = piece.cut(0, 1), piece.cut(1, 3)
     assert first().decoded(0) == "a" and (last.row, last.n_rows) == (1, 2)
-    bad, good = last.halves()
-    assert str(bad.named(DataError("y: no"))) == "y: no" and good().decoded(0) == "c" and not good.halves()
+    bad, good = last.cut(0, 1), last.cut(1, 2)
+    assert str(bad.named(DataError("y: no"))) == "y: no" and good().decoded(0) == "c" and good.row == 2
 
 
 @pytest.mark.parametrize("packed", [False, True])

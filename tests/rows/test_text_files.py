@@ -134,6 +134,7 @@ def test_a_bad_line_is_found_by_halves_and_named(tmp_path):
             return [(piece.row, piece().decoded(row)) for row in range(piece.n_rows)]
         except DataError as error:
             assert piece.n_rows > 1 or str(piece.named(error)).startswith(f"{path}, line 4: row 2 is not JSON")
-            return [found for half in piece.halves() for found in good(half)]
+            halves = piece.cut(0, piece.n_rows // 2), piece.cut(piece.n_rows // 2, piece.n_rows)
+            return [found for half in halves if piece.n_rows > 1 for found in good(half)]
 
     assert [text for _, text in good(piece)] == ["a", "b", "c"] and piece.n_rows == 4
