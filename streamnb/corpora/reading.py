@@ -60,9 +60,9 @@ class CorpusReading:
     encoding : TextEncoding or TableEncoding, optional
         Whose columns are read; None: no row is parsed.
     keep : tuple of str
-        Fields that rows bear as they are stored.
+        Fields that rows keep as they are stored.
     whole : bool
-        Whether rows bear all that is stored.
+        Whether rows keep everything that is stored.
     """
 
     kind: str

@@ -13,9 +13,9 @@ from streamnb.passes.progress import bar as bar_of
 
 
 def separately(work: Any, items: Sequence[Any], options: RunOptions) -> Iterator[Any]:
-    """Yield work(item, n_threads) for each item as they end; `work` has a `title`, and is sent to a worker once.
+    """Yield work(item, n_threads) for each item as it ends; `work` has a `title`, and is sent to each worker once.
 
-    Of the threads here each takes an item of its own; where there are fewer items, `n_threads` of them share one.
+    In this process each thread takes an item of its own; if there are fewer items, several threads share one.
     """
     client = client_for(options.client)
     if client is None:

@@ -46,8 +46,8 @@ class Block:
     `X` is a matrix, a (data, indices, indptr, n_features) tuple, or a dict of columns.
 
     `data` is None where every value counts as 1. `y` are labels, or a CSR indicator of labels; `split` the groups or
-    fold numbers given beside the rows, or records of several such columns. `kept` tells blocks that were kept by an
-    earlier read.
+    fold numbers given beside the rows, or records of several such columns. `kept` is True for rows that an earlier read
+    has kept.
     """
 
     X: Any

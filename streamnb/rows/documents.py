@@ -22,7 +22,7 @@ Document = tuple[bytes, tuple[str, ...]]  # the text, and the fields beside it
 
 @dataclass(frozen=True)
 class DocumentPiece:
-    """Some documents, of which rows bear the fields `beside`."""
+    """Documents that are read together; rows keep the fields `beside`."""
 
     documents: tuple[Document, ...]
     names: tuple[str, ...]  # of the fields of a document

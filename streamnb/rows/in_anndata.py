@@ -273,7 +273,7 @@ class HDF5Source(Source):
 
 def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
     """Yield dense rows in batches: the first row, the end row, the values and their bytes."""
-    step = min(max(sizes.BLOCK_BYTES // max(values.dtype.itemsize * values.shape[1], 1), 1), sizes.BLOCK_ROWS)
+    step = sizes.rows_of_block(values.dtype.itemsize * values.shape[1])
     for row in range(start, stop, step):
         until = min(row + step, stop)
         X = _read(values, row, until)

@@ -50,7 +50,7 @@ class ArraySource(Source):
 class StreamSource(Source):
     """An iterable of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
 
-    costly_features = True  # as far as anyone can tell
+    costly_features = True  # as a guess: nobody knows
 
     def __init__(self, chunks: Any, columns: RowColumns):
         super().__init__(columns)

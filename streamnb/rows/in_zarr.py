@@ -39,9 +39,9 @@ class ZarrSource(Source):
     def _pending_rows(self, readers: Readers, start: int, stop: int) -> Iterator[tuple[int, int, Callable[[], Any]]]:
         """Yield the first row, the end row and a function that waits for the rows, for all in [start, stop)."""
         rows = Cursor(self._X, start, readers)
-        step = max(sizes.BLOCK_BYTES // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
+        step = sizes.rows_of_block(self._X.dtype.itemsize * self._X.shape[1])
         while start < stop:
-            until = min(rows.aligned(start + min(step, sizes.BLOCK_ROWS)), stop)
+            until = min(rows.aligned(start + step), stop)
             yield start, until, rows.ask(until)
             start = until
 
@@ -73,7 +73,7 @@ class ZarrCSRSource(ZarrSource):
         return multiple(unit, n_rows) if n_rows >= unit else n_rows
 
     def _pending_rows(self, readers: Readers, start: int, stop: int) -> Iterator[tuple[int, int, Callable[[], Any]]]:
-        """As of a dense array: a block ends with the last row that lies entirely within the chunks read for it.
+        """As for a dense array: a block ends with the last row that lies entirely within the chunks read for it.
 
         A row cut by a chunk boundary goes to the next block. Each chunk of each array is read once; values are None,
         and not read, if the caller does not need them and all are positive.

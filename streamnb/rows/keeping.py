@@ -252,7 +252,7 @@ class Owner:
 class KeptSource(WrappedSource):
     """A source whose rows are kept by the first read of all of them, and come from there in later reads.
 
-    Of `only`, a range of rows, that is the first read of these.
+    With `only`, a range of rows, the first read of this range keeps them.
     """
 
     def __init__(self, rows: Source, keeping: Keeping, only: tuple[int, int] | None = None):

@@ -30,7 +30,7 @@ class NamedColumns(Source):
         self.reading, self._parts = Clock(), ColumnsByName(parts)
         self.n_rows = self._parts.n_rows
         widths = [np.shape(values)[1] for values in columns.values() if len(np.shape(values)) == 2]
-        self._step = min(max(sizes.BLOCK_BYTES // (8 * max([1, *widths])), 1), sizes.BLOCK_ROWS)
+        self._step = sizes.rows_of_block(8 * max([1, *widths]))
 
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:

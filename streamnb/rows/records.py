@@ -159,7 +159,7 @@ class StoredColumns:
 
 
 class RowsAlone(NamedTuple):
-    """Rows of which nothing is read but what is written again."""
+    """Rows that are written again without being parsed."""
 
     beside: Any
     y: None = None

@@ -4,3 +4,8 @@ BLOCK_BYTES = 6 << 20  # decoded values of one block: large enough for codecs, s
 BLOCK_ROWS = 1 << 17
 TEXT_BYTES = 2 << 20  # of a range of lines, which is encoded as about one block
 SEGMENT_BYTES = 256 << 20  # of a range of rows that is one task: much longer than its set-up, much shorter than a scan
+
+
+def rows_of_block(row_bytes: int) -> int:
+    """The number of rows in a block, where each has so many bytes."""
+    return min(max(BLOCK_BYTES // max(row_bytes, 1), 1), BLOCK_ROWS)

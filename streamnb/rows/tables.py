@@ -23,7 +23,7 @@ class Fields:
 
     `kinds` and `zones`, the time zones of dates, are those of the features; columns are converted to the uniform
     representation of their kind. None leaves columns unchanged. Where `text` names a feature, rows are `Texts`. Rows
-    bear the columns `beside` as they are stored, to be written again, or with `lines` the lines of a file.
+    keep the columns `beside` as they are stored, to be written again, or with `lines` the lines of a file.
     """
 
     features: tuple[str, ...]

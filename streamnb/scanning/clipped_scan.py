@@ -49,7 +49,7 @@ def check_clipping(
 
 
 def check_declared(classes: Any, rows: Source, n_features: int | None, batch: Any, weight: Any) -> None:
-    """Refuse what would tell about rows: classes and columns that are not declared, and weights without a bound."""
+    """Refuse what reveals information: classes and columns that are not declared, and weights without a bound."""
     if classes is None:
         raise ValueError("clip= needs classes=, all labels that may occur: learning them would reveal information")
     if batch is not None:
