@@ -57,6 +57,11 @@ class WrappedSource(Source):
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
+    def with_columns(self, y: Any, weight: Any) -> Self:
+        part = self._wrapping(self._rows.with_columns(y, weight))
+        part.label_names = part._rows.label_names
+        return part
+
     def with_split(self, name: str, values: Any) -> Self:
         return self._wrapping(self._rows.with_split(name, values))
 

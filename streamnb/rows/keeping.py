@@ -343,10 +343,16 @@ class KeptSource(WrappedSource):
         part.values_matter = values
         return part
 
+    def with_columns(self, y: Any, weight: Any) -> Self:
+        return super().with_columns(y, weight)._anew()
+
     def with_split(self, name: str, values: Any) -> Self:
-        part = super().with_split(name, values)
-        part._own(self.keeping.new_key())  # what is kept lacks the new split
-        return part
+        return super().with_split(name, values)._anew()
+
+    def _anew(self) -> Self:
+        """The same rows, kept anew: what was kept lacks their new columns."""
+        self._own(self.keeping.new_key())
+        return self
 
     def rows_near(self, n_rows: int) -> int:
         """The step of what workers have kept, if any."""

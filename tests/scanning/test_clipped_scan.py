@@ -60,6 +60,14 @@ def test_folds_keep_a_person_together():
     assert given.n_rows == stats.n_rows
 
 
+def test_a_person_adds_few_rows_after_a_learned_step_too():
+    dense, clip, kept = X.toarray(), snb.Clip(presence=True), rows_to_count(PEOPLE, 3)
+    step = snb.scan(dense, Y, transform=snb.Bins(3)).step
+    how = {"clip": clip, "classes": [0, 1, 2], "n_features": step.n_columns, "transform": step}
+    stats = snb.scan(dense, Y, groups=PEOPLE, rows_per_group=3, **how)
+    assert np.array_equal(stats.sum, snb.scan(dense[kept], Y[kept], **how).sum) and stats.n_rows == kept.sum()
+
+
 def test_labels_outside_of_classes_count_nowhere():
     known = Y < 2
     with pytest.warns(snb.StreamnbWarning, match=f"{np.count_nonzero(~known)} rows have labels outside"):
