@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,23 +60,16 @@ class ScoringModels:
         if isinstance(self.encoding, TableEncoding):
             return dict.fromkeys(self.given, _opened(self.encoding(rows, first_row)))
         texts = self.texts(rows, first_row)
+        own = {name: model.encoding_.ngrams for name, model in self.given.items()}
         made: dict[str, Any] = {}
-        for name, ngrams in self._ngrams.items():
-            same = next((made[other] for other in made if self._ngrams[other] == ngrams), None)
+        for name, ngrams in own.items():
+            same = next((made[other] for other in made if own[other] == ngrams), None)
             made[name] = _opened(ngrams(texts, first_row)) if same is None else same
         return made
 
     def texts(self, rows: Any, first_row: int) -> Texts:
         """The texts of raw rows."""
         return rows if isinstance(rows, Texts) else texts_of(rows, self.encoding.text, first_row)
-
-    @cached_property
-    def _ngrams(self) -> dict[str, Any]:
-        own = {name: model.encoding_.ngrams for name, model in self.given.items()}
-        return {name: self.encoding.ngrams for name in own} if len(own) == 1 else own
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"given": self.given, "encoding": self.encoding}
 
     def column(self, name: str, argument: str) -> tuple[str, int]:
         """The model and the number of a class, by its label, or by that of a model and a class such as "good.yes"."""
