@@ -121,11 +121,6 @@ def test_anndata_without_csr_rows(tmp_path):
         snb.scan(root, "obs/kind")
 
 
-def test_an_empty_group(tmp_path):
-    with refused(ValueError, "X", "csr_matrix"):
-        snb.scan(zarr.create_group(tmp_path / "empty.zarr"), ROWS.y)
-
-
 # -------------------------------------------------------------------------------------------- damaged chunks
 
 

@@ -100,26 +100,6 @@ def test_transformed_values_in_single_precision(name, tmp_path):
     np.testing.assert_allclose(stats.sum, sums_of(rows, **options)["sum"], rtol=3e-7)
 
 
-@pytest.mark.parametrize("transform", [None, "binary", "log1p", "sqrt"])
-@pytest.mark.parametrize("normalize", [None, "l1", "l2"])
-def test_transforms_and_normalisation_are_what_they_say(transform, normalize):
-    rows = example()
-    options = {"transform": transform, "normalize": normalize, "binarize": 0.3}
-    for x in (rows.x, messy_csr(rows.x)):
-        stats = snb.scan(x, rows.y, sample_weight=rows.w, **options)
-        for name, value in sums_of(rows, **options).items():
-            if name != "classes":
-                np.testing.assert_allclose(getattr(stats, name), value, rtol=1e-14, err_msg=name)
-
-
-@pytest.mark.parametrize("binarize", [-1.5, -1.0, 0.0, 1.0, 2.5])
-def test_above_counts_values_over_the_threshold_zeros_included(binarize):
-    rows = example()
-    rows.x[rows.x == 3] = -1
-    for x in (rows.x, messy_csr(rows.x)):
-        assert same_sums(snb.scan(x, rows.y, binarize=binarize), sums_of(rows, weighted=False, binarize=binarize))
-
-
 def test_no_entries_at_all(tmp_path):
     rows = example()
     rows.x[:] = 0
