@@ -88,21 +88,6 @@ def are_whole(values, bits):
 
 
 @kernel
-def look_up(labels, lowest, highest, by_number, codes):
-    """Fill in the codes of labels, by_number[label - lowest]; return whether each has one; -1 means none.
-
-    `highest` is the label of the last code, given because computing it from `lowest` could overflow.
-    """
-    for i in range(len(labels)):
-        if labels[i] < lowest or labels[i] > highest:
-            return False
-        codes[i] = by_number[labels[i] - lowest]
-        if codes[i] < 0:
-            return False
-    return True
-
-
-@kernel
 def scatter_bits(keys, out):
     # out[i] = the output of splitmix64 for the state keys[i] (Steele, Lea and Flood 2014)
     for i in range(len(keys)):

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import label_checks, messages
-from streamnb.kernels.row_values import look_up
 from streamnb.rows.chunk import Entries
 from streamnb.stats.matching import merged_classes
 
@@ -106,10 +105,11 @@ class LabelCodes:
         if self.n == 0 or label_checks.label_kind(y) != label_checks.label_kind(self._sorted):
             return None
         if self._by_number is not None and np.can_cast(y.dtype, np.int64):
-            codes = np.empty(len(y), np.int64)
-            bounds = int(self._sorted[0]), int(self._sorted[-1])
-            found = look_up(y.astype(np.int64), *bounds, self._by_number, codes)
-            return codes if found else None
+            numbers, lowest, highest = y.astype(np.int64), int(self._sorted[0]), int(self._sorted[-1])
+            if ((numbers < lowest) | (numbers > highest)).any():
+                return None
+            codes = self._by_number[numbers - lowest]
+            return None if (codes < 0).any() else codes
         at = np.minimum(np.searchsorted(self._sorted, y), self.n - 1)
         return self._codes[at] if (self._sorted[at] == y).all() else None
 

@@ -31,17 +31,6 @@ def test_survey(values):
     assert values.shape[1] == 1 or np.array_equal(seen.tops, np.array(tiles).reshape(seen.tops.shape))
 
 
-@settings(max_examples=100)
-@given(st.lists(st.integers(-3, 9)), st.lists(st.sampled_from([-1, 4, 5]), min_size=1, max_size=6))
-def test_codes_of_labels_are_looked_up(labels, by_number):
-    codes = np.empty(len(labels), np.int64)
-    numbers = dict(enumerate(by_number, start=2))
-    expected = [numbers.get(label, -1) for label in labels]
-    found = row_values.look_up(np.array(labels, np.int64), 2, 1 + len(by_number), np.array(by_number), codes)
-    assert found == (-1 not in expected)
-    assert -1 in expected or codes.tolist() == expected
-
-
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(-1, 6), max_size=4), min_size=1, max_size=8), st.integers(0, 3))

@@ -6,8 +6,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from hypothesis import given
+from hypothesis import strategies as st
 
 import streamnb as snb
+from streamnb.stats.grouping import LabelCodes
 from tests.support.contracts import same
 
 rng = np.random.default_rng(1)
@@ -108,3 +111,12 @@ def test_one_kind_of_y():
         snb.scan(iter([(X, Y), (X, Y[:, :3])]))
     with pytest.raises(ValueError, match="indicator"):
         snb.scan(X, Y) + snb.scan(X, Y[:, 0])
+
+
+@given(st.lists(st.integers(-3, 9)), st.sampled_from([np.int8, np.int64]))
+def test_codes_of_integers_are_places_among_the_classes_or_none_if_one_is_unknown(labels, dtype):
+    classes = [-1, 2, 3, 7]
+    codes = LabelCodes(np.array(classes)).codes_of(np.array(labels, dtype))
+    known = set(labels) <= set(classes)
+    assert (codes is not None) == known
+    assert not known or codes.tolist() == [classes.index(label) for label in labels]
