@@ -12,12 +12,11 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.core.attributes import attribute
-from streamnb.kernels import exact
 from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.averages import Averages
-from streamnb.stats.dense_tables import PooledTable, Table
+from streamnb.stats.dense_tables import PooledTable, Table, scatter_about_mean
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import check_alike, merged_classes, pooled_names, positions
 from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
@@ -308,11 +307,9 @@ class ClassStats(Averages, persistence.Saved):
     def scatter(self, columns: slice = slice(None)) -> np.ndarray:
         """Return the sum over the rows of each class of (x - class mean)^2, (K, columns), without cancellation."""
         sums, squares = (self.table(name).select(columns).dense() for name in ("sum", "sum_sq"))
-        weight = self.tables["weight"].dense()
-        out = np.zeros((len(self.classes), len(range(*columns.indices(self.n_features)))))
-        for k in map(int, np.flatnonzero(self.weight > 0)):
-            (s, s_lo), (q, q_lo), (w, w_lo) = sums.row(k), squares.row(k), weight.row(k)
-            exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out[k])
+        weight, out = self.tables["weight"].dense(), np.empty(sums.shape)
+        for k in range(len(out)):
+            out[k] = scatter_about_mean(sums.row(k), squares.row(k), weight.row(k))
         return out
 
     def arrays(self) -> dict[str, Any]:

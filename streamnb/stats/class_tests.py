@@ -12,7 +12,7 @@ from scipy import special
 
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
-from streamnb.kernels import exact
+from streamnb.stats.dense_tables import HiLo, scatter_about_mean
 from streamnb.stats.histograms import found_in
 from streamnb.stats.totals import ONE, whole
 
@@ -32,13 +32,10 @@ class Side:
     scatter: np.ndarray
 
     @classmethod
-    def of(cls, sums: Any, squares: Any, weight: Any) -> Side:
+    def of(cls, sums: HiLo, squares: HiLo, weight: HiLo) -> Side:
         """A side from pairs (hi, lo) of its sums."""
-        n, n_lo = float(weight[0][0]), float(weight[1][0])
-        (s, s_lo), (q, q_lo), scatter = sums, squares, np.zeros(len(sums[0]))
-        if n > 0.0:
-            exact.scatter_about_mean(s, s_lo, q, q_lo, n, n_lo, scatter)
-        return cls(n, s / (n or np.nan), scatter)
+        n = float(weight[0][0])
+        return cls(n, sums[0] / (n or np.nan), scatter_about_mean(sums, squares, weight))
 
 
 class Stratum:

@@ -11,6 +11,7 @@ from streamnb.core import persistence
 from streamnb.kernels import exact
 from streamnb.rows.chunk import frozen
 
+HiLo = tuple[np.ndarray, np.ndarray]  # the sums of one class, hi (n,) and lo (n,)
 Parts = tuple[np.ndarray, np.ndarray]  # the parts of a list of sums: hi (n,) and lo (n_parts, n)
 
 _COLUMNS = 1 << 16  # columns processed at once
@@ -59,7 +60,7 @@ class Table:
         lo = None if self.lo is None else order(self.lo[:, :, columns])
         return replace(self, hi=order(self.hi[:, columns]), lo=lo)
 
-    def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def row(self, k: int) -> HiLo:
         """Return one class as a (hi, lo) pair."""
         return self.hi[k], frozen(np.zeros(self.shape[1]) if self.lo is None else self.lo[0, k])
 
@@ -229,6 +230,15 @@ def spread(column: Table, n_columns: int) -> Table:
     """Repeat the single column of a table `n_columns` times."""
     lo = None if column.lo is None else np.repeat(column.lo, n_columns, axis=2)
     return Table(np.repeat(column.hi, n_columns, axis=1), lo, column.rounded)
+
+
+def scatter_about_mean(sums: HiLo, squares: HiLo, weight: HiLo) -> np.ndarray:
+    """Return sum w (x - mean)^2 of each column from the pairs (hi, lo) of sum w x, sum w x^2 and sum w; 0 without w."""
+    (s, s_lo), (q, q_lo), (w, w_lo) = sums, squares, weight
+    out = np.zeros(len(s))
+    if w[0] > 0.0:
+        exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out)
+    return out
 
 
 def renormalised(table: Table) -> Table:

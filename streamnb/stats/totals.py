@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.kernels import cell_sums, class_sums, exact
+from streamnb.kernels import cell_sums, class_sums
 from streamnb.rows.chunk import frozen
-from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised
+from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised, scatter_about_mean
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
 ONE = np.zeros(1, np.intp)
@@ -49,10 +49,7 @@ def _of_cells(table: SparseTable) -> Table:
 
 def spread_about_mean(stats: Any) -> np.ndarray:
     """Return the sum over all rows of w (x - mean)^2, (n_features,), without cancellation."""
-    (s, s_lo), (q, q_lo), (w, w_lo) = (whole(stats.table(name)).row(0) for name in ("sum", "sum_sq", "weight"))
-    out = np.empty(stats.n_features)
-    exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out)
-    return out
+    return scatter_about_mean(*(whole(stats.table(name)).row(0) for name in ("sum", "sum_sq", "weight")))
 
 
 def by_column(table: AnyTable) -> np.ndarray:
