@@ -14,56 +14,15 @@ from streamnb.core.frames import pandas_for
 SHARE = "(share of rows)"
 
 
-class Drifts:
-    """Statistics whose means can be compared with those of other rows."""
-
-    __slots__ = ()
-    n_features: int
-
-    def drift(self, new: Any, n_features: int = 20, *, feature_names: Any = None) -> Any:
-        """Return the features whose means differ most between these rows and others, by class; reads no data.
-
-        Parameters
-        ----------
-        new : ClassStats
-            Statistics of other rows with the same columns, scanned with the same options.
-        n_features : int
-            Maximum number of rows of the table.
-        feature_names : (n_features,), optional
-            Column numbers by default.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns "class", "feature", "old", "new" (means over the rows of the class) and "z", the largest
-            absolute z first. z is the score statistic of "both have one mean" with its scale,
-            ``(new - old) / sqrt(v (1 / N_old + 1 / N_new))`` with N the weights of the class and v the variance about
-            the mean of all its rows, old and new: that of the rows where "sum_sq" was scanned, else that of presence,
-            m (1 - m), or that of Poisson counts, m; z is too large for counts that vary more. If both sets come from
-            one distribution, about 1 in 20 values lies beyond 2. "(share of rows)" is the share of all rows that the
-            class has.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `new` is not ClassStats, or has other columns, moments, classes or transforms.
-
-        Examples
-        --------
-        >>> import numpy as np, streamnb as snb
-        >>> old, new = snb.scan([[1.0, 5.0], [2.0, 5.0]], [0, 0]), snb.scan([[7.0, 5.0], [8.0, 5.0]], [0, 0])
-        >>> old.drift(new)[["feature", "old", "new"]].to_dict("list")
-        {'feature': [0], 'old': [1.5], 'new': [7.5]}
-        """
-        if not isinstance(new, type(self)):
-            raise TypeError(
-                f"new is of type {type(new).__name__}; it should be ClassStats, as snb.scan(X, y) returns them"
-            )
-        pd = pandas_for("drift")
-        n_features = arguments.positive_integer("n_features", n_features)
-        names = feature_names_of(feature_names, self.n_features)
-        moved = sorted(_moved(self, new, n_features, names), key=lambda one: -abs(one[-1]))[:n_features]
-        return pd.DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
+def drifts(old: Any, new: Any, n_features: int, feature_names: Any) -> Any:
+    """Return a data frame of the largest drifts; see `ClassStats.drift`."""
+    if not isinstance(new, type(old)):
+        raise TypeError(f"new is of type {type(new).__name__}; it should be ClassStats, as snb.scan(X, y) returns them")
+    pd = pandas_for("drift")
+    n_features = arguments.positive_integer("n_features", n_features)
+    names = feature_names_of(feature_names, old.n_features)
+    moved = sorted(_moved(old, new, n_features, names), key=lambda one: -abs(one[-1]))[:n_features]
+    return pd.DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
 
 
 def feature_names_of(given: Any, n_features: int) -> np.ndarray | None:
