@@ -48,11 +48,6 @@ def budget(epsilon: float, delta: float) -> float:
     return SLACK * float(_measurement(scale).map(1.0))
 
 
-def scale_for(sensitivity: float, rho: float) -> float:
-    """The scale of the noise that costs `rho` at this sensitivity."""
-    return sensitivity / float(np.sqrt(2.0 * rho))
-
-
 def noisy(counts: np.ndarray, sensitivity: float, scale: float) -> tuple[np.ndarray, float]:
     """Whole numbers of any shape with noise, and the rho that this costs."""
     measurement = _measurement(scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
+from math import sqrt
 from operator import add
 from typing import Any
 
@@ -76,7 +77,8 @@ def privatize(self: Any, epsilon: float = 1.0, delta: float = 1e-6) -> Any:
     sums = [name for name in dict.fromkeys(drawn.values()) if name != "weight"]
     shares = {"weight": OF_CLASSES if sums else 1.0} | {name: (1.0 - OF_CLASSES) / len(sums) for name in sums}
     rho = noise.budget(epsilon, delta)
-    scales = {name: noise.scale_for(most[name][0], rho * share) for name, share in shares.items()}
+    # rho = sensitivity^2 / (2 scale^2)
+    scales = {name: most[name][0] / sqrt(2.0 * rho * share) for name, share in shares.items()}
     found = [_with_noise(part, drawn, most, scales) for part in self.folds or (self,)]
     parts = tuple(part for part, _ in found)
     whole = replace(reduce(add, parts), folds=parts, folding=self.folding) if self.folds else parts[0]
