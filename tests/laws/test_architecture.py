@@ -1,6 +1,7 @@
 """The shape of the house: which room may use which, who goes through which door, how large a part may grow."""
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -253,6 +254,19 @@ def test_no_kernel_is_called_through_two_starred_tuples(name):
     for call in nodes(name, ast.Call):
         if isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", None) in kernels:
             assert sum(isinstance(argument, ast.Starred) for argument in call.args) < 2, ast.unparse(call)
+
+
+def test_the_table_of_kernels_names_all_of_them_their_callers_and_rows_of_the_benchmarks():
+    page, results = ((ROOT / path).read_text() for path in ("docs/architecture.md", "benchmarks/RESULTS.md"))
+    listed = set()
+    for line in page.partition("| kernels | called by")[2].splitlines()[2:]:
+        kernels, callers, needed_by = line.strip("| ").split(" | ")
+        kernels = {f"streamnb.kernels.{name}" for name in re.findall(r"\w+", kernels)}
+        listed |= kernels
+        for caller in re.findall(r"[\w/]+", callers):
+            assert own_imports(f"streamnb.{caller.replace('/', '.')}") & kernels, line
+        assert needed_by.startswith("none: ") or all(row in results for row in needed_by.split("; ")), line
+    assert listed == {name for name in WRITTEN if name.startswith("streamnb.kernels.")} - {"streamnb.kernels.compiler"}
 
 
 # ---- sizes -----------------------------------------------------------------------------------------------------------
