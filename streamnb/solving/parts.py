@@ -17,9 +17,8 @@ from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.complements import HEAVY, complements, sums_outside, weight_outside
+from streamnb.stats.complements import HEAVY, Slack, complements, sums_outside, weight_outside
 from streamnb.stats.moments import TABLE
-from streamnb.stats.slack import Slack
 from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once

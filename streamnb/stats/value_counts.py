@@ -112,7 +112,7 @@ class ValueCounts:
 
     @property
     def nbytes(self) -> int:
-        return _nbytes(self.features)
+        return sum(cells.keys.nbytes + cells.counts.nbytes for cells in self.features)
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
         if not self.features or not other.features:  # one has no rows
@@ -147,10 +147,6 @@ class ValueCounts:
             raise ValueError("shifts should be from 0 to 63")
         ends = (persistence.array(name, arrays[name], ["f8"], (n_features,)) for name in ("low", "high"))
         return cls(tuple(map(ValueCells, shifts.tolist(), keys, counts)), missing, *ends)
-
-
-def _nbytes(features: Any) -> int:
-    return sum(cells.keys.nbytes + cells.counts.nbytes for cells in features)
 
 
 class CountingValues:

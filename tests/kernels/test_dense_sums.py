@@ -7,9 +7,8 @@ import pytest
 
 import streamnb as snb
 from streamnb.core.memory import aligned
-from streamnb.kernels import class_sums, dense_sums
+from streamnb.kernels import dense_sums
 from streamnb.kernels.lanes import LANES
-from streamnb.rows.boundary import survey_values
 from streamnb.rows.chunk import frozen
 from tests.support import naive
 
@@ -94,15 +93,3 @@ def test_a_scan_has_the_same_bits_with_both_moments_as_with_one(dtype):
         assert np.array_equal(getattr(both, name), getattr(alone, name))
         parts = snb.scan((x[i : i + 140] for i in range(0, 600, 140)), y, moments=["sum", "sum_sq"])
         assert np.array_equal(getattr(both, name), getattr(parts, name))
-
-
-def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
-    x, codes = uneven(500, 10, np.float32)
-    seen = survey_values(x.reshape(-1), 10)
-    tables, plain = room(10), room(10)
-    dense_sums.add_both(frozen(x), codes, seen.tops, seen.tile, *spare(500, 10), *tables)
-    for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):
-        options = moment, 0.0, class_sums.lost_of(10)
-        class_sums.add_dense_pairs(frozen(x), np.arange(500), codes, np.ones(500), *options, *parts)
-    assert np.array_equal(rounded(*tables[:2]), rounded(*plain[:2]))
-    assert np.array_equal(rounded(*tables[2:]), rounded(*plain[2:]))

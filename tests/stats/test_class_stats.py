@@ -234,11 +234,6 @@ def test_real_sums_do_not_depend_on_chunks_or_threads(options, dtype, data):
     assert same_stats(sum(pieces[1:], start=pieces[0]), whole)
 
 
-def test_real_sums_come_back_after_adding_and_subtracting():
-    a, b = real_rows(0, np.float64), real_rows(1, np.float64)
-    assert same_stats(scan(a) + scan(b) - scan(b), scan(a))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_real_sums_of_many_blocks_do_not_depend_on_threads(dtype):

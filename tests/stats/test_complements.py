@@ -1,4 +1,4 @@
-"""What is left without a class keeps its digits, however much the class outweighs the others."""
+"""What is left without a class, or below an upper bound, keeps its digits, however small it is."""
 
 from fractions import Fraction
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.stats.complements import HEAVY, complements, weight_outside
+from streamnb.stats.complements import HEAVY, Slack, complements, weight_outside
+from streamnb.stats.sparse_tables import SparseTable
 
 
 @pytest.mark.parametrize("heavy", [1.0, 1e6, 1e12, 1e16])
@@ -27,3 +28,22 @@ def test_only_heavy_classes_are_formed_anew():
     counts = np.array([1.0, 2.0, 4.0 * HEAVY])
     assert complements(counts.sum(), counts, of_heavy).tolist() == [2.0 + 4.0 * HEAVY, 1.0 + 4.0 * HEAVY, 7.0]
     assert asked == [2]
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2], np.array([[1, 0], [1, 1], [0, 1], [0, 1], [0, 0]])])
+def test_slack_is_that_of_fractions(labels):
+    x, weight = np.array([[3.0, 1.0], [3.0, 3.0], [3.0, 2.0], [0.0, 3.0], [3.0, 3.0]]), [1e16, 0.1, 0.7, 1e-9, 1e12]
+    stats = snb.scan(x, labels, sample_weight=weight)
+    labels = np.asarray(labels)
+    member = labels == 1 if labels.ndim == 2 else labels[:, None] == np.arange(3)
+
+    def exactly(rows):
+        return [float(sum((Fraction(weight[i]) * Fraction(3.0 - x[i, j]) for i in rows), Fraction())) for j in (0, 1)]
+
+    for table in (stats, stats.with_tables(SparseTable.of)):
+        slack, K = Slack(table, "sum", 3.0, np.array([0, 1])), member.shape[1]
+        assert slack.sums().tolist() == [exactly(np.flatnonzero(member[:, k])) for k in range(K)]
+        np.testing.assert_allclose(slack.total, exactly(range(5)), rtol=1e-15)
+        classes = np.repeat(np.arange(K), 2)
+        outside = slack.outside(np.tile([0, 1], K), classes).reshape(K, 2)
+        np.testing.assert_allclose(outside, [exactly(np.flatnonzero(~member[:, k])) for k in range(K)], rtol=1e-15)
