@@ -181,9 +181,6 @@ class PooledTable(Table):
             )
         return Table.scaled(self, float(factors[-1]))
 
-    def _to_state(self) -> dict[str, Any]:
-        return {"hi": self.hi, **low_state(self)}
-
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "PooledTable":
         hi = persistence.array("hi", state["hi"], ["f8"], (1, None))
