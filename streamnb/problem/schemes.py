@@ -15,7 +15,7 @@ from streamnb.problem.voting import Ballot
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import with_and_without
 
-_LEAST = float(np.log(np.finfo(np.float64).tiny))
+LEAST = float(np.log(np.finfo(np.float64).tiny))  # keeps other classes above a reference without rows, which scores 0
 
 
 class Scheme:
@@ -52,9 +52,9 @@ class Scheme:
         """Statistics of an indicator's rows on the two sides of a row of weights, as two classes."""
         raise NotImplementedError
 
-    def sides(self, data: "ClassSums", pseudo: Pseudo, rows: Any) -> Sides:
-        """Form the sides of some rows of coef_, each smoothed once: by default those of two groups of classes."""
-        return class_against_class(data, pseudo, *self.groups(rows))
+    def sides(self, data: ClassSums, pseudo: Pseudo, rows: Any) -> Sides:
+        """Form the sides of some rows of coef_, each smoothed once: by default each class against all others."""
+        return against_rest(data, pseudo, rows)
 
     def intercepts(self, log_priors: np.ndarray) -> np.ndarray:
         """The intercept that log class priors (K,) add to each row of weights, (R,)."""
@@ -123,9 +123,6 @@ class OneVsRest(Scheme):
 
     name = "ovr"
 
-    def sides(self, data, pseudo, rows):
-        return against_rest(data, pseudo, rows)
-
     def intercepts(self, log_priors):
         others = np.where(np.eye(len(log_priors), dtype=bool), -np.inf, log_priors)
         return log_ratio(log_priors, logsumexp(others, axis=1))
@@ -135,26 +132,44 @@ class OneVsRest(Scheme):
         return logs - logsumexp(logs, axis=1, keepdims=True)
 
 
-class TwoClasses(Scheme):
+class Contrasts(Scheme):
+    """Each row of weights compares two classes: those at its place in `positive` and `negative`, (R,).
+
+    A `negative` of length 1 is the class that all others are compared with.
+    """
+
+    of_classes = False
+    least = -np.inf  # the lowest log prior of a class on the negative side
+
+    def __init__(self, positive: np.ndarray, negative: np.ndarray):
+        self.positive, self.negative = positive, negative
+
+    def n_rows(self, n_classes):
+        return len(self.positive)
+
+    def row_names(self, classes):
+        return classes[self.positive].tolist()
+
+    def groups(self, rows):
+        return self.positive[rows], self.negative if len(self.negative) == 1 else self.negative[rows]
+
+    def sides(self, data, pseudo, rows):
+        return class_against_class(data, pseudo, *self.groups(rows))
+
+    def intercepts(self, log_priors):
+        return log_ratio(log_priors[self.positive], np.maximum(log_priors[self.negative], self.least))
+
+
+class TwoClasses(Contrasts):
     """The second class against the first: every scheme is this one for K = 2."""
 
     name = "two classes"
-    of_classes = False
 
-    def n_rows(self, n_classes):
-        return 1
-
-    def row_names(self, classes):
-        return classes[1:].tolist()
+    def __init__(self) -> None:
+        super().__init__(np.array([1]), np.array([0]))
 
     def width(self, n_classes):
         return None
-
-    def groups(self, rows):
-        return np.array([1]), np.array([0])
-
-    def intercepts(self, log_priors):
-        return log_ratio(log_priors[1:], log_priors[:1])
 
     def class_scores(self, margins):
         return margins[:, 0]
@@ -178,9 +193,6 @@ class MultiLabel(Scheme):
     def two_groups(self, stats, row):
         return with_and_without(stats, row)
 
-    def sides(self, data, pseudo, rows):
-        return against_rest(data, pseudo, rows)
-
     def intercepts(self, log_priors):
         with np.errstate(divide="ignore"):
             return log_priors - np.log1p(-np.exp(log_priors))
@@ -195,28 +207,15 @@ class MultiLabel(Scheme):
         return log_expit(margins)
 
 
-class Reference(Scheme):
+class Reference(Contrasts):
     """Each class against one named class, which scores 0."""
 
     name = "reference"
-    of_classes = False
+    least = LEAST
 
     def __init__(self, n_classes: int, reference: int):
+        super().__init__(np.delete(np.arange(n_classes), reference), np.array([reference]))
         self.reference = reference
-        self._others = np.delete(np.arange(n_classes), reference)
-
-    def n_rows(self, n_classes):
-        return n_classes - 1
-
-    def row_names(self, classes):
-        return classes[self._others].tolist()
-
-    def groups(self, rows):
-        return self._others[rows], np.array([self.reference])
-
-    def intercepts(self, log_priors):
-        # the reference scores 0; if it has no rows, a tiny probability in place of 0 keeps the others above it
-        return log_ratio(log_priors[self._others], np.maximum(log_priors[[self.reference]], _LEAST))
 
     def class_scores(self, margins):
         return np.insert(margins, self.reference, 0.0, axis=1)
@@ -237,7 +236,7 @@ class Reference(Scheme):
         return log_softmax(self.class_scores(margins))
 
 
-class LabelReference(Scheme):
+class LabelReference(Contrasts):
     """Each label against one of them, or against the rows without any label, whose index follows the last label's.
 
     Rows of other labels have no effect: means, dispersion and prior of a row of weights are those of its two groups
@@ -246,34 +245,22 @@ class LabelReference(Scheme):
 
     name = "label reference"
     multilabel = True
-    of_classes = False
     apart = True
+    least = LEAST
 
     def __init__(self, n_labels: int, reference: int | None):
+        against = n_labels if reference is None else reference
+        super().__init__(np.setdiff1d(np.arange(n_labels), against), np.array([against]))
         self.reference = reference
-        self.against = np.array([n_labels if reference is None else reference])
-        self._labels = np.setdiff1d(np.arange(n_labels), self.against)
-
-    def n_rows(self, n_classes):
-        return len(self._labels)
-
-    def row_names(self, classes):
-        return classes[self._labels].tolist()
 
     def width(self, n_classes):
-        return len(self._labels)
+        return len(self.positive)
 
     def with_reference(self, stats, moments):
         return stats if self.reference is not None else with_unlabelled(stats, moments)
 
-    def groups(self, rows):
-        return self._labels[rows], self.against
-
     def two_groups(self, stats, row):
-        return two_labels(stats, int(self.against[0]), int(self._labels[row]))
-
-    def intercepts(self, log_priors):
-        return log_ratio(log_priors[self._labels], np.maximum(log_priors[self.against], _LEAST))
+        return two_labels(stats, int(self.negative[0]), int(self.positive[row]))
 
     def judged_by(self, n_classes):
         return None
@@ -295,28 +282,19 @@ class LabelReference(Scheme):
         return log_expit(self.ranking(margins))
 
 
-class OneVsOne(Scheme):
+class OneVsOne(Contrasts):
     """Every pair of classes, the later one on the positive side; decides by votes, and ties by bounded margins."""
 
     name = "ovo"
     has_probabilities = False
-    of_classes = False
 
     def __init__(self, n_classes: int):
+        earlier, later = np.triu_indices(n_classes, 1)
+        super().__init__(later, earlier)
         self._n_classes = n_classes
-        self._earlier, self._later = np.triu_indices(n_classes, 1)
-
-    def n_rows(self, n_classes):
-        return n_classes * (n_classes - 1) // 2
 
     def row_names(self, classes):
-        return list(zip(classes[self._earlier].tolist(), classes[self._later].tolist(), strict=True))
-
-    def groups(self, rows):
-        return self._later[rows], self._earlier[rows]
-
-    def intercepts(self, log_priors):
-        return log_ratio(log_priors[self._later], log_priors[self._earlier])
+        return list(zip(classes[self.negative].tolist(), classes[self.positive].tolist(), strict=True))
 
     def class_scores(self, margins):
         """Votes, plus the sum of bounded margins scaled to less than a third of a vote, (n, K)."""
@@ -326,7 +304,7 @@ class OneVsOne(Scheme):
 
     def ballot(self, n_rows: int) -> Ballot:
         """An empty ballot for some rows."""
-        return Ballot(n_rows, self._n_classes, self._earlier, self._later)
+        return Ballot(n_rows, self._n_classes, self.negative, self.positive)
 
     def judged_by(self, n_classes):
         return None

@@ -27,9 +27,12 @@ class Together(Family):
     ----------
     second : Family or None
         The family of a second function of x that has weights of its own.
+    no_maximum : str
+        A message on why no parameters are most likely, and what to do; {} stands for the feature.
     """
 
     second: ClassVar[Family | None] = None
+    no_maximum: ClassVar[str]
     moment = "log_sum"
     lowest = ABOVE_ZERO
 
@@ -37,12 +40,8 @@ class Together(Family):
         """The parameters for means of ln x, both (groups, size); `feature` of a group is for messages."""
         lost = np.flatnonzero(np.exp(means).sum(axis=1) > 1.0 - NO_MAXIMUM)
         if lost.size:
-            raise ValueError(f"family={self.name!r}: {self.without_maximum(feature(int(lost[0])))}")
+            raise ValueError(f"family={self.name!r}: {self.no_maximum.format(feature(int(lost[0])))}")
         return dirichlet_parameters(means)
-
-    def without_maximum(self, feature: int) -> str:
-        """A message on why no parameters are most likely, and what to do."""
-        raise NotImplementedError
 
     def log_normaliser(self, parameters: np.ndarray) -> np.ndarray:
         """c, (groups,): the log of the normalising constant of the density."""
@@ -66,6 +65,10 @@ class Dirichlet(Together):
 
     name = "dirichlet"
     moments = ("log_sum",)
+    no_maximum = (
+        "a class has no most likely parameters; its columns of a row should sum to 1, and rows of a class should "
+        "differ: pass smoothing > 0, or give it more rows"
+    )
 
     def parts(self, n_features: int) -> list[tuple[Family, Any]]:
         if n_features == 1:
@@ -74,12 +77,6 @@ class Dirichlet(Together):
                 "family='beta'"
             )
         return super().parts(n_features)
-
-    def without_maximum(self, feature: int) -> str:
-        return (
-            "a class has no most likely parameters; its columns of a row should sum to 1, and rows of a class should "
-            "differ: pass smoothing > 0, or give it more rows"
-        )
 
 
 class _Complement(Family):
@@ -108,12 +105,10 @@ class Beta(Together):
     highest = np.nextafter(1.0, 0.0)
     moments = ("log_sum", "log1m_sum")
     second = _Complement()
-
-    def without_maximum(self, feature: int) -> str:
-        return (
-            f"feature {feature} has no most likely parameters in a class, for its values there are all the same: "
-            "pass smoothing > 0, or leave the feature out where it is the same in all rows"
-        )
+    no_maximum = (
+        "feature {} has no most likely parameters in a class, for its values there are all the same: "
+        "pass smoothing > 0, or leave the feature out where it is the same in all rows"
+    )
 
 
 FAMILIES.update({family.name: family for family in (Dirichlet, Beta)})
