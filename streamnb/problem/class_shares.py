@@ -9,10 +9,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from streamnb.core import arguments
-from streamnb.problem.family import Family, column_blocks
+from streamnb.problem.family import Family, blocks_of
 from streamnb.problem.priors import Prior
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import columns_at_once
 
 WEAKEST = 0.01  # strength: pseudo-rows of each value
 
@@ -45,7 +44,7 @@ class ClassSharesPrior(Prior):
         """
         table, found = stats.table(moment), []
         of_classes, of_values = np.zeros(len(stats.classes)), np.empty(stats.n_features)
-        for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
+        for columns in blocks_of(stats):
             sums = table.value(columns)
             of_classes += sums.sum(axis=1)
             of_values[columns] = sums.sum(axis=0)

@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import digamma, gammaln, logit, polygamma
 
 from streamnb.core import arguments
-from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
+from streamnb.problem.family import ABOVE_ZERO, Family, blocks_of
 from streamnb.problem.multinomial import Categorical, Multinomial
 from streamnb.problem.points import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
 from streamnb.problem.positive import Gamma, InverseGaussian
 from streamnb.rows.preparing import MAPS
 from streamnb.stats.complements import HEAVY
-from streamnb.stats.dense_tables import columns_at_once
 
 Formula = Callable[[], np.ndarray]
 
@@ -135,7 +134,7 @@ class Gaussian(Family):
         total = weight.sum()
         within = np.empty(stats.n_features)
         overall = np.empty(stats.n_features)
-        for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
+        for columns in blocks_of(stats):
             within[columns] = stats.scatter(columns).sum(axis=0) / total
             sums = stats.table("sum").value(columns)
             means = sums / np.where(weight > 0, weight, 1.0)[:, None]

@@ -8,6 +8,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.dense_tables import columns_at_once
 from streamnb.stats.moments import MOMENTS, TABLE
 
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
@@ -169,6 +170,11 @@ class Family(persistence.Parameters):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def blocks_of(stats: ClassStats) -> list[slice]:
+    """Slices that cut the features of statistics into blocks whose sums fit into the cache."""
+    return column_blocks(stats.n_features, columns_at_once(len(stats.classes)))
 
 
 def column_blocks(n_features: int, step: int) -> list[slice]:

@@ -173,7 +173,7 @@ class Mixed(Family):
         if not isinstance(other, Mixed) or len(self._given) != len(other._given):
             return False
         pairs = zip(self._given, other._given, strict=True)
-        return all(f == g and type(a) is type(b) and np.array_equal(_plain(a), _plain(b)) for (f, a), (g, b) in pairs)
+        return all(f == g and type(a) is type(b) and np.array_equal(a, b) for (f, a), (g, b) in pairs)
 
     def __hash__(self) -> int:
         return hash(self.members)
@@ -357,10 +357,6 @@ def _shown(which: Any) -> str:
     if which is ...:
         return "..."
     return repr(which) if isinstance(which, slice) else _listed(which)
-
-
-def _plain(which: Any) -> Any:
-    return np.array(_ends(which), object) if isinstance(which, slice) else np.asarray(which)
 
 
 def _encoded(which: Any) -> Any:

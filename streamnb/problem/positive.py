@@ -9,8 +9,7 @@ from scipy.optimize.elementwise import find_root
 from scipy.special import digamma
 
 from streamnb.core import arguments
-from streamnb.problem.family import ABOVE_ZERO, FLOOR, Family, column_blocks
-from streamnb.stats.dense_tables import columns_at_once
+from streamnb.problem.family import ABOVE_ZERO, FLOOR, Family, blocks_of
 
 
 class _Positive(Family):
@@ -39,7 +38,7 @@ class _Positive(Family):
     def dispersion(self, stats, scale):
         weight = stats.weight
         phi = np.zeros(stats.n_features)
-        for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
+        for columns in blocks_of(stats):
             factor = 1.0 if scale is None else scale[columns]
             means = stats.table("sum").value(columns) / np.where(weight > 0, weight, 1.0)[:, None] * factor
             if self.by == "ml":

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.problem.family import Family, column_blocks
+from streamnb.problem.family import Family, blocks_of
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import columns_at_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,7 +284,7 @@ class NormalInverseGamma(Prior):
 
     def dispersion(self, stats, scale, estimate):
         n_seen, phi = np.count_nonzero(stats.weight > 0), np.empty(stats.n_features)
-        for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
+        for columns in blocks_of(stats):
             a = _of(self.a, columns) + stats.weight.sum() / 2.0
             b = _of(self.b, columns) + self.spread(stats, columns, scale).sum(axis=0) / 2.0
             if estimate == "posterior_mean" and np.min(a) <= 1.0:

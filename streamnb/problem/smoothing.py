@@ -159,6 +159,12 @@ def _have() -> str:
     return ", ".join(repr(name) for prior in PRIORS for name in prior.families)
 
 
+def log_class_priors(priors: Any, stats: ClassStats, estimate: str) -> np.ndarray:
+    """Logs of class probabilities, (K,); -inf for classes without rows."""
+    with np.errstate(divide="ignore"):
+        return np.where(stats.weight > 0.0, np.log(class_probabilities(priors, stats, estimate)), -np.inf)
+
+
 def class_probabilities(priors: Any, stats: ClassStats, estimate: str) -> np.ndarray:
     """Class probabilities (K,): as given by `priors`, or the estimate under a Dirichlet prior."""
     classes, weight = stats.classes, stats.weight

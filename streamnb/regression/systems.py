@@ -12,13 +12,11 @@ from scipy.linalg import cho_solve, lapack
 from streamnb.core import messages
 from streamnb.core.blas import one_thread
 from streamnb.core.threads import in_order
-from streamnb.kernels import products as kernels
 from streamnb.regression.doubled import SMALLEST_PIVOT, Doubled, about_means, exactly, solved
 from streamnb.regression.target_sums import TargetSums
-from streamnb.stats.second_moments import diagonal, unpacked
+from streamnb.stats.second_moments import CONSTANT, diagonal, scatter_of_all, unpacked
 from streamnb.stats.totals import whole
 
-CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
 VANISHING = 1e-280  # smaller sums of squares have lost digits to underflow
 UNSURE = 1e-6  # relative error of weights that deserves a warning
 ROUGH = 1e-3  # reciprocal condition of a matrix below which systems are solved in doubled precision
@@ -61,13 +59,7 @@ class System:
 
     @cached_property
     def _scatter(self) -> np.ndarray:
-        weight, sums, packed = self._tables
-        if not self.intercept:
-            return unpacked(packed.hi)
-        n = len(sums.hi)
-        out = np.empty((n, n))
-        kernels.scatter_about_means(*sums, *packed, float(weight.hi[0]), float(weight.lo[0]), out)
-        return out
+        return scatter_of_all(self.sums.joined) if self.intercept else unpacked(self._tables[2].hi)
 
     @cached_property
     def means(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.priors import Prior
 from streamnb.problem.schemes import Scheme, as_scheme
-from streamnb.problem.smoothing import class_probabilities
+from streamnb.problem.smoothing import log_class_priors
 from streamnb.solving.covariances import Basis, Covariances
 from streamnb.stats.class_stats import ClassStats
 
@@ -38,9 +38,7 @@ class CovariancePath:
         mapped = {"map": family.map_names[0]} if family.map_names else {}
         self.grid: list[dict[str, Any]] = [{**mapped, "a": a, "g": g} for a, g in self.points]
         self.covariances, self.n_rows = Covariances(stats), scheme.n_rows(len(stats.classes))
-        shares = class_probabilities(priors, stats, options.get("estimate", "posterior_mean"))
-        with np.errstate(divide="ignore"):
-            self.log_priors = np.where(stats.weight > 0.0, np.log(shares), -np.inf)
+        self.log_priors = log_class_priors(priors, stats, options.get("estimate", "posterior_mean"))
 
     def __len__(self) -> int:
         return len(self.grid)

@@ -9,16 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from streamnb.core.blas import one_thread
-from streamnb.kernels import products as kernels
 from streamnb.problem.points import LEDOIT_WOLF, Point
 from streamnb.solving import ledoit_wolf
 from streamnb.solving.tridiagonal import factors, ratios, turned
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import PooledTable
-from streamnb.stats.second_moments import scatter
-from streamnb.stats.totals import whole
+from streamnb.stats.second_moments import CONSTANT, scatter, scatter_of_all
 
-CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
 SINGULAR = 1e-13  # relative to the largest eigenvalue, for each feature
 FACTORS = 128  # rows for which factors cost as much as eigenvalues, for a point and a product of two features
 STEEP = 1e-7  # ratio of eigenvalues below which features of small scale would lose digits
@@ -85,14 +82,11 @@ class Covariances:
     @cached_property
     def common(self) -> np.ndarray:
         """The pooled covariance within classes, (n_features, n_features)."""
-        weight, table = self.stats.weight, self.stats.table("gram")
-        if not isinstance(table, PooledTable):
+        weight = self.stats.weight
+        if not isinstance(self.stats.table("gram"), PooledTable):
             return np.tensordot(weight, self.own, 1) / weight.sum()
-        total, of_rows = (whole(self.stats.table(name)).row(0) for name in ("sum", "weight"))
-        about = np.empty(2 * (self.stats.n_features,))
-        kernels.scatter_about_means(*total, *table.row(0), float(of_rows[0][0]), float(of_rows[1][0]), about)
         apart = self.means[self.seen] - self.centre
-        return (about - (apart * weight[self.seen, None]).T @ apart) / weight.sum()
+        return (scatter_of_all(self.stats) - (apart * weight[self.seen, None]).T @ apart) / weight.sum()
 
     @cached_property
     def kept(self) -> np.ndarray:

@@ -6,11 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from streamnb.core.blas import one_thread
-from streamnb.kernels import products as kernels
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import CONSTANT, scatter_of_all
 from streamnb.stats.totals import whole
-
-CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +33,11 @@ class LeastSquaresPath:
     @cached_property
     def _decomposed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Numbers of varying features, eigenvalues and axes of their scatter, and products with classes, (n, R)."""
-        n = self.stats.n_features
-        total, of_rows, pairs = (whole(self._every.table(name)).row(0) for name in ("sum", "weight", "gram"))
-        scatter = np.empty((n, n))
-        kernels.scatter_about_means(*total, *pairs, float(of_rows[0][0]), float(of_rows[1][0]), scatter)
+        scatter, total = scatter_of_all(self._every), whole(self._every.table("sum")).value()[0]
         if self.scale is not None:
             scatter = scatter * self.scale * self.scale[:, None]
         shares = self._own_weight / self._every.total_weight
-        products = 2.0 * (self._own - np.outer(shares, total[0])).T
+        products = 2.0 * (self._own - np.outer(shares, total)).T
         if self.scale is not None:
             products *= self.scale[:, None]
         squares = scatter.diagonal() + (self.mean**2) * self._every.total_weight

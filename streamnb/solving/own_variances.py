@@ -10,7 +10,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.priors import Prior
 from streamnb.problem.schemes import Joint, Scheme, TwoClasses
-from streamnb.problem.smoothing import class_probabilities
+from streamnb.problem.smoothing import log_class_priors
 from streamnb.stats.class_stats import ClassStats
 
 _NOT = "is not for Gaussian(covariance='own'), whose scores are quadratic; it should be"
@@ -59,9 +59,7 @@ class QuadraticPath:
                 shown = f"{name}=[..]" if np.ndim(given) else f"{name}={given!r}"
                 raise ValueError(f"{shown} {_NOT} {right}")
         self._stats, self._family, self._scheme = stats, family, scheme
-        with np.errstate(divide="ignore"):
-            shares = class_probabilities(priors, stats, estimate)
-            self._log_priors = np.where(stats.weight > 0, np.log(shares), -np.inf)
+        self._log_priors = log_class_priors(priors, stats, estimate)
         self.grid: list[dict[str, Any]] = [{}]
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.n_features = np.array([stats.n_features])

@@ -123,7 +123,8 @@ def posterior_table(
         raise ValueError(f"interval={interval!r} should be a probability between 0 and 1, such as 0.95")
     names = np.arange(stats.n_features) if names is None else np.asarray(names)
     found: dict[str, list[Any]] = {}
-    for part, columns in _parts(stats, family, smoothing, estimate, "posterior()"):
+    members = grouped_parts(family, stats.n_features)
+    for part, columns in _parts(stats, members, smoothing, estimate, "posterior()"):
         for known in part.known():
             shape, features = known.mean.shape, names[columns]
             classes = stats.classes if shape[0] == len(stats.classes) else np.array([None], object)
@@ -144,7 +145,8 @@ def posterior_table(
 def log_evidence(stats: ClassStats, family: Family, smoothing: Any, estimate: str, priors: Any) -> float:
     """Return ln p(x | y) of all rows, plus ln p(y) if `priors` concern the classes; see `LinearNB.log_evidence`."""
     _check_one_label(stats, "log_evidence()")
-    total = sum(part.evidence() for part, _ in _parts(stats, family, smoothing, estimate, "log_evidence()"))
+    members = grouped_parts(family, stats.n_features)
+    total = sum(part.evidence() for part, _ in _parts(stats, members, smoothing, estimate, "log_evidence()"))
     weight = stats.weight
     if isinstance(priors, DirichletPrior):
         class_probabilities(priors, stats, "posterior_mean")
@@ -172,7 +174,7 @@ def strength(stats: ClassStats, family: Family, estimate: str) -> float:
         raise ValueError(f"{what} means nothing for family='gaussian'; give NormalInverseGamma, or a number")
 
     def loss(log_s: float) -> float:
-        parts = _parts_of(stats, members, float(np.exp(log_s)), estimate, what)
+        parts = _parts(stats, members, float(np.exp(log_s)), estimate, what)
         return -sum(part.evidence() for part, _ in parts)
 
     logs = np.log(STRENGTHS)
@@ -182,19 +184,12 @@ def strength(stats: ClassStats, family: Family, estimate: str) -> float:
 
 
 def _parts(
-    stats: ClassStats, family: Family, smoothing: Any, estimate: str, what: str
-) -> Iterator[tuple[Conjugate, Any]]:
-    return _parts_of(stats, grouped_parts(family, stats.n_features), smoothing, estimate, what)
-
-
-def _parts_of(
     stats: ClassStats, members: list[tuple[Family, Any]], smoothing: Any, estimate: str, what: str
 ) -> Iterator[tuple[Conjugate, Any]]:
     """Yield the conjugate prior and data of each family, and the numbers of its features."""
     for member, columns in members:
-        taken = (
-            estimate if estimate == "mle" else "posterior_mean"
-        )  # use the prior itself, not the pseudo-counts of its mode
+        # the prior itself, not the pseudo-counts of its mode
+        taken = estimate if estimate == "mle" else "posterior_mean"
         prior = Smoothing.of(member, smoothing, taken, stats.n_features, len(stats.classes)).of_columns(columns)
         number = not isinstance(smoothing, conjugate(member) or ())
         if conjugate(member) is None or prior.none or (number and member.name == "gaussian"):

@@ -1,6 +1,6 @@
 """A problem ready to solve: statistics, families, scheme and smoothing, in blocks of features."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from streamnb.problem.mixed import grouped_parts
 from streamnb.problem.pull import Pull
 from streamnb.problem.references import check_overlap
 from streamnb.problem.schemes import MultiLabel, Scheme
-from streamnb.problem.smoothing import EVIDENCE, Smoothing, class_probabilities
+from streamnb.problem.smoothing import EVIDENCE, Smoothing, log_class_priors
 from streamnb.problem.together import Together
 from streamnb.solving.parts import Columns, FeatureBlock, Part
 from streamnb.solving.posteriors import strength
@@ -46,7 +46,8 @@ class Problem:
         self.n_features = stats.n_features
         self.feature_weight = check_feature_weight(feature_weight, family, stats.n_features)
         self.n_rows = scheme.n_rows(len(stats.classes))
-        self.on_demand = self._too_large(memory_limit)
+        sparse = all(isinstance(stats.tables.get(name), SparseTable) for name in family.moments)
+        self.on_demand = sparse and 8 * self.n_rows * self.n_features > memory.allowed(memory_limit)
         weighed = scheme.with_reference(stats, ())
         self.seen = weighed.weight > 0
         self.parts = []
@@ -57,25 +58,18 @@ class Problem:
             prior = known.of_columns(columns)
             self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.on_demand))
         self.blocks = [block for part in self.parts for block in part.blocks]
-        given = class_probabilities(priors, weighed, estimate)
-        if not stats.multilabel and not given[self.seen].any():
+        log_priors = log_class_priors(priors, weighed, estimate)
+        if not stats.multilabel and np.isneginf(log_priors).all():
             raise ValueError(
                 f"priors={priors!r} leave no probability to the classes that have rows, "
                 f"{messages.listed(stats.classes[self.seen])}; one of them at least should have some"
             )
-        with np.errstate(divide="ignore"):
-            log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = scheme.intercepts(log_priors)
         if isinstance(scheme, MultiLabel) and priors is None:  # 1 - p loses its digits if nearly all rows have a label
             outside = weight_outside(stats)
             with np.errstate(divide="ignore"):
                 odds = np.log(stats.weight) - np.log(outside)
             self.intercepts = np.where(stats.weight > HEAVY * outside, odds, self.intercepts)
-
-    def _too_large(self, memory_limit: int | None) -> bool:
-        """Return whether the tables are sparse and the dense weights would exceed the memory limit."""
-        sparse = all(isinstance(self.stats.tables.get(name), SparseTable) for name in self.family.moments)
-        return sparse and 8 * self.n_rows * self.n_features > memory.allowed(memory_limit)
 
     def check_held(self) -> None:
         """Raise an error for parameters that are fitted together if the weights do not fit into memory."""
@@ -92,7 +86,10 @@ class Problem:
         """Factors of the columns (idf), (n_features,), or None."""
         if any(part.scale is None for part in self.parts):
             return None
-        return self._gathered(lambda part: part.scale)
+        scale = np.empty(self.n_features)
+        for part in self.parts:
+            scale[part.columns] = part.scale
+        return scale
 
     @property
     def moments(self) -> dict[str, np.ndarray | None]:
@@ -114,12 +111,6 @@ class Problem:
         for part, second in fits.items():
             weights[part.columns] = 0.0 if second is None else second.T
         return weights
-
-    def _gathered(self, values: Callable[[Part], Any]) -> np.ndarray:
-        out = np.empty(self.n_features)
-        for part in self.parts:
-            out[part.columns] = values(part)
-        return out
 
     def pieces(self, columns: Columns) -> Iterator[tuple[FeatureBlock, Columns]]:
         """Yield some features in blocks, each with the places of its features among `columns`."""
@@ -154,10 +145,7 @@ class Problem:
         n_ranked = self.ranking.n_ranked
         if self.stats.options.learned is not None and not isinstance(k, Mapping):
             k = min(k, n_ranked)  # the rows outside a fold may give fewer columns than all rows
-        return numbers_kept(k, n_ranked, self._names, self.n_rows)
-
-    def _names(self) -> Sequence[Any]:
-        return self.scheme.row_names(self.stats.classes)
+        return numbers_kept(k, n_ranked, lambda: self.scheme.row_names(self.stats.classes), self.n_rows)
 
     def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
         """Return the L1 tau at which the last weight of each feature (or that of one row) is zero, (n_features,)."""

@@ -17,12 +17,14 @@ from streamnb.stats import products
 from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.moments import SECOND_MOMENTS
+from streamnb.stats.totals import whole
 
 WAITING = 1 << 18  # numbers of products kept until they are added together
 FEW = 40_000  # products of the rows of a group up to which a loop is faster than BLAS
 SCATTERED = 16  # a product of two stored values takes as long as this many by BLAS
 PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence bits that stay in the cache, and fewest words of a column
 PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # approximate seconds of a product by BLAS, and of two stored values
+CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
 LONG = 300.0  # seconds of work that deserve a warning
 CURE = (
     "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
@@ -286,6 +288,14 @@ def scatter(stats: Any, name: str = "gram") -> np.ndarray:
     for k in map(int, np.flatnonzero(stats.weight > 0)):
         w, w_lo = weight.row(k)
         kernels.scatter_about_means(*sums.row(k), *table.row(k), float(w[0]), float(w_lo[0]), out[k])
+    return out
+
+
+def scatter_of_all(stats: Any, name: str = "gram") -> np.ndarray:
+    """Return the same sums over all rows about their mean, (n, n)."""
+    sums, weight, products = (whole(stats.table(part)).row(0) for part in ("sum", "weight", name))
+    out = np.empty((stats.n_features, stats.n_features))
+    kernels.scatter_about_means(*sums, *products, float(weight[0][0]), float(weight[1][0]), out)
     return out
 
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.stats.second_moments import diagonal, n_features_of, n_pairs, scatter, unpacked
+from streamnb.stats.second_moments import diagonal, n_features_of, n_pairs, scatter, scatter_of_all, unpacked
 
 rng = np.random.default_rng(0)
 N, K, J = 4500, 3, 5
@@ -85,6 +85,9 @@ def test_scatter_keeps_what_far_columns_vary_by():
     for exact in (False, True):
         stats = gram(x, [0, 0, 0, 1, 1], exact=exact)
         assert scatter(stats)[0, 0, 0] / 3 == pytest.approx(2 / 3, rel=1e-12)
+    far = X + 1e6
+    for pooled in (False, True):
+        np.testing.assert_allclose(scatter_of_all(gram(far, Y, pooled=pooled)), N * np.cov(far.T, ddof=0), rtol=1e-6)
 
 
 def test_triangles_are_packed_row_by_row():
