@@ -175,33 +175,18 @@ def check_out(out: Any, n_rows: int | None, beside: tuple[int, ...], dtype: np.d
         raise ValueError(f"out has dtype {out.dtype}, which cannot hold an answer of dtype {dtype}")
 
 
-def check_priors(priors: Any, classes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return class priors (K,): shares of the weight, uniform, or as given in the order of `classes`."""
+def check_priors(priors: Any, classes: np.ndarray, shares: np.ndarray, multilabel: bool = False) -> np.ndarray:
+    """Return class priors (K,): shares of the weight, uniform, or as given in the order of `classes`.
+
+    Those of labels (`multilabel`) are probabilities of one event each, which need not sum to one; "uniform" is 1 / 2.
+    """
     if priors is None:
         return shares
     if isinstance(priors, str):
-        one_of("priors", priors, [None, "uniform", "an array of shape (n_classes,)"])
+        one_of("priors", priors, [None, "uniform", f"an array of shape (n_{'labels' if multilabel else 'classes'},)"])
+        if multilabel:
+            return np.full(len(classes), 0.5)
         return np.where(shares > 0, 1.0 / np.count_nonzero(shares > 0), 0.0)
-    given = _given_priors(priors, classes)
-    if not math.isclose(given.sum(), 1.0, rel_tol=1e-9):
-        raise ValueError(f"priors sum to {given.sum():g}; The sum of the priors should be 1")
-    return given
-
-
-def check_label_priors(priors: Any, labels: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return the prior probability of each label (K,): its share of the weight, one half, or as given."""
-    if priors is None:
-        return shares
-    if isinstance(priors, str):
-        one_of("priors", priors, [None, "uniform", "an array of shape (n_labels,)"])
-        return np.full(len(labels), 0.5)
-    given = _given_priors(priors, labels)
-    if (given > 1).any():
-        raise ValueError(f"priors={priors!r}; the probability of a label should be at most 1")
-    return given
-
-
-def _given_priors(priors: Any, classes: np.ndarray) -> np.ndarray:
     try:
         given = np.asarray(priors, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -214,4 +199,8 @@ def _given_priors(priors: Any, classes: np.ndarray) -> np.ndarray:
         )
     if not np.all(np.isfinite(given)) or (given < 0).any():
         raise ValueError(f"priors={priors!r}; Priors must be non-negative and finite")
+    if multilabel and (given > 1).any():
+        raise ValueError(f"priors={priors!r}; the probability of a label should be at most 1")
+    if not multilabel and not math.isclose(given.sum(), 1.0, rel_tol=1e-9):
+        raise ValueError(f"priors sum to {given.sum():g}; The sum of the priors should be 1")
     return given

@@ -16,6 +16,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
@@ -152,7 +153,7 @@ def save(path: Any, value: Any) -> None:
     """Write a registered object to one file; an old file is replaced only once the new one is complete and stored."""
     with replacing(check_place("path", path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
-            tree = _Writer(archive).encode(value)
+            tree = _encoded(value, partial(_written, archive))
             header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
             archive.writestr(_HEADER, json.dumps(header))
             archive.comment = bytes(_SEAL)  # the last bytes of the file
@@ -163,7 +164,7 @@ def save(path: Any, value: Any) -> None:
 
 def digest(value: Any) -> str:
     """A fingerprint of 16 hexadecimal digits of any value that can be saved, from the content of its file."""
-    return hashlib.sha256(json.dumps(_Digester().encode(value)).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(_encoded(value, _fingerprint)).encode()).hexdigest()[:16]
 
 
 def _digest(file: BinaryIO) -> bytes:
@@ -181,54 +182,40 @@ def _home(cls: type) -> tuple[str, str]:
     return cls.__module__, cls.__qualname__
 
 
-class _Writer:
-    def __init__(self, archive: zipfile.ZipFile):
-        self._archive = archive
-        self._count = 0
-
-    def encode(self, value: Any) -> Any:
-        if value is None or isinstance(value, (bool, int, str)):
-            return value
-        if isinstance(value, float):
-            return {"float": value.hex()}
-        if isinstance(value, np.generic):
-            return self.encode(value.item())
-        if isinstance(value, np.ndarray):
-            return {"array": self._store(value)}
-        if isinstance(value, (list, tuple)):
-            return {type(value).__name__: [self.encode(v) for v in value]}
-        if isinstance(value, Mapping):
-            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
-        name = type(value).__name__
-        registered = _registry.get(name)
-        if registered is not None and _home(registered) != _home(type(value)):
-            raise TypeError(
-                f"{value!r} cannot be saved: a class of another module is named {name} too; rename one of them"
-            )
-        if registered is not None:
-            state: Any = value._to_state()
-            return {"object": name, "state": self.encode(state)}
+def _encoded(value: Any, store: Callable[[np.ndarray], str]) -> Any:
+    """The value as JSON; `store` keeps an array and returns the text that stands for it."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return {"float": value.hex()}
+    if isinstance(value, np.generic):
+        return _encoded(value.item(), store)
+    if isinstance(value, np.ndarray):
+        return {"array": store(value.astype(str) if value.dtype.kind == "O" else value)}
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [_encoded(v, store) for v in value]}
+    if isinstance(value, Mapping):
+        return {"dict": [[_encoded(k, store), _encoded(v, store)] for k, v in value.items()]}
+    name = type(value).__name__
+    registered = _registry.get(name)
+    if registered is None:
         raise TypeError(f"{value!r} cannot be saved: {name} is not a plain value, an array or a part of streamnb")
-
-    def _store(self, array: np.ndarray) -> str:
-        name = f"{self._count}.npy"
-        self._count += 1
-        if array.dtype.kind == "O":
-            array = array.astype(str)
-        with self._archive.open(name, "w", force_zip64=True) as member:
-            np.lib.format.write_array(member, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
-        return name
+    if _home(registered) != _home(type(value)):
+        raise TypeError(f"{value!r} cannot be saved: a class of another module is named {name} too; rename one of them")
+    return {"object": name, "state": _encoded(value._to_state(), store)}
 
 
-class _Digester(_Writer):
-    """Encodes a value as a file would hold it, with checksums in place of arrays."""
+def _written(archive: zipfile.ZipFile, array: np.ndarray) -> str:
+    """The name of a new member that holds the array."""
+    name = f"{len(archive.infolist())}.npy"
+    with archive.open(name, "w", force_zip64=True) as member:
+        np.lib.format.write_array(member, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
+    return name
 
-    def __init__(self) -> None:
-        pass
 
-    def _store(self, array: np.ndarray) -> str:
-        array = array.astype(str) if array.dtype.kind == "O" else np.ascontiguousarray(array)
-        return f"{array.dtype.str} {array.shape} {hashlib.sha256(array.reshape(-1).view(np.uint8).data).hexdigest()}"
+def _fingerprint(array: np.ndarray) -> str:
+    array = np.ascontiguousarray(array)
+    return f"{array.dtype.str} {array.shape} {hashlib.sha256(array.reshape(-1).view(np.uint8).data).hexdigest()}"
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------

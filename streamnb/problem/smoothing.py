@@ -169,8 +169,7 @@ def class_probabilities(priors: Any, stats: ClassStats, estimate: str) -> np.nda
     """Class probabilities (K,): as given by `priors`, or the estimate under a Dirichlet prior."""
     classes, weight = stats.classes, stats.weight
     if not isinstance(priors, Prior):
-        check = arguments.check_label_priors if stats.multilabel else arguments.check_priors
-        return check(priors, classes, weight / stats.total_weight)
+        return arguments.check_priors(priors, classes, weight / stats.total_weight, stats.multilabel)
     if not isinstance(priors, DirichletPrior):
         raise TypeError(f"priors={priors!r} should be None, 'uniform', numbers, or a DirichletPrior")
     if stats.multilabel:

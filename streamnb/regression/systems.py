@@ -170,7 +170,12 @@ class System:
                 found = cho_solve((factor, True), (self.with_targets * unit[:, None])[order])
             weights = found[np.argsort(order)] * unit[:, None]
         if dependent:
-            self._refuse(strength, [name_of(int(self.kept[j])) for j in dependent])
+            names = messages.listed(np.array([name_of(int(self.kept[j])) for j in dependent], object))
+            raise ValueError(
+                f"alpha={strength:g} leaves the weights undetermined: {names} depend on other columns of X, or nearly "
+                "so; leave them out, or give a larger alpha"
+                + ("" if self.sums.exact else " (exact=True tells nearly dependent columns apart)")
+            )
         rounded = not self.sums.exact or len(unit) > MOST_DOUBLED
         if rounded and condition < 2.0**-53 / UNSURE:
             messages.warn(
@@ -191,13 +196,6 @@ class System:
         least = SMALLEST_PIVOT if self.sums.exact else len(near) * 2.0**-52
         weights, dependent = solved(left.scaled(np.outer(near, near)), matrix.at(*targets).scaled(near[:, None]), least)
         return weights * (near * self.scale)[:, None], dependent
-
-    def _refuse(self, strength: float, names: list[str]) -> None:
-        raise ValueError(
-            f"alpha={strength:g} leaves the weights undetermined: {messages.listed(np.array(names, object))} depend on "
-            "other columns of X, or nearly so; leave them out, or give a larger alpha"
-            + ("" if self.sums.exact else " (exact=True tells nearly dependent columns apart)")
-        )
 
     def coefficients(self, weights: np.ndarray) -> np.ndarray:
         """Weights (n_features, ..) of X as it was given, from those of scaled kept columns (n_kept, ..)."""

@@ -107,11 +107,9 @@ class Covariances:
                 matrices = self._mixed(a)
                 g = [self._spheres(a) if points[i][1] == LEDOIT_WOLF else points[i][1] for i in numbers]
                 each = np.stack([np.broadcast_to(v, len(matrices)) for v in g], axis=1)
-                yield from _bases(matrices, numbers, each, factored and a < 1.0 and self._few(len(g)))
-
-    def _few(self, n_points: int) -> bool:
-        """Return whether there are so few rows that factors for each row cost less than eigenvalues."""
-        return bool(n_points * self.stats.n_rows < FACTORS * len(self.kept) ** 2)
+                # of few rows, factors for each row cost less than eigenvalues
+                few = bool(len(g) * self.stats.n_rows < FACTORS * len(self.kept) ** 2)
+                yield from _bases(matrices, numbers, each, factored and a < 1.0 and few)
 
     def _mixed(self, a: float) -> np.ndarray:
         """Return (1 - a) own + a pooled for the kept features, (K or 1, n, n)."""

@@ -128,19 +128,14 @@ class Equations:
         It is cached, as it serves every number of features.
         """
         if by not in self._merits:
-            self._merits[by] = self.breakpoints(True) if by == "score" else self._merit(by)
+            if by == "score":
+                merit = self.breakpoints(True)
+            else:
+                active = self.t_star != 0.0
+                at, merit = self._at(active), np.zeros(active.shape)
+                merit[active] = np.abs(at.weight(np.zeros(len(at.t_star)))) if by == "weight" else at.likelihood_lost()
+            self._merits[by] = merit
         return self._merits[by]
-
-    def _merit(self, by: str) -> np.ndarray:
-        active = self.t_star != 0.0
-        at, merit = self._at(active), np.zeros(active.shape)
-        merit[active] = np.abs(at.weight(np.zeros(len(at.t_star)))) if by == "weight" else at.likelihood_lost()
-        return merit
-
-    def weights(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights (R, n) and what the features add to the intercepts (R,)."""
-        weights, shifts = self.solved(pull)
-        return weights, shifts.sum(axis=1)
 
     def solved(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
         """Return weights and what each adds to its intercept, both (R, n)."""

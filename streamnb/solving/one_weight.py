@@ -113,9 +113,8 @@ class ScalarEquations:
         slopes = [self.family.mean_slope(*moved_down(mean, -at * gap)) for at in NODES]
         with np.errstate(divide="ignore", invalid="ignore"):
             steep = np.stack([share * gap / slope for share, slope in zip(SHARES, slopes, strict=True)])
-            return np.ptp(slopes, axis=0) < np.abs(
-                slopes[0]
-            ) / HEAVY, steep  # compares all three, as m (1 - m) is symmetric
+            linear = np.ptp(slopes, axis=0) < np.abs(slopes[0]) / HEAVY  # of all three, as m (1 - m) is symmetric
+        return linear, steep
 
     def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pull at each solution, the weight, and what it adds to the intercept."""
@@ -125,7 +124,12 @@ class ScalarEquations:
             t = start + pull.of_weights(w)
         else:
             w, t = self.weight(start), start
-        self._check_finite(w)
+        if not np.isfinite(w).all():
+            raise ValueError(
+                f"family={self.family.name!r}: a feature never or always occurs in a class, its weight is infinite; "
+                "pass smoothing > 0 (estimate='mle' has none; 'map' may need a prior with larger parameters), or a "
+                "penalty with tau > 0"
+            )
         # Near t* rounding may leave zero or the wrong sign; to first order W is proportional to t* - t.
         side = np.sign(self.t_star)
         lost = np.flatnonzero(~(side * w > 0))
@@ -188,14 +192,6 @@ class ScalarEquations:
             for where, at_end, at_start in zip(from_pooled, ends, moved, strict=True)
         )
         return positive, negative
-
-    def _check_finite(self, w: np.ndarray) -> None:
-        if not np.isfinite(w).all():
-            raise ValueError(
-                f"family={self.family.name!r}: a feature never or always occurs in a class, its weight is infinite; "
-                "pass smoothing > 0 (estimate='mle' has none; 'map' may need a prior with larger parameters), or a "
-                "penalty with tau > 0"
-            )
 
     def likelihood_lost(self) -> np.ndarray:
         """Return the sum over both sides of N (m g(m) - c(m) - m g(m_0) + c(m_0)) / phi, m_0 being the pooled mean."""

@@ -20,14 +20,10 @@ class TopRanking:
         self.parts, self.n_rows, self.n_features = parts, n_rows, n_features
         self._found: dict[tuple[str, int], tuple[np.ndarray, np.ndarray | None]] = {}
         self._together: dict[tuple[str, Part], np.ndarray] = {}
-        self._last = self._last_columns()
-
-    def _last_columns(self) -> np.ndarray | None:
-        """Return the last column of each ranked item, sorted; None if all items are single features."""
-        if not any(part.family.as_one for part in self.parts):
-            return None
-        every = np.arange(self.n_features)
-        return np.sort(np.concatenate([every[p.columns][-1 if p.family.as_one else 0 :] for p in self.parts]))
+        self._last: np.ndarray | None = None  # the last column of each ranked item, where items are not all features
+        if any(part.family.as_one for part in parts):
+            every = np.arange(n_features)
+            self._last = np.sort(np.concatenate([every[p.columns][-1 if p.family.as_one else 0 :] for p in parts]))
 
     @property
     def n_ranked(self) -> int:

@@ -110,7 +110,10 @@ class WeightPath:
         check_unpenalised(penalty, problem.family)
         check_general(penalty, problem.family)
         check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
-        taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
+        taus = {
+            part.kind: taus_from_data(problem, part, n_threads) if part.tau is None else part.tau
+            for part in (penalty.parts if penalty else ())
+        }
         self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
         kinds = slowest_first(taus)
         n_points = prod(len(taus[kind]) for kind in kinds)
@@ -125,9 +128,6 @@ class WeightPath:
         self._general: dict[int, FixedPoint] = {}
         self._l1 = L1Grid.of(self.penalty, problem.feature_weight)
         self._found_totals: Totals | None = None
-
-    def _taus(self, part: Any) -> np.ndarray:
-        return part.tau if part.tau is not None else taus_from_data(self.problem, part, self._n_threads)
 
     def save(self, path: Any) -> None:
         """Write statistics, family and penalty to one file, from which `snb.load` makes the same models."""

@@ -1,6 +1,7 @@
 """Arguments, checked: what is right comes back in one kind, what is wrong is named beside what would be right."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -145,11 +146,11 @@ def test_out_holds_the_whole_answer_as_it_is():
         arguments.check_out(np.empty(4, f4), 4, (), np.dtype(np.float64))
 
 
-@pytest.mark.parametrize("check", [arguments.check_priors, arguments.check_label_priors])
-def test_priors(check):
-    shares = np.array([0.0, 0.25, 0.75])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_priors(multilabel):
+    shares, check = np.array([0.0, 0.25, 0.75]), partial(arguments.check_priors, multilabel=multilabel)
     assert check(None, CLASSES, shares) is shares
-    uniform = [0.0, 0.5, 0.5] if check is arguments.check_priors else [0.5] * 3  # a class without rows keeps none
+    uniform = [0.5] * 3 if multilabel else [0.0, 0.5, 0.5]  # a class without rows keeps none
     assert check("uniform", CLASSES, shares).tolist() == uniform
     assert check((0.5, 0.25, 0.25), CLASSES, shares).tolist() == [0.5, 0.25, 0.25]
     for wrong, error, words in (
@@ -165,11 +166,11 @@ def test_priors(check):
 
 def test_priors_of_classes_sum_to_one_and_those_of_labels_need_not():
     priors = [1.0, 1.0, 0.5]
-    assert arguments.check_label_priors(priors, CLASSES, np.ones(3)).tolist() == priors
+    assert arguments.check_priors(priors, CLASSES, np.ones(3), True).tolist() == priors
     with pytest.raises(ValueError, match=r"^priors sum to 2\.5; The sum of the priors should be 1$"):
         arguments.check_priors(priors, CLASSES, np.ones(3))
     with pytest.raises(ValueError, match=r"the probability of a label should be at most 1$"):
-        arguments.check_label_priors([1.0, 1.5, 0.5], CLASSES, np.ones(3))
+        arguments.check_priors([1.0, 1.5, 0.5], CLASSES, np.ones(3), True)
 
 
 class Refusing:
