@@ -111,22 +111,13 @@ def raise_negative(value: float, row: int, column: int, who: str) -> NoReturn:
     )
 
 
-def raise_too_large(value: float, row: int, column: int, who: str, highest: float, what: str = "X") -> NoReturn:
-    """Report a value above the domain of a family."""
-    outside = math.nextafter(highest, math.inf)
-    limit = f"below {outside:g}" if _is_open(highest, outside) else f"of at most {highest:g}"
+def raise_outside(value: float, row: int, column: int, who: str, end: float, what: str = "X") -> NoReturn:
+    """Report a value beyond one end of the domain of a family."""
+    inside, beyond, way = ("most", "below", math.inf) if value > end else ("least", "above", -math.inf)
+    outside = math.nextafter(end, way)
+    is_open = outside.is_integer() and not float(end).is_integer()  # the domain leaves out a whole number beside it
+    limit = f"{beyond} {outside:g}" if is_open else f"of at {inside} {end:g}"
     raise ValueError(f"{what} has {value} at row {row}, column {column}; {who} takes values {limit}")
-
-
-def raise_too_small(value: float, row: int, column: int, who: str, lowest: float, what: str = "X") -> NoReturn:
-    """Report a value below the domain of a family that does not start at 0."""
-    outside = math.nextafter(lowest, -math.inf)
-    limit = f"above {outside:g}" if _is_open(lowest, outside) else f"of at least {lowest:g}"
-    raise ValueError(f"{what} has {value} at row {row}, column {column}; {who} takes values {limit}")
-
-
-def _is_open(end: float, outside: float) -> bool:
-    return outside.is_integer() and not float(end).is_integer()  # the neighbour of a whole number that is left out
 
 
 def raise_negatives(n: int, who: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
 
@@ -54,8 +55,8 @@ class Mixed(Family):
     name = "mixed"
 
     def __init__(self, columns: Mapping[Any, Any] | Iterable[tuple[Any, Any]]):
-        pairs = _pairs(columns)
-        self._with_groups((_member(family), _checked(family, which)) for family, which in pairs)
+        self._given = tuple((_member(family), _checked(family, which)) for family, which in _pairs(columns))
+        self._parts: dict[int, list[tuple[Family, ColumnNames]]] = {}
         if isinstance(columns, Mapping) and self._repeated is not None:
             raise ValueError(f"columns names {self._repeated!r} twice, by its name and as an object; {_LIST_FORM}")
         if any(isinstance(family, Mixed) for family in self.members):
@@ -67,10 +68,11 @@ class Mixed(Family):
         if len(centres) > 1:
             raise ValueError(f"columns has Laplace families of the centres {sorted(centres)}; one scan has one centre")
 
-    def _with_groups(self, given: Iterable[tuple[Family, Any]], smoothing: Any = 1.0) -> Self:
-        self._given, self.smoothing = tuple(given), smoothing
-        self._parts: dict[int, list[tuple[Family, ColumnNames]]] = {}
-        return self
+    def _with_groups(self, given: Iterable[tuple[Family, Any]]) -> Self:
+        """The same with other columns."""
+        changed = copy(self)
+        changed._given, changed._parts = tuple(given), {}
+        return changed
 
     # ---- what a scan needs -------------------------------------------------------------------------------------------
 
@@ -107,8 +109,7 @@ class Mixed(Family):
         if not any(isinstance(which, list) for _, which in self._given):
             return self
         numbers = {} if names is None else {name: j for j, name in enumerate(names)}
-        given = ((family, _numbers(family, which, numbers)) for family, which in self._given)
-        return Mixed.__new__(Mixed)._with_groups(given, self.smoothing)
+        return self._with_groups((family, _numbers(family, which, numbers)) for family, which in self._given)
 
     def parts(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         if n_features not in self._parts:
@@ -127,7 +128,7 @@ class Mixed(Family):
             ends = np.cumsum([0, *np.diff(firsts)[own]])
             wide = np.concatenate([np.arange(firsts[j], firsts[j + 1]) for j in own])
             given.append((family.widened(ends), wide))
-        return Mixed.__new__(Mixed)._with_groups(given, self.smoothing)
+        return self._with_groups(given)
 
     def _divided(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         owner = np.full(n_features, -1)
@@ -208,7 +209,9 @@ class Auto(Family):
         for kind, several in of_kind.items():
             family = Categorical([len(one) for one in several]) if kind == "categorical" else kind
             pairs.append((family, np.concatenate(several)))
-        return Mixed.__new__(Mixed)._with_groups(Mixed(pairs)._given, self.smoothing)
+        mixed = Mixed(pairs)
+        mixed.smoothing = self.smoothing
+        return mixed
 
 
 FAMILIES.update({Auto.name: Auto})

@@ -93,10 +93,10 @@ class Domain:
             value, at = 0.0, absent
         row, column = at
         if value > self.highest:
-            row_checks.raise_too_large(value, row, column, self.who, self.highest, self.what)
+            row_checks.raise_outside(value, row, column, self.who, self.highest, self.what)
         if value < min(self.lowest, 0.0):
             row_checks.raise_negative(value, row, column, self.who)
-        row_checks.raise_too_small(value, row, column, self.who, self.lowest, self.what)
+        row_checks.raise_outside(value, row, column, self.who, self.lowest, self.what)
 
 
 TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16)}

@@ -89,11 +89,22 @@ def solve(
     >>> path.n_features.tolist(), path[0].predict([[3, 0]]).tolist()
     ([2, 2, 0], ['cat'])
     """
-    options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
-    options |= {"idf": idf, "feature_weight": feature_weight}
     arguments.one_of("overlap", overlap, OVERLAPS)
-    options["memory_limit"] = check_memory_limit(memory_limit)
-    path = weight_path(stats, family, penalty, estimate=estimate, n_threads=n_threads, **options)
+    path = weight_path(
+        stats,
+        family,
+        penalty,
+        n_threads=n_threads,
+        scheme=scheme,
+        reference=reference,
+        estimate=estimate,
+        overlap=overlap,
+        smoothing=smoothing,
+        priors=priors,
+        idf=idf,
+        feature_weight=feature_weight,
+        memory_limit=check_memory_limit(memory_limit),
+    )
     if isinstance(reference, Unlabelled) and stats.unlabelled is not None and not stats.unlabelled.total_weight:
         messages.warn("every row bears a label: there are none for reference=snb.UNLABELLED, and all weights are zero")
     if (stats.weight == 0).any():
