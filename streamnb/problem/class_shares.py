@@ -17,11 +17,11 @@ WEAKEST = 0.01  # strength: pseudo-rows of each value
 
 
 class ClassSharesPrior(Prior):
-    """Dirichlet prior under which values say nothing of the class: pseudo-rows of each value, divided as the classes.
+    """Dirichlet prior under which values carry no information on the class: pseudo-rows split like the classes.
 
-    Class y has `strength` * share_y pseudo-rows of each value. So classes compare by the posterior mean of the shares
-    of classes among the rows of a value c, (S_yc + strength share_y) / (n_c + strength), as in target encoding: a value
-    of few rows tells little, and one of none nothing, however unequal the classes are.
+    Class y has `strength` * share_y pseudo-rows of each value. So classes compare by the posterior mean of their shares
+    among the rows with value c, (S_yc + strength share_y) / (n_c + strength), as in target encoding: a rare value
+    carries little information and an unseen one none, however unequal the classes are.
 
     Parameters
     ----------

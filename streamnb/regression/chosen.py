@@ -19,13 +19,13 @@ from streamnb.selection.split_intervals import split_interval
 class ElasticNetCV(LinearRegressor):
     """Ridge, lasso or elastic net whose strength is chosen by cross-validation, all from one read of the rows.
 
-    Weights at every strength, and the errors on each fold of the models without it, follow from the sums of products
-    of each fold: nothing is read again. The objective is that of `ElasticNet`; ``l1_ratio=0`` is ridge, 1 the lasso.
+    Weights at every strength, and the errors of the models without a fold on its rows, follow from the sums of products
+    of each fold: no rows are read again. The objective is that of `ElasticNet`; ``l1_ratio=0`` is ridge, 1 the lasso.
 
     Parameters
     ----------
     l1_ratio : float or list of float
-        From 0 to 1; of several, the one with the smallest error is taken.
+        From 0 to 1; of a list, the value with the smallest error.
     alphas : list of float, optional
         Strengths to try; by default `n_alphas` of them, from the smallest for which all weights are 0 down to a
         thousandth of it (ridge: from a thousand times as much to a ten-thousandth).
@@ -165,7 +165,7 @@ def _results(ratios: list[float], grids: list[np.ndarray], errors: list[np.ndarr
 
 @persistence.register
 class ForwardRegression(LinearRegressor):
-    """Least squares on a few features, which enter one by one, each time the one that lowers the squared error most.
+    """Least squares on a few features, chosen one by one: each step adds the one that lowers the squared error most.
 
     All models from no feature to `n_nonzero_coefs` of them, and their errors on each fold, follow from one read of the
     rows. Weights of features in use are those of plain least squares; the others are 0 (an L0 penalty, greedily).

@@ -49,7 +49,7 @@ def most_evident(system: System) -> float:
     costs = [against(log) for log in GRID]
     best = int(np.argmin(costs))
     if best in (0, len(GRID) - 1):
-        side = "smallest, 0 in effect" if best == 0 else "largest: X hardly tells y"
+        side = "smallest, 0 in effect" if best == 0 else "largest: X hardly predicts y"
         messages.warn(f"alpha='evidence' takes the {side}; the evidence has no maximum in between")
     low, high = GRID[max(best - 1, 0)], GRID[min(best + 1, len(GRID) - 1)]
     return float(np.exp(middle + minimize_scalar(against, bounds=(low, high), method="bounded").x))

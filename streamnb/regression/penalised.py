@@ -22,31 +22,30 @@ STEPS = 20  # strengths through which coordinate descent comes to the one that w
 
 @persistence.register
 class Ridge(LinearRegressor):
-    r"""Least squares with an L2 penalty, fitted in one read of rows of any number; ``alpha=0`` is plain least squares.
+    r"""Least squares with an L2 penalty, fitted in one read of any number of rows; ``alpha=0`` is plain least squares.
 
     Minimises ``sum_i w_i (y_i - b x_i - b_0)^2 + alpha \|b\|^2``, the objective of scikit-learn's Ridge. Rows are read
-    once, for the sums of products of features and targets (`stats_`); weights for any other `alpha` follow from these
-    with `refit`, rows are added with `partial_fit`, and taken away with `forget`.
+    once, for the sums of products of features and targets (`stats_`). From these, `refit` computes the weights for any
+    other `alpha`. `partial_fit` adds rows and `forget` removes them.
 
     Parameters
     ----------
     alpha : float or "evidence"
-        Strength of the penalty; "evidence" takes the one under which the targets are most probable (MacKay 1992).
+        Strength of the penalty; "evidence": the one under which the targets are most probable (MacKay 1992).
     fit_intercept : bool
     standardize : bool
-        Let `alpha` penalise weights of features divided by their standard deviations; `coef_` is of X as it was given.
+        Penalise the weights of features divided by their standard deviations; `coef_` is for X as it is given.
     exact : "auto" or bool
-        Sum products without any rounding, for columns that nearly depend on each other; it takes three to eight times
-        as long. "auto" does so where that takes less than a second; otherwise products are rounded once per 2,048 rows,
-        in float64.
+        Sum products without any rounding, for nearly collinear columns; it takes three to eight times as long. "auto"
+        does so where that takes less than a second. Otherwise sums are rounded to float64 once per 2,048 rows.
     solver : {"auto", "products", "conjugate_gradients"}
-        "products" reads once, and keeps 8 n (n + 1) bytes of sums of n columns. "conjugate_gradients" is for wide
-        sparse rows: it reads them a few times, and keeps no sums, so that other strengths and more rows need another
-        fit. "auto" takes it for more than 4,096 columns.
+        "products" reads once, and keeps 8 n (n + 1) bytes of sums for n columns. "conjugate_gradients" is for wide
+        sparse rows: it reads them a few times and keeps no sums, so another `alpha` or more rows need another fit.
+        "auto" takes it for more than 4,096 columns.
     tol : float
         Conjugate gradients end when the gradient is this small, relative to the start.
     max_passes : int
-        The largest number of their reads.
+        The largest number of reads by conjugate gradients.
 
     Attributes
     ----------
@@ -151,7 +150,7 @@ class Ridge(LinearRegressor):
 
 @persistence.register
 class ElasticNet(LinearRegressor):
-    r"""Least squares with penalties that leave weights at 0 and shrink the others, fitted in one read.
+    r"""Least squares with an L1 and an L2 penalty, which set weights to 0 and shrink the others; fitted in one read.
 
     Minimises, with N the total weight,
 
@@ -209,7 +208,7 @@ class ElasticNet(LinearRegressor):
 
 @persistence.register
 class Lasso(LinearRegressor):
-    r"""Least squares with an L1 penalty, which leaves weights at 0, fitted in one read.
+    r"""Least squares with an L1 penalty, which sets weights to 0; fitted in one read.
 
     `ElasticNet` with ``l1_ratio=1``; the objective is that of scikit-learn's Lasso.
 

@@ -37,7 +37,7 @@ SLOW = 8192  # columns whose products take minutes
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
-    """Least squares whose weights follow from sums of products, which rows may be added to and taken from.
+    """Least squares whose weights follow from sums of products; rows can be added to these sums and removed.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
-        """Raise for parameters that are wrong for any data."""
+        """Raise for parameters that are invalid for any data."""
         arguments.one_of("fit_intercept", self.fit_intercept, [True, False])
         arguments.one_of("standardize", vars(self).get("standardize", False), [True, False])
         arguments.one_of("exact", self.exact, ["auto", True, False])
@@ -100,18 +100,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n_rows, n_features) or TargetSums
-            Rows of any kind that `scan` takes, dense or sparse, of up to some thousand columns; numbers of a table stay
-            as they are. Or the `stats_` of another fit: nothing is read then.
+            Rows of any kind that `scan` takes, dense or sparse, with up to a few thousand columns. Numbers of a table
+            are not binned. Or the `stats_` of another fit: then no rows are read.
         y : (n_rows,) or (n_rows, n_targets)
-            Numbers to predict, or the name of an array or column beside X. Streams bring their own.
+            Numbers to predict, or the name of an array or column beside X. Streams contain their own.
         sample_weight : (n_rows,), optional
-            Counts as frequency.
+            A row of weight 2 counts as two rows.
         groups : (n_rows,), optional
             Rows of a group stay in one fold; for estimators with `folds`.
         progress, n_threads, memory_limit, client, checkpoint, layer
             As in `scan`.
         keep : {"auto", "memory", "disk", "no"}
-            Where rows stay that conjugate gradients read again, as in `SoftmaxRegression.fit`.
+            Where to keep the rows that conjugate gradients read again, as in `SoftmaxRegression.fit`.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         DataError
             Data cannot be read.
         MemoryError
-            The sums would take more than `memory_limit`: 8 bytes for each pair of columns, and as much for each fold.
+            The sums, of 8 bytes for each pair of columns, and as many for each fold, would exceed `memory_limit`.
         """
         with preparation.all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
@@ -154,7 +154,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         memory_limit: Bytes = None,
         client: Any = None,
     ) -> Self:
-        """Add rows to those fitted before, as if all had been fitted at once.
+        """Add rows to those fitted before, as if all of them had been fitted at once.
 
         Parameters
         ----------
@@ -181,29 +181,29 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def forget(self, X: Any, y: Any = None, sample_weight: PerRow = None) -> Self:
-        """Take fitted rows away, as if they had never been seen; arguments as in `fit`.
+        """Remove fitted rows, as if they had never been seen; arguments as in `fit`.
 
-        The sums are those of the other rows, exactly where sums are exact (``exact=True``, and small data), otherwise
-        to the rounding of the sums that were there before. Not for models chosen by folds, as rows do not tell theirs.
+        The remaining sums are those of the other rows: exactly if sums are exact (``exact=True``, and small data), else
+        up to the rounding of the sums before. Models that keep folds refuse this, because a row does not tell its fold.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`; once `partial_fit` was given a `decay`, `sample_weight` should be what the rows count now.
+            As in `fit`. After `partial_fit` with a `decay`, `sample_weight` should be the present weight of the rows.
 
         Raises
         ------
         ValueError
-            The remaining sums are impossible, as those of rows that were never added are. The model stays as it was.
+            The remaining sums are impossible, for example because the rows were never added. The model stays as it was.
 
         Warns
         -----
         StreamnbWarning
-            The rows taken away outweigh those left so much that rounding shows.
+            The removed rows outweigh the others so much that rounding errors show.
         """
         self._check_sums()
         if self.stats_.folding is not None:
-            raise ValueError("rows do not tell which fold they were in; fit the other rows anew")
+            raise ValueError("rows do not tell which fold they were in; fit the other rows again")
         if sample_weight is None and self.decay_ != 1.0 and not isinstance(X, TargetSums):
             raise ValueError(
                 "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
@@ -218,12 +218,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def refit(self, **params: Any) -> Self:
-        """Change parameters of the constructor without reading data; those not named stay as they are.
+        """Change parameters of the constructor without reading data; the others keep their values.
 
         Raises
         ------
         ValueError
-            A parameter is wrong, or is of how rows are read (`exact`, `folds`, `seed`, `solver`): these need `fit`.
+            A parameter is invalid, or of how rows are read (`exact`, `folds`, `seed`, `solver`), which needs `fit`.
         """
         self._check_sums()
         for name in ("exact", "folds", "seed", "solver"):
@@ -319,7 +319,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self, "stats_"):
             raise ValueError(
-                f"{type(self).__name__} was fitted by conjugate gradients, which keep no sums; fit anew, or with "
+                f"{type(self).__name__} was fitted by conjugate gradients, which keep no sums; fit again, or with "
                 "solver='products'"
             )
 

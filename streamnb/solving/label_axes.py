@@ -50,7 +50,7 @@ class LabelAxes:
         own, weight, n_labels = stats.weight, stats.total_weight, len(stats.weight)
         if not (own - own * own / weight > CONSTANT * weight).any():
             raise ValueError(
-                f"y says nothing of rows: each of its {n_labels} labels is in all of them or in none; a label should "
+                f"y carries no information: each of its {n_labels} labels is in all of them or in none; a label should "
                 "be in some rows"
             )
         check_pairs(n_labels, n_axes, limit)

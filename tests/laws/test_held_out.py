@@ -36,7 +36,13 @@ def fitted(model, *given, **options):
     try:
         return model.fit(*given, n_threads=1, **options)
     except ValueError as error:
-        said = "one class only", "has no value in any", "overlaps other labels", "says nothing of rows", "sample_weight"
+        said = (
+            "one class only",
+            "has no value in any",
+            "overlaps other labels",
+            "carries no information",
+            "sample_weight",
+        )
         assert any(words in str(error) for words in said), error
         assume(False)
 

@@ -62,7 +62,7 @@ def test_family_auto_takes_empirical_bayes_unless_another_smoothing_is_given(tmp
 
 
 @pytest.mark.filterwarnings("ignore:.*were not seen at fit")
-@pytest.mark.parametrize("hash_features", [1 << 18, 1 << 11])
+@pytest.mark.parametrize("hash_features", [1 << 15, 1 << 11])
 def test_rare_values_of_many_columns_do_not_outweigh_the_shares_of_the_classes(tmp_path, hash_features):
     table = click_logs(14_000)
     pq.write_table(table.slice(0, 12_000), tmp_path / "train.parquet", row_group_size=4_000)

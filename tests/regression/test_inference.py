@@ -71,7 +71,7 @@ def test_an_evidence_without_a_maximum_is_told():
     noise = np.random.default_rng(5).normal(size=120)
     centred = SMALL - SMALL.mean(axis=0)
     noise -= centred @ np.linalg.lstsq(centred, noise, rcond=None)[0]
-    with pytest.warns(StreamnbWarning, match="takes the largest: X hardly tells y"):
+    with pytest.warns(StreamnbWarning, match="takes the largest: X hardly predicts y"):
         most_evident(System(summed(SMALL, noise, None)))
 
 

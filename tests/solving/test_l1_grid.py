@@ -11,20 +11,24 @@ GRIDS = {"plain": snb.L1([0.0, 0.3, 2.0, 500.0]), "score": snb.L1([0.0, 0.5, 1.5
 FAMILIES = ["poisson", "gaussian", "bernoulli", "multinomial", snb.Mixed({"poisson": [0, 2], "bernoulli": ...})]
 
 
+def assert_all_points_are_each_alone(path):
+    weights, shifts = path.grid_weights(slice(None))
+    assert weights.has_sorted_indices and weights.data.all()
+    by_point = weights.toarray().reshape(-1, len(path), path.n_rows)
+    for i, model in enumerate(path):
+        assert (model.coef_ == by_point[:, i].T).all()
+        np.testing.assert_allclose(path.intercepts + shifts[i], model.intercept_, rtol=1e-12, atol=1e-12)
+        assert (path.n_features_per_class[i] == np.count_nonzero(model.coef_, axis=1)).all()
+        assert path.n_features[i] == np.count_nonzero(model.coef_.any(axis=0))
+
+
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 @pytest.mark.parametrize(("n_classes", "scheme"), [(2, "joint"), (3, "joint"), (3, "ovr"), (3, "ovo")])
 def test_weights_and_counts_of_all_points_are_those_of_each(family, grid, n_classes, scheme):
     x, y, weight = problem(7, n_classes)
     path = snb.solve(snb.scan(x, y, sample_weight=weight), family, GRIDS[grid], scheme=scheme)
-    weights, shifts = path.grid_weights(slice(None))
-    assert weights.has_sorted_indices and weights.data.all()
-    by_point = weights.toarray().reshape(x.shape[1], len(path), path.n_rows)
-    for i, model in enumerate(path):
-        assert (model.coef_ == by_point[:, i].T).all()
-        np.testing.assert_allclose(path.intercepts + shifts[i], model.intercept_, rtol=1e-12, atol=1e-12)
-        assert (path.n_features_per_class[i] == np.count_nonzero(model.coef_, axis=1)).all()
-        assert path.n_features[i] == np.count_nonzero(model.coef_.any(axis=0))
+    assert_all_points_are_each_alone(path)
     assert path.n_features[0] > path.n_features[-1] == 0
 
 
@@ -35,15 +39,9 @@ def test_weights_of_features_count_in_all_points_as_in_each(family):
     breaks = snb.solve(stats, family, GRIDS["plain"], scheme="ovr").breakpoints()
     taus = snb.L1([0.0, *np.nextafter(np.unique(breaks[breaks > 0.0]), 0.0)])  # rounding may leave nothing of a weight
     path, alike = (snb.solve(stats, family, taus, scheme="ovr", feature_weight=given) for given in (counted, None))
-    weights, shifts = path.grid_weights(slice(None))
-    assert weights.data.all()
-    by_point = weights.toarray().reshape(x.shape[1], len(path), path.n_rows)
-    for i, model in enumerate(path):
-        assert (model.coef_ == by_point[:, i].T).all()
-        np.testing.assert_array_equal(model.coef_, alike[i].coef_ * counted)
-        np.testing.assert_allclose(path.intercepts + shifts[i], model.intercept_, rtol=1e-12, atol=1e-12)
-        assert (path.n_features_per_class[i] == np.count_nonzero(model.coef_, axis=1)).all()
-        assert path.n_features[i] == np.count_nonzero(model.coef_.any(axis=0))
+    assert_all_points_are_each_alone(path)
+    for one, other in zip(path, alike, strict=True):
+        np.testing.assert_array_equal(one.coef_, other.coef_ * counted)
 
 
 @pytest.mark.parametrize("grid", GRIDS)
