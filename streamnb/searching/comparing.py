@@ -36,8 +36,7 @@ from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.score_table import RULES, check_choice, check_rule
 from streamnb.solving.covariance_path import check_covariant
-from streamnb.solving.decorrelation import check_decorrelation
-from streamnb.solving.own_variances import check_own
+from streamnb.solving.penalty_checks import check_penalty
 from streamnb.stats.class_stats import ClassStats
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
@@ -292,10 +291,9 @@ def _defined(
     for family_name, family in members.items():
         for name, penalty in penalties.items():
             try:
-                check_decorrelation(penalty, family, as_rows, len(stats.classes))
+                check_penalty(penalty, family, as_rows, len(stats.classes))
                 if family.covariant:
                     check_covariant(family, penalty, stats, scheme)
-                check_own(penalty, family, as_rows)
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
                 left_out[family_name, name] = str(error)

@@ -18,7 +18,8 @@ from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.problem.score_logs import top_class
 from streamnb.problem.together import Together
 from streamnb.selection.class_sample import ClassSample
-from streamnb.solving.decorrelation import check_decorrelation, decorrelated
+from streamnb.solving.decorrelation import decorrelated
+from streamnb.solving.penalty_checks import check_penalty
 from streamnb.solving.weight_problem import Problem
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import TABLE
@@ -210,7 +211,7 @@ def _added(
     smoothing: float,
     penalty: Penalty | None,
 ) -> AddedScores:
-    check_decorrelation(penalty, family, scheme, len(rests[0].classes))
+    check_penalty(penalty, family, scheme, len(rests[0].classes))
     point = {part.kind: part.tau[0] for part in (penalty.parts if penalty else ())}
     pull, n_rows = pull_at(penalty, point), scheme.n_rows(len(rests[0].classes))
     base = np.empty((len(sample.codes), n_rows, 1), np.float32)

@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.problem.families import Gaussian
-from streamnb.problem.family import Family
-from streamnb.problem.penalties import Decorrelation, Penalty
 from streamnb.problem.pull import Pull
-from streamnb.problem.schemes import LabelReference, OneVsOne, Scheme
 from streamnb.solving.equations import Equations, ScalarEquations
 
 EXACT = 1e-10  # last Newton step, relative to the largest weight of the feature; the remaining error is its square
@@ -26,26 +23,6 @@ NEAR = 0.01  # a move of the weights by less than this, relative to the largest,
 SHORTEST = 1e-9  # smallest step in tau, relative to tau; a branch that needs a smaller one has ended
 MOST_ITERATIONS = 10  # of Newton's method in one step
 MOST_STEPS = 300
-
-
-def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme, n_classes: int) -> None:
-    """Raise an error if `Decorrelation` is not defined for this family or scheme."""
-    part = next((p for p in (penalty.parts if penalty else ()) if p.kind == Decorrelation.kind), None)
-    if part is None:
-        return
-    if family.coupled:
-        raise ValueError(
-            f"penalty={part!r} is not defined for family={family.name!r}, whose features are coupled already; take "
-            "another family, 'poisson' for counts"
-        )
-    n_classes += isinstance(scheme, LabelReference) and scheme.reference is None  # the rows without any label
-    if n_classes < 3:
-        raise ValueError(f"penalty={part!r} needs at least 3 classes to set apart; there are {n_classes}")
-    if isinstance(scheme, OneVsOne):
-        raise ValueError(
-            f"penalty={part!r} is not defined for scheme='ovo', whose rows are pairs of classes; "
-            "it should be 'joint', 'ovr' or 'reference'"
-        )
 
 
 # weights (R, n), what each adds to the intercepts (R, n), and the features whose branch ended (n,)

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamnb.problem.family import Family
-from streamnb.problem.penalties import Custom, Penalty
-
 EXACT = 1e-12  # relative to each weight: a smaller step is the last
 ROUNDING = 1e-14  # relative to the largest weight: so is a smaller step
 ENOUGH = 1e-7  # relative to the largest weight and pull: how much the last step may leave
@@ -16,17 +13,6 @@ FLATTEST = 1e-9  # ridge, relative to tau
 UNBOUNDED = 1e100  # larger weights are taken to diverge
 MEMORY = 10  # previous steps that are combined for the next one
 MOST_STEPS = 5000
-
-
-def check_general(penalty: Penalty | None, family: Family) -> None:
-    """Raise an error for `Custom` with features that are already coupled."""
-    part = next((p for p in (penalty.parts if penalty else ()) if p.kind == Custom.kind), None)
-    coupled = [member.name for member in family.members if member.coupled]
-    if part is not None and coupled:
-        raise ValueError(
-            f"penalty={part!r} is not defined for family={coupled[0]!r}, whose features are coupled already; take "
-            "another family, 'poisson' for counts"
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

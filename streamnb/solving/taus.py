@@ -9,30 +9,17 @@ import numpy as np
 
 from streamnb.core import arguments, messages
 from streamnb.problem.families import as_family
-from streamnb.problem.family import Family
-from streamnb.problem.penalties import L1, Penalty
+from streamnb.problem.penalties import L1
 from streamnb.problem.schemes import OneVsOne, TwoClasses, as_scheme
-from streamnb.problem.together import Together
 from streamnb.solving.l1_grid import L1Grid
 from streamnb.solving.multinomial import leaving
-from streamnb.solving.own_variances import check_own
+from streamnb.solving.penalty_checks import check_penalty
 from streamnb.solving.weight_problem import Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
 MANY = 16  # fewest taus of a grid to which smaller ones are added
 BEFORE = (0.125, 0.25, 0.5)  # times the first tau: the best tau for texts with many classes lies there
 NEAR = 0.75  # share of all features: if the first tau leaves as many, there is no gap
-
-
-def check_unpenalised(penalty: Penalty | None, family: Family) -> None:
-    """Raise an error for penalties of parameters that are fitted together, or of quadratic scores."""
-    check_own(penalty, family)
-    for member in family.members:
-        if isinstance(member, Together) and penalty is not None:
-            raise ValueError(
-                f"penalty={penalty!r} is not defined for family={member.name!r}, whose parameters are fitted together; "
-                "it should be None (LinearNBCV, which chooses a penalty, is not for this family)"
-            )
 
 
 def tau_for(
@@ -88,7 +75,7 @@ def tau_for(
     arguments.one_of("scale", scale, [None, "score"])
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
     problem = Problem(stats, as_family(family), checked, smoothing, None, idf, estimate, overlap)
-    check_unpenalised(L1(0.0, scale), problem.family)
+    check_penalty(L1(0.0, scale), problem.family, checked, len(stats.classes))
     row = None if class_ is None else _row_of_class(problem, class_)
     breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)
     if problem.family.coupled:

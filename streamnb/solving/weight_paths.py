@@ -27,15 +27,16 @@ from streamnb.problem.schemes import OneVsOne, as_scheme
 from streamnb.problem.smoothing import chosen
 from streamnb.solving.cell_models import cell_model
 from streamnb.solving.covariance_path import covariance_path
-from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
+from streamnb.solving.decorrelation import Solution, decorrelated, decorrelated_each
 from streamnb.solving.entering import Entering
 from streamnb.solving.equations import Equations
-from streamnb.solving.general import FixedPoint, check_general, fixed_point_pulls
+from streamnb.solving.general import FixedPoint, fixed_point_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.own_variances import QuadraticPath, is_own
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
-from streamnb.solving.taus import check_unpenalised, taus_from_data
+from streamnb.solving.penalty_checks import check_penalty
+from streamnb.solving.taus import taus_from_data
 from streamnb.solving.weight_problem import Kept, Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
@@ -107,9 +108,7 @@ class WeightPath:
 
     def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
         self.problem, self._n_threads = problem, n_threads
-        check_unpenalised(penalty, problem.family)
-        check_general(penalty, problem.family)
-        check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
+        check_penalty(penalty, problem.family, problem.scheme, len(problem.stats.classes))
         taus = {
             part.kind: taus_from_data(problem, part, n_threads) if part.tau is None else part.tau
             for part in (penalty.parts if penalty else ())

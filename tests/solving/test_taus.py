@@ -6,7 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.problem.families import as_family
 from streamnb.problem.schemes import as_scheme
-from streamnb.solving.taus import check_unpenalised, tau_for, taus_from_data
+from streamnb.solving.taus import tau_for, taus_from_data
 from streamnb.solving.weight_problem import Problem
 
 rng = np.random.default_rng(0)
@@ -57,14 +57,6 @@ def test_features_that_leave_together_are_told():
 def test_what_has_no_tau(options, message):
     with pytest.raises(ValueError, match=message):
         tau_for(STATS, **options)
-
-
-def test_parameters_that_are_fitted_together_take_no_penalty():
-    for penalty, family in ((None, snb.Dirichlet()), (snb.L1(1.0), snb.Poisson())):
-        check_unpenalised(penalty, family)
-    for family in (snb.Dirichlet(), snb.Mixed({"dirichlet": [0, 1], "poisson": [2]})):
-        with pytest.raises(ValueError, match=r"penalty=L2\(1\.0\) is not defined for family='dirichlet'"):
-            check_unpenalised(snb.L2(1.0), family)
 
 
 @pytest.mark.parametrize("scale", [None, "score"])
