@@ -101,15 +101,11 @@ def brute_force(c, sign_of_theta, sides, phi, l1, l2):
 
 
 @pytest.mark.parametrize(("family", "c", "sign"), FAMILIES)
-def test_the_functions_of_the_mean_belong_together(family, c, sign):
-    m, step = np.linspace(0.3, 4.0, 25), 1e-5
+def test_cumulants_are_those_of_the_natural_parameter(family, c, sign):
+    m = np.linspace(0.3, 4.0, 25)
     theta = family.link(m)
     assert (np.sign(theta) == sign).all() or sign == 0
     np.testing.assert_allclose(family.cumulant(m), c(theta), rtol=1e-12)
-    np.testing.assert_allclose((c(theta + step) - c(theta - step)) / (2 * step), m, rtol=1e-5)
-    np.testing.assert_allclose(
-        family.variance(m) * (family.link(m + step) - family.link(m - step)), 2 * step, rtol=1e-5
-    )
 
 
 @pytest.mark.parametrize("penalty", [{}, {"l1": 1.5}, {"l2": 2.0}, {"l1": 0.8, "l2": 0.5}], ids=str)

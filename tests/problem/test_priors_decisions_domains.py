@@ -45,13 +45,6 @@ def test_modes_of_mixed_columns_are_chosen_by_cross_validation(rows):
     np.testing.assert_array_equal(path.grid_weights(columns)[0].toarray().T, model.coef_[:, columns])
 
 
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
-def test_priors_of_classes_without_rows_alone_are_refused(rows, scheme):
-    """They would leave no probability to any class that can be decided for."""
-    with pytest.raises(ValueError, match=r"priors=\[0, 0, 0, 1\].*classes that have rows, \[0, 1, 2\]"):
-        snb.solve(snb.scan(*rows, classes=[0, 1, 2, 3]), priors=[0, 0, 0, 1], scheme=scheme)
-
-
 # ---------------------------------------------------------------------------------------------- decisions
 
 
@@ -164,8 +157,3 @@ def test_features_without_parameters_of_their_own_are_named(rows):
         snb.LinearNB(snb.Mixed({"gaussian": [0], "beta": ...})).fit(shares, y)
     with pytest.raises(ValueError, match=r"compositions of two columns or more, X has 1"):
         snb.LinearNB("dirichlet").fit(shares[:, :1], y)
-
-
-def test_numbers_among_names_of_columns_are_refused():
-    with pytest.raises(TypeError, match=r"columns of 'poisson' are \[0, 'age'\].*numbers.*names"):
-        snb.Mixed({"poisson": [0, "age"]})

@@ -134,11 +134,9 @@ def test_a_class_that_was_listed_but_never_seen():
 def test_penalties_of_fitted_families_are_refused(family):
     x, y = compositions(4)
     stats_ = snb.scan(x, y, moments=family.moments)
-    mixed = snb.Mixed({family: [0, 1], "chi_squared": ...})
-    for penalty in (snb.L1(1.0), snb.L2(1.0), snb.TopK(1), snb.L1()):
-        for one in (family, mixed):
-            with pytest.raises(ValueError, match=rf"penalty=.*not defined for family='{family.name}'.*None"):
-                snb.solve(stats_, one, penalty)
+    for one in (family, snb.Mixed({family: [0, 1], "chi_squared": ...})):
+        with pytest.raises(ValueError, match=rf"penalty=.*not defined for family='{family.name}'.*None"):
+            snb.solve(stats_, one, snb.L1())
     with pytest.raises(ValueError, match="not defined"):
         snb.tau_for(stats_, family, n_features=1)
     with pytest.raises(ValueError, match=r"not defined.*LinearNBCV"):

@@ -344,14 +344,6 @@ def test_separable_adds_to_decorrelation(family, scheme):
 
 
 def test_what_will_not_do():
-    x, y = rows("poisson", 14)
-    stats, penalty = snb.scan(x, y), snb.L1(1.0) + snb.Decorrelation(0.1)
-    with pytest.raises(ValueError, match=r"Decorrelation\(0.1.*at least 3 classes.*2"):
-        snb.solve(snb.scan(x, y > 0), "poisson", penalty)
-    with pytest.raises(ValueError, match=r"scheme='ovo'.*'joint', 'ovr' or 'reference'"):
-        snb.solve(stats, "poisson", penalty, scheme="ovo")
-    with pytest.raises(ValueError, match="family='multinomial'"):
-        snb.solve(stats, "multinomial", penalty)
     with pytest.raises(ValueError, match=r"scale='score'.*'curvature'"):
         snb.Decorrelation(0.1, scale="score")
     with pytest.raises(ValueError, match="tau=-1"):
