@@ -40,18 +40,17 @@ class _Settings:
 def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
     """Set the folder in which fits keep prepared rows on disk, and how much they may take.
 
-    Files in it have no name: the system frees them when the fit ends, and when the process ends, in whatever way. So
-    nothing has to be cleaned up, and several processes may share a folder.
+    Files in it have no name: the system frees them when the fit or the process ends, even if it is killed. Nothing has
+    to be cleaned up, and several processes may share a folder.
 
     Parameters
     ----------
     path : path, optional
-        A folder on a local disk, which is made if it is missing. None: the folder in the environment variable
-        ``STREAMNB_SCRATCH``, or else ``/var/tmp``. On a worker of a Dask cluster, its `local_directory` in place of the
-        latter; ``client.run(snb.set_scratch, path)`` sets another.
+        A folder on a local disk, which is created if it is missing. None: the folder in the environment variable
+        ``STREAMNB_SCRATCH``, or else ``/var/tmp``. A Dask worker uses its `local_directory` instead of ``/var/tmp``;
+        ``client.run(snb.set_scratch, path)`` sets another folder.
     limit : int or str
-        Bytes that all scratch files of this process may take, such as "100GB". A tenth of the free space is left in
-        any case.
+        Bytes that all scratch files of this process may take, such as "100GB". A tenth of the free space is never used.
 
     Raises
     ------
@@ -61,7 +60,7 @@ def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
     Warns
     -----
     StreamnbWarning
-        The folder lies on a network disk, or in memory.
+        The folder is on a network disk, or in memory.
 
     Examples
     --------

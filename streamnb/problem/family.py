@@ -26,25 +26,34 @@ class Family(persistence.Parameters):
     ----------
     name : str
         The class name in lower case, unless a subclass sets it.
-    moment, moments : str, tuple of str
-        The moment whose class sums are the sufficient statistic, and those that a scan must accumulate.
+    moment : str
+        The moment whose class sums are the sufficient statistic.
+    moments : tuple of str
+        The moments that a scan must sum.
     lowest, highest : float
         The smallest and largest possible values of x.
     centre : float
         The centre of the moment "deviation".
-    coupled, as_one, coded, roomy : bool
-        True where the means of a class sum to one, as in multinomials; where `TopK` keeps the columns of a group
-        together; where columns are category numbers that are to become indicators; where functions of m also take
-        the difference of m from the highest mean.
-    covariant, pooled, points : bool, bool, tuple of (a, g)
-        True where features have covariances, and where the products of features are summed over all classes together;
-        the shrinkages of covariances to try.
+    coupled : bool
+        Whether the means of a class sum to one, as in multinomials.
+    as_one : bool
+        Whether `TopK` keeps all columns of a group or none.
+    coded : bool
+        Whether columns hold category numbers, which become indicators.
+    roomy : bool
+        Whether the functions of m take a second argument, the highest mean minus m, which keeps more digits.
+    covariant : bool
+        Whether features have covariances.
+    pooled : bool
+        Whether products of features are summed over all classes together.
+    points : tuple of (a, g)
+        The shrinkages of covariances to try.
     map_names : tuple of str
         Maps of the columns to try; empty: the columns as they are.
     smoothing : float or "empirical_bayes"
-        What smoothing="auto" stands for.
+        The meaning of smoothing="auto".
     cure : str
-        Advice in messages about values outside the moment's domain.
+        Advice in messages about values outside the domain of the moment.
 
     Examples
     --------

@@ -179,9 +179,9 @@ class Decorrelation(Penalty):
     needs three classes or more, a scheme with a row for each class (joint, ovr, reference), and a family whose
     features are not coupled (not multinomial).
 
-    This R is not concave, and under most families it has no maximum: the solution is the branch of local maxima that
-    starts at tau = 0. Where the branch of a feature ends before tau, the feature keeps the last solution on it;
-    `WeightPath.saturated` counts such features.
+    This R is not concave, and under most families the penalised likelihood has no maximum: the solution is the branch
+    of local maxima that starts at tau = 0. If the branch of a feature ends before tau, the feature keeps the last
+    solution on it; `WeightPath.saturated` counts such features.
 
     Parameters
     ----------
@@ -281,11 +281,11 @@ class Separable(Penalty):
 class Custom(Penalty):
     """Any smooth R = tau r(W) of all weights together, given by its gradient.
 
-    The pulls are t = -tau r'(W(t)), found by proximal gradient steps from tau = 0: each step solves for the weights
-    with r replaced by its tangent, and Anderson's method combines the latest steps. They converge to a local maximum
-    of the penalised likelihood, which for concave r is the only one; after 5,000 steps an error is raised.
-    `WeightPath.residuals` is the residual of the equation. It can be added to all other penalties, and is for families
-    whose features are not coupled (not multinomial).
+    The pulls t = -tau r'(W(t)) are found by proximal gradient steps: each step solves for the weights with r replaced
+    by its tangent, and Anderson's method combines the latest steps. They converge to a local maximum of the penalised
+    likelihood, which is the only one if r is concave; after 5,000 steps an error is raised. `WeightPath.residuals` has
+    the residuals of this equation. The penalty can be added to all others. It is not for families with coupled features
+    (multinomial).
 
     Parameters
     ----------

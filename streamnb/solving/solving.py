@@ -45,7 +45,7 @@ def solve(
     reference : label, or snb.UNLABELLED, optional
         The named class or label; for an indicator it may also be the rows without any label.
     overlap : {"refuse", "keep"}
-        For an indicator: rows that have both a label and the reference raise an error with their number, or count on
+        For an indicator: rows that have both a label and the reference raise an error that counts them, or count on
         both sides.
     smoothing : float, "evidence", "empirical_bayes", "auto", or a prior
         The prior of the features in each class (and in the rest). A number s: Bernoulli Beta(s, s); multinomial
@@ -61,9 +61,10 @@ def solve(
         for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
         same prior (pseudo-rows at m are Gamma(s m, s), or Beta(s m, s (k - m)) for Binomial; 0 none), and Gaussian.
     feature_weight : (n_features,), optional
-        Weighted naive Bayes (Lee et al. 2011): w_j and what the feature adds to the intercepts times a_j >= 0. 0 leaves
-        it out, 2 counts it like a copied column (but for multinomial, whose probabilities a copy would change).
-        By divergence: ``rank_features(stats, by="kullback_leibler").scores``.
+        Weighted naive Bayes (Lee et al. 2011): factors of at least 0, by which the weight of each feature and its part
+        of the intercepts are multiplied. 0 leaves a feature out, and 2 counts it like a copied column, except that a
+        copy would change multinomial probabilities. ``rank_features(stats, by="kullback_leibler").scores`` are factors
+        by divergence.
     memory_limit : int or str, optional
         Bytes that the weights of a model from sparse tables may take, such as "4GB"; half of the free memory by
         default. Larger weights are computed when predictions need them.
