@@ -5,15 +5,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 
-def in_notebook() -> bool:
-    """True in a notebook kernel, which shows the value of a cell as HTML."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return hasattr(shell, "kernel")
-
-
 def prints(show: bool | None) -> bool:
-    """Whether a table is printed: where `show` says so, by default but in a notebook, which shows it as HTML."""
-    return bool(show) or (show is None and not in_notebook())
+    """Return `show`; None means True except in a notebook, which shows the value of a cell as HTML."""
+    if show is not None:
+        return bool(show)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return not hasattr(shell, "kernel")
 
 
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:

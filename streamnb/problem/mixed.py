@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -266,7 +267,11 @@ def _member(family: Any) -> Family:
 
 
 def _checked(family: Any, which: Any) -> Any:
-    if which is ... or (isinstance(which, slice) and all(map(_is_number, _ends(which)))):
+    if which is ...:
+        return which
+    if isinstance(which, slice) and all(
+        isinstance(v, (int, np.integer, NoneType)) and not isinstance(v, bool) for v in _ends(which)
+    ):
         return which
     if isinstance(which, str):
         return [which]
@@ -289,10 +294,6 @@ def _checked(family: Any, which: Any) -> Any:
 def _ends(which: slice) -> tuple[Any, Any, Any]:
     """Start, stop and step."""
     return which.start, which.stop, which.step
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 
 
 def _raise_no_columns(family: Any, which: Any) -> NoReturn:

@@ -45,12 +45,9 @@ def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
 
 
 def _is_point(given: Any) -> bool:
-    number = isinstance(given, numbers.Real)
-    return number or (isinstance(given, tuple) and len(given) == 2 and all(_is_part(v) for v in given))
-
-
-def _is_part(given: Any) -> bool:
-    return isinstance(given, numbers.Real) or (isinstance(given, str) and given == LEDOIT_WOLF)
+    """True for one point, a number or a pair, and False for a list of them."""
+    parts = given if isinstance(given, tuple) and len(given) == 2 else (given,)
+    return all(isinstance(part, numbers.Real) or (isinstance(part, str) and part == LEDOIT_WOLF) for part in parts)
 
 
 def _point(given: Any, covariance: str) -> Point:

@@ -243,11 +243,7 @@ def targets_of(block: Block) -> np.ndarray:
 
 def joined(X: Any, y: np.ndarray) -> Any:
     """Features and, after them, targets, (n_rows, n_features + n_targets)."""
-    if sp.issparse(X):
-        return sp.hstack([X, sp.csr_array(y)], format="csr")
-    out = np.empty((len(X), X.shape[1] + y.shape[1]))
-    out[:, : X.shape[1]], out[:, X.shape[1] :] = X, y
-    return out
+    return sp.hstack([X, sp.csr_array(y)], format="csr") if sp.issparse(X) else np.hstack([X, y])
 
 
 def check_none_beside(X: Any, **beside: Any) -> None:

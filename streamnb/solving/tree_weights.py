@@ -1,8 +1,6 @@
 """Weights of tree-augmented naive Bayes, with the parent present and absent."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ from scipy.special import betaln, gammaln
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.families import Bernoulli
 from streamnb.problem.penalties import Penalty
+from streamnb.problem.points import pull_at
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.problem.sides import Sides
@@ -146,7 +145,7 @@ def pull_of(penalty: Penalty) -> Pull:
     ValueError
         The pull depends on other weights, which belong to other contexts.
     """
-    pull = reduce(add, (part.pull(part.tau[0]) for part in penalty.parts), Pull())
+    pull = pull_at(penalty, {part.kind: part.tau[0] for part in penalty.parts})
     if pull.decorrelation or pull.general:
         raise ValueError(
             f"penalty={penalty!r} couples weights with each other, which is not defined for TreeNB; it should be L1, "
