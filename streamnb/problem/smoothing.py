@@ -39,25 +39,23 @@ class Smoothing:
         fitting = conjugate(family)
         if isinstance(smoothing, type) and issubclass(smoothing, Prior):
             raise TypeError(f"smoothing={smoothing.__name__} is a class; give an object: {smoothing.__name__}(..)")
-        if isinstance(smoothing, str) and smoothing == EVIDENCE:
-            if fitting is None:
+        if isinstance(smoothing, str):
+            if smoothing not in (AUTO, EVIDENCE, EMPIRICAL_BAYES):
+                raise TypeError(
+                    f"smoothing={smoothing!r} should be {AUTO!r}, a number, a prior such as GammaPrior, {EVIDENCE!r} "
+                    f"or {EMPIRICAL_BAYES!r}"
+                )
+            if smoothing == EVIDENCE and fitting is None:
                 raise ValueError(
                     f"smoothing={EVIDENCE!r} needs a family with a conjugate prior ({_have()}), not {family.name!r}; "
                     "give a number"
                 )
-        elif isinstance(smoothing, str) and smoothing == EMPIRICAL_BAYES:
-            if estimate == "map":
+            if smoothing == EMPIRICAL_BAYES and estimate == "map":
                 raise ValueError(
                     f"smoothing={EMPIRICAL_BAYES!r} has pseudo-counts below 1, under which there is no mode; leave "
                     "estimate='posterior_mean'"
                 )
-        elif isinstance(smoothing, str) and smoothing != AUTO:
-            raise TypeError(
-                f"smoothing={smoothing!r} should be {AUTO!r}, a number, a prior such as GammaPrior, {EVIDENCE!r} or "
-                f"{EMPIRICAL_BAYES!r}"
-            )
-        elif isinstance(smoothing, str):
-            smoothing = 1.0
+            smoothing = 1.0 if smoothing == AUTO else smoothing
         elif not isinstance(smoothing, Prior):
             smoothing = arguments.finite_number("smoothing", smoothing, minimum=0.0)
         elif type(smoothing) is not fitting:

@@ -291,15 +291,15 @@ class WeightPath:
         factor = self.problem.feature_weight[block.columns]
         return weights * factor, shifts @ factor, ended
 
-    @cached_property
+    @property
     def n_features_per_class(self) -> np.ndarray:
         return self._counts[0]
 
-    @cached_property
+    @property
     def n_features(self) -> np.ndarray:
         return self._counts[1]
 
-    @cached_property
+    @property
     def saturated(self) -> np.ndarray:
         return self._counts[2]
 
