@@ -5,6 +5,7 @@ load falls on all of them.
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
@@ -14,17 +15,35 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / ".asv" / "results"
 SAMPLES = ("rounds=1", "repeat=(2,5,1.0)", "warmup_time=0.1")
-HISTORY = r"bench_models\.(Solve|Choice|Score)\."
+# Of each part one benchmark, with one set of parameters: a scan, what follows it, models of several reads, files.
+HISTORY = "|".join(
+    (
+        r"bench_scan\.Sparse\.time_scan\('zipf', 16384, 20\)",
+        r"bench_scan\.Dense\.time_scan\('float32', 1000, 100\)",
+        r"bench_models\.Solve\.time_solve\('poisson', 20, 100\)",
+        r"bench_models\.Choice\.time_fit\(2, 50\)",
+        r"bench_models\.Score\.time_predict\('joint', 100\)",
+        r"bench_models\.File\.time_load\(100\)",
+        r"bench_reads\.Reads\.time_fit\('SoftmaxRegression', 20\)",
+        r"bench_sources\.Table\.time_fit\('parquet'\)",
+        r"bench_sources\.Text\.time_fit",
+    )
+)
 
 
 def git(*arguments: str) -> str:
     return subprocess.run(["git", "-C", ROOT, *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def asv(command: str, *arguments: str, path: str = "", output: int | None = None) -> None:
+def environment(tree: Path) -> dict[str, str]:
+    """Variables under which asv measures the package in a folder; it drops PYTHONPATH."""
+    return {**os.environ, "ASV_PYTHONPATH": f"{tree}{os.pathsep}{ROOT}"}
+
+
+def asv(command: str, *arguments: str, tree: Path = ROOT, output: int | None = None) -> None:
     """Run a command of asv in the folder of the benchmarks; a benchmark that fails is shown, and the others go on."""
-    environment, folder = {**os.environ, "PYTHONPATH": path}, ROOT / "benchmarks"
-    subprocess.run([sys.executable, "-m", "asv", command, *arguments], cwd=folder, env=environment, stdout=output)
+    where = {"cwd": ROOT / "benchmarks", "env": environment(tree)}
+    subprocess.run([sys.executable, "-m", "asv", command, *arguments], stdout=output, **where)
 
 
 def measure(commits: list[str], pattern: str, rounds: int) -> None:
@@ -41,27 +60,30 @@ def measure(commits: list[str], pattern: str, rounds: int) -> None:
             subprocess.run(["tar", "-x", "-C", tree], input=archive.stdout, check=True)
         for number in range(rounds):
             for commit in commits:
-                again = ["--append-samples"] if number else []
+                again = "--append-samples" if number else "--record-samples"
                 known = ["--python=same", "--set-commit-hash", commit, "--bench", pattern]
-                asv("run", *known, *attributes, *again, path=os.pathsep.join([str(Path(folder) / commit), str(ROOT)]))
+                asv("run", *known, *attributes, again, tree=Path(folder) / commit)
 
 
 def history(commits: list[str]) -> str:
-    """A table of the benchmarks that all commits have, with the seconds of each commit beside the first."""
+    """A table of benchmarks with a column for each commit: the least of all samples, in milliseconds."""
     from asv.results import iter_results  # tests read this module where asv is not installed
 
-    found: dict[str, dict[str, float]] = {}  # seconds of all parameters together, by benchmark and commit
+    found: dict[str, dict[str, float]] = {}  # by benchmark with its parameters, and by commit
     for results in iter_results(str(RESULTS)):
         if results.commit_hash in commits:
             for name in results.get_all_result_keys():
-                values = [value for value in results.get_result_value(name, results.get_result_params(name)) if value]
-                if values and name.rpartition(".")[2].startswith("time_"):
-                    found.setdefault(name, {})[results.commit_hash] = sum(values)
+                given = results.get_result_params(name)
+                samples = results.get_result_samples(name, given)
+                for values, taken in zip(itertools.product(*given), samples, strict=True):
+                    if taken and ".time_" in name:
+                        row = f"{name.partition('.')[2]}({', '.join(values)})".removesuffix("()")
+                        found.setdefault(row, {})[results.commit_hash] = 1000.0 * min(taken)
     dates = [git("show", "-s", "--format=%cs", commit) for commit in commits]
-    head = ["benchmark, seconds", *(f"{date} `{commit[:8]}`" for date, commit in zip(dates, commits, strict=True))]
+    head = ["milliseconds", *(f"{date} `{commit[:8]}`" for date, commit in zip(dates, commits, strict=True))]
     lines = [head, ["---"] * len(head)]
     for name, of_commit in sorted(found.items()):
-        lines.append([f"`{name}`", *(f"{of_commit[c]:.3f}" if c in of_commit else "-" for c in commits)])
+        lines.append([f"`{name}`", *(f"{of_commit[c]:,.3g}" if c in of_commit else "-" for c in commits)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -84,7 +106,7 @@ def main(arguments: list[str] | None = None) -> None:
         measure(commits, options.bench, options.rounds)
         asv("compare", "--factor", str(options.factor), "--split", *commits)
         return
-    listed = git("log", "--format=%H", f"--max-count={options.number * options.every}").splitlines()
+    listed = git("log", "--first-parent", "--format=%H", f"--max-count={options.number * options.every}").splitlines()
     commits = listed[:: options.every][::-1]
     measure(commits, options.bench, options.rounds)
     print(history(commits))

@@ -6,6 +6,8 @@ import itertools
 import json
 import math
 import struct
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +17,6 @@ import pytest
 import benchmarks
 import streamnb as snb
 from benchmarks import (
-    bench_models,
-    bench_products,
-    bench_reads,
-    bench_scan,
-    bench_sources,
-    bench_start,
-    bench_stores,
     commits,
     compiling,
     filter_speed,
@@ -33,6 +28,15 @@ from benchmarks import (
     private,
     scaling,
     simulated_cluster,
+)
+from benchmarks.timed import (
+    bench_models,
+    bench_products,
+    bench_reads,
+    bench_scan,
+    bench_sources,
+    bench_start,
+    bench_stores,
 )
 from streamnb.rows import sizes
 
@@ -49,7 +53,9 @@ CLASSES = [
 
 def test_all_modules_are_run():
     folder = Path(benchmarks.__file__).parent
-    assert {path.stem for path in folder.glob("bench_*.py")} == {module.__name__.split(".")[1] for module in MODULES}
+    assert {path.stem for path in folder.glob("timed/bench_*.py")} == {
+        module.__name__.split(".")[2] for module in MODULES
+    }
     assert json.loads((folder / "asv.conf.json").read_text())["environment_type"] == "existing"
 
 
@@ -202,6 +208,16 @@ def test_two_commits_are_compared(capfd):
     pytest.importorskip("asv")
     commits.main(["compare", "HEAD", "--bench", "Score.time_predict.*'joint', 2", "--rounds", "1"])
     assert "Score" in capfd.readouterr().out
+
+
+@pytest.mark.process
+def test_the_package_of_each_commit_is_measured_and_not_the_installed_one(tmp_path):
+    (tmp_path / "streamnb").mkdir()
+    (tmp_path / "streamnb" / "__init__.py").write_text("raise SystemExit('the package of the commit')")
+    run = [Path(pytest.importorskip("asv").__file__).with_name("benchmark.py"), "discover"]
+    given = [Path(benchmarks.__file__).parent / "timed", tmp_path / "found.json"]
+    told = subprocess.run([sys.executable, *run, *given], env=commits.environment(tmp_path), capture_output=True)
+    assert b"the package of the commit" in told.stderr
 
 
 @pytest.mark.slow

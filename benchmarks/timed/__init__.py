@@ -1,0 +1,1 @@
+"""Benchmarks that asv runs; its configuration is beside this folder."""
