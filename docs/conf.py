@@ -10,6 +10,9 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
+sys.path.insert(0, str(DOCS))
+import pictures  # noqa: E402
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ON_THE_WEB = f"{PROJECT['urls']['Repository']}/blob/main/"
 # Pages of the site whose text stands elsewhere.
@@ -41,7 +44,8 @@ default_role = "code"
 smartquotes = False  # quotes are those of Python's strings
 autosummary_generate = True
 autosummary_context = {  # what is for other programs, or scikit-learn's own
-    "skipped": ["__init__", "get_metadata_routing", "set_output", "from_predictions"]
+    "skipped": ["__init__", "get_metadata_routing", "set_output", "from_predictions"],
+    "pictures": pictures.CODE,
 }
 autodoc_typehints = "none"  # types are told in the docstring
 numpydoc_show_class_members = False
@@ -99,6 +103,11 @@ def write_reports(app):
     subprocess.run([sys.executable, ROOT / "examples" / "reports.py", folder], cwd=ROOT, check=True)
 
 
+def write_pictures(app):
+    """Draw the pictures of the reference."""
+    pictures.write(ROOT / "build" / "pictures")
+
+
 def links_to_reports():
     """Links to the live examples as HTML, which Sphinx leaves as it is."""
     links = ", ".join(f'<a href="reports/{name}.html">{name}</a>' for name in LIVE)
@@ -109,4 +118,5 @@ def setup(app):
     """Called by Sphinx."""
     (ROOT / "build" / "live").mkdir(parents=True, exist_ok=True)
     app.connect("builder-inited", write_reports)
+    app.connect("builder-inited", write_pictures)
     app.connect("source-read", as_of_the_site)
