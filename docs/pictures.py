@@ -150,6 +150,7 @@ snb.RegressionPathDisplay.from_estimator(path)""",
 model = snb.ElasticNetCV(l1_ratio=[0.1, 0.5, 0.9, 1.0], n_alphas=30, rule="one_se").fit(X, y)
 snb.RegressionPathDisplay.from_estimator(model)""",
     "ForwardRegression": f"""
+import pandas as pd
 {PATIENTS}
 model = snb.ForwardRegression().fit(X, y)
 errors = pd.Series(model.mse_path_.mean(axis=1))
@@ -178,20 +179,24 @@ search = snb.ExhaustiveSearch(candidates=8)
 selector = snb.FeatureSelector(search, k="auto", family="gaussian").fit(X, y)
 snb.SelectionDisplay.from_estimator(selector)""",
     "FCBF": f"""
+import pandas as pd
 {WINES}
-selector = snb.FeatureSelector(snb.FCBF(0.1), k="auto", values="bins").fit(X, y)
+selector = snb.FeatureSelector(snb.FCBF(), k="auto", values="bins", n_bins=8).fit(X, y)
 scores = pd.Series(selector.scores_, X.columns)
 kept = ["#0072B2" if chosen else "0.78" for chosen in selector.get_support()]
-scores.plot.barh(color=kept, xlabel="symmetrical uncertainty; blue: kept, grey: redundant").invert_yaxis()""",
+scores.plot.barh(color=kept, xlabel="symmetrical uncertainty (grey: redundant)").invert_yaxis()""",
     "ReliefF": f"""
+import pandas as pd
 {WINES}
 selector = snb.FeatureSelector(snb.ReliefF()).fit(X, y)
 pd.Series(selector.scores_, X.columns).sort_values().plot.barh(xlabel="weight by Relief-F")""",
     "TreeFeatures": f"""
+import pandas as pd
 {TUMOURS}
 selector = snb.FeatureSelector(snb.TreeFeatures(depth=2), k="auto").fit(X, y)
 pd.Series(selector.scores_, X.columns)[selector.get_support()].sort_values().plot.barh()""",
     "FeatureRanking": f"""
+import pandas as pd
 {WINES}
 ranking = snb.rank_features(snb.scan(X, y, moments=["sum", "sum_sq"]), "f_classif")
 pd.Series(ranking.scores, X.columns).sort_values().plot.barh(xlabel="F statistic")""",
@@ -208,6 +213,7 @@ families = ["poisson", "multinomial", "bernoulli", "geometric"]
 models = {{family: snb.LinearNB(family).fit(X[:900], y[:900]) for family in families}}
 snb.compare_models(models, X[900:], y[900:], metrics="brier").plot()""",
     "SlicesDisplay": f"""
+import pandas as pd
 {DIGITS}
 model = snb.LinearNB("poisson").fit(X[:900], y[:900])
 slices = {{"ink": pd.qcut(X[900:].sum(axis=1), 5, precision=0).astype(str), "digit": y[900:].astype(str)}}
@@ -237,7 +243,9 @@ def picture(name):
     pyplot.close("all")
     sketch = re.sub(r' [dxy]="[^"]*"', lambda places: re.sub(r"(\.\d\d)\d+", r"\1", places[0]), drawing.svg)
     sketch = sketch.replace("#1f77b4", "var(--c1)")  # the blue of pandas
-    sketch = sketch.replace("<svg ", f'<svg role="img" aria-label="{escape(drawing.finding or name)}" ', 1)
+    sketch = sketch.replace(
+        "<svg ", f'<svg role="img" aria-label="{escape(drawing.finding or "What the code draws")}" ', 1
+    )
     lines = "".join(map(entry, drawing.legend))
     legend = f'<ul class="legend" aria-hidden="true">{lines}</ul>' if lines else ""
     caption = f"<figcaption>{escape(drawing.finding, quote=False)}</figcaption>" if drawing.finding else ""
@@ -248,10 +256,14 @@ def figure_of(code):
     """The figure that the last expression draws."""
     *before, last = ast.parse(code).body
     names = {}
-    exec("import pandas as pd\nimport streamnb as snb", names)
+    exec("import streamnb as snb", names)
     exec(compile(ast.Module(before, []), "<picture>", "exec"), names)
     shown = eval(compile(ast.Expression(last.value), "<picture>", "eval"), names)
-    return shown.figure_ if hasattr(shown, "figure_") else pyplot.gcf()
+    if hasattr(shown, "figure_"):
+        return shown.figure_
+    figure = pyplot.gcf()  # of pandas
+    figure.set_layout_engine("compressed")
+    return figure
 
 
 def entry(one):
