@@ -56,6 +56,10 @@ def plot():
     snb.RegularizationPathDisplay.from_estimator(model_of()).figure_.savefig("path.png")
 
 
+def report():
+    snb.report(model_of(), "rows.zarr", "y", "report.html")
+
+
 def cells():
     import anndata
 
@@ -75,7 +79,7 @@ def cli():
     command("plan", *rows)
     command("convert", *rows, "other.zarr")
     command("fit", *rows, "-o", "m.snb")
-    command("search", *rows, "--budget", "2 reads", "-o", "best.snb")
+    command("search", *rows, "--budget", "40 reads", "-o", "best.snb")
     command("evaluate", "m.snb", *rows)
     command("inspect", "m.snb", "--top", "2")
     command("export", "m.snb", "m.json")
@@ -120,6 +124,11 @@ def s3():
     model_of("s3://rows/rows.zarr")
 
 
+def private():
+    stats = snb.scan(X, Y, clip=snb.Clip(presence=True, max_features=3), classes=["ash", "birch"], n_features=6)
+    assert snb.solve(stats.privatize(epsilon=30.0, delta=1e-6), "bernoulli")[0].privacy_ is not None
+
+
 def warc():
     Path("x.warc.wet").write_bytes(
         b"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://x/\r\nWARC-Date: 2026-01-02T03:04:05Z\r\n"
@@ -133,12 +142,14 @@ USES = {
     "distributed": distributed,
     "tables": tables,
     "plot": plot,
+    "report": report,
     "cells": cells,
     "cli": cli,
     "cli,tables": cli_and_tables,
     "onnx": onnx,
     "ecg": ecg,
     "s3": s3,
+    "private": private,
     "warc": warc,
 }
 

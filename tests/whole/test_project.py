@@ -19,6 +19,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import streamnb
+from tests.support import command_line, uses_of_extras
 
 matplotlib.use("Agg")
 
@@ -64,6 +65,24 @@ def test_the_conda_recipe_has_the_version_and_the_requirements():
         re.sub(r"\[.*?\]", "-core", wanted).replace(">=", " >=") for wanted in PYPROJECT["project"]["dependencies"]
     ]
     assert recipe["requirements"]["run"] == [f"python {PYPROJECT['project']['requires-python']}", *named]
+
+
+def test_every_extra_of_users_is_tried_before_a_release():
+    of_developers = {"test", "bench", "docs", "release", "fuzz", "dev"}
+    tried = {extra for extras in uses_of_extras.USES for extra in extras.split(",")}
+    assert tried == PYPROJECT["project"]["optional-dependencies"].keys() - of_developers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", sorted(uses_of_extras.USES.keys() - {"ecg", "s3"}))  # these need more
+def test_what_an_extra_is_for(extra, tmp_path, monkeypatch, capsys):
+    def command(*arguments):  # in this process, which takes a tenth of the time
+        ended, _, told = command_line.ran(capsys, *arguments)
+        assert ended == 0, told
+
+    monkeypatch.setattr(uses_of_extras, "command", command)
+    monkeypatch.chdir(tmp_path)
+    uses_of_extras.USES[extra]()
 
 
 def test_the_image_and_the_workflow_name_extras_and_pythons_that_exist():
