@@ -13,6 +13,7 @@ _COLUMNS = "pass the data frame or path itself: snb.table encodes strings and mi
 _METRICS = "use model.evaluate(X, y), or snb.evaluate(y, predictions)"
 _FOLDS = "use snb.search(X, y) or an estimator such as snb.SoftmaxRegressionCV; scikit-learn's function takes them, too"
 _SAVE = "use model.save(path)"
+_TREES = "use snb.AdditiveClassifier()"
 
 NAMES = {
     "LogisticRegression": "use snb.SoftmaxRegression(l2=1/C)",
@@ -20,9 +21,15 @@ NAMES = {
     "LinearSVC": "use snb.MarginClassifier(l2=1/C)",
     "SGDClassifier": "use snb.SoftmaxRegression or snb.MarginClassifier",
     "RidgeClassifier": "use snb.LeastSquaresClassifier(l2=alpha)",
+    "DecisionTreeClassifier": _TREES,
+    "RandomForestClassifier": _TREES,
+    "HistGradientBoostingClassifier": _TREES,
     "LinearRegression": "use snb.Ridge(alpha=0)",
     "RidgeCV": "use snb.Ridge(alpha='evidence')",
     "LassoCV": "use snb.ElasticNetCV(l1_ratio=1.0)",
+    "SelectKBest": "use snb.FeatureSelector(by, k)",
+    "CalibratedClassifierCV": "probabilities are calibrated by calibration= of an estimator",
+    "KBinsDiscretizer": "use snb.Bins",
     "StandardScaler": "use standardize=True of an estimator, or scikit-learn's in a pipeline",
     "OneHotEncoder": _COLUMNS,
     "OrdinalEncoder": _COLUMNS,
@@ -36,9 +43,13 @@ NAMES = {
     "cross_val_score": _FOLDS,
     "cross_validate": _FOLDS,
     "GridSearchCV": _FOLDS,
+    "RandomizedSearchCV": _FOLDS,
     "classification_report": _METRICS,
     "accuracy_score": _METRICS,
     "roc_auc_score": _METRICS,
+    "f1_score": _METRICS,
+    "log_loss": _METRICS,
+    "confusion_matrix": _METRICS,
     "save": _SAVE,
     "dump": _SAVE,
 }
@@ -50,6 +61,8 @@ _KEYWORDS = {
     "alpha": {"l2": "use l2=", "smoothing": "use smoothing=", "alphas": "use alphas="},
     "penalty": {"l1": "use l1= and l2=", "l2": "use l2="},
     "cv": {"folds": "use folds="},
+    "n_iter": {"budget": "use budget="},
+    "estimator": {"models": "use models="},
     "max_iter": {"max_passes": "use max_passes="},
     "target": {"y": "use y="},
     "label": {"y": "use y="},
@@ -59,10 +72,23 @@ _KEYWORDS = {
     "random_state": {"seed": "use seed=", "": "leave it out, as every run gives the same result"},
 }
 
+# Of a search what to type instead.
+_OF_SEARCH = {
+    "best_estimator_": "use best_",
+    "best_params_": "use best_.get_params()",
+    "cv_results_": "use results_",
+    **{name: f"use best_.{name}" for name in ("predict", "predict_proba", "decision_function", "score", "evaluate")},
+}
+
 
 def hint(name: str) -> str:
     """What to type for a name that the package lacks, after ': '; empty if unknown."""
     return f": {NAMES[name]}" if name in NAMES else ""
+
+
+def hint_of_search(name: str) -> str:
+    """What to type for an attribute that a search lacks, after ': '; empty if unknown."""
+    return f": {_OF_SEARCH[name]}" if name in _OF_SEARCH else ""
 
 
 def explain_keywords(owner: type) -> None:
@@ -76,15 +102,13 @@ def with_hints(function: Function) -> Function:
     """The function, with a TypeError that says what to type for such a keyword."""
 
     @wraps(function)
-    def checked(self: Any, *args: Any, **given: Any) -> Any:
+    def checked(*args: Any, **given: Any) -> Any:
         for name in sorted(given.keys() & _KEYWORDS.keys()):
             known = signature(function).parameters
             instead = next((text for other, text in _KEYWORDS[name].items() if other in known or not other), None)
             if name not in known and instead is not None:
-                raise TypeError(
-                    f"{type(self).__name__}.{function.__name__}() got an unexpected keyword argument {name!r}: "
-                    f"{instead}"
-                )
-        return function(self, *args, **given)
+                owner = f"{type(args[0]).__name__}." if "self" in known else ""
+                raise TypeError(f"{owner}{function.__name__}() got an unexpected keyword argument {name!r}: {instead}")
+        return function(*args, **given)
 
     return checked  # type: ignore[return-value]

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import notebook, persistence
+from streamnb.core import guesses, notebook, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
@@ -128,6 +128,8 @@ class Search(persistence.Saved):
         The best candidate by the first scoring, at its best point, fitted to all rows. Gaussians with a covariance of
         each class, whose probabilities are bold, need a gain over the best of the others that is larger than its
         standard error over the folds.
+    best_score_ : float
+        Its mean score over the folds, by the first scoring.
     results_ : pandas.DataFrame
         One row for each candidate, best first, those judged on fewer folds last: candidate, the mean of each scoring
         over its folds, std_<scoring>, low_<scoring> and high_<scoring> (a 95 % interval of the mean, corrected for
@@ -155,6 +157,13 @@ class Search(persistence.Saved):
     scorings: list[str]
     best_: Any
     report_: Report
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'Search' object has no attribute {name!r}{guesses.hint_of_search(name)}")
+
+    @property
+    def best_score_(self) -> float:
+        return self.ranked[0].mean(self.scorings[0])
 
     @property
     def ranked(self) -> list[Judged]:

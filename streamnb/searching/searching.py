@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import messages, notebook
+from streamnb.core.guesses import with_hints
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -32,6 +33,7 @@ from streamnb.searching.search_result import Search
 from streamnb.selection.score_table import check_choice
 
 
+@with_hints
 def search(
     X: Rows,
     y: PerRow = None,

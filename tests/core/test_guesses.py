@@ -70,6 +70,26 @@ def test_keywords_that_a_class_has_are_taken():
     assert list(inspect.signature(snb.LinearNB).parameters)[:2] == ["family", "penalty"]
 
 
+@pytest.mark.parametrize(
+    ("keyword", "instead"),
+    [("cv", "folds="), ("random_state", "seed="), ("n_jobs", "n_threads="), ("target", "y="), ("n_iter", "budget=")],
+)
+def test_keywords_of_search(keyword, instead):
+    with pytest.raises(TypeError, match=rf"^search\(\) got an unexpected keyword argument '{keyword}': use {instead}$"):
+        snb.search([[1.0], [2.0]], [0, 1], **{keyword: 1})
+
+
+def test_attributes_of_a_search_are_told_and_exist():
+    X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
+    found = snb.search(X, y, families=["poisson"], penalties=[None], folds=2, scoring="accuracy", show=False)
+    for name in ("best_estimator_", "best_params_", "cv_results_", "predict", "predict_proba", "score", "evaluate"):
+        with pytest.raises(AttributeError, match=f"'Search' object has no attribute '{name}': use ") as told:
+            getattr(found, name)
+        eval("found." + str(told.value).split(": use ")[1])
+    assert not hasattr(found, "nothing")
+    assert found.best_score_ == found.results_["accuracy"][0] == 1.0
+
+
 def test_importances_are_told_where_to_look():
     model = snb.SoftmaxRegression()
     with pytest.raises(AttributeError, match=r"top_features\(\).*permutation_importance"):
