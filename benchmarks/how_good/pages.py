@@ -67,7 +67,7 @@ def names_of(results: Results, kind: str) -> list[str]:
 
 
 def means(results: Results) -> str:
-    rows, lacking = [], []
+    rows, without = [], dict[str, list[str]]()  # models by the sets on which they were not measured
     for kind, what in KINDS.items():
         names = names_of(results, kind)
         first = f"{what}, {len(names)} sets"
@@ -78,8 +78,10 @@ def means(results: Results) -> str:
                 rows.append([first, label(tool), *values])
                 first = ""
             elif any(found):
-                lacking.append(f"{label(tool)} ({', '.join(n for n, one in zip(names, found) if not one)})")
-    left_out = f"\n\nWithout a mean, as it was not measured on all sets: {', '.join(lacking)}." if lacking else ""
+                missing = ", ".join(name for name, one in zip(names, found) if not one)
+                without.setdefault(missing, []).append(label(tool))
+    left_out = "".join(f"\n- {', '.join(tools)}: not on {missing}" for missing, tools in without.items())
+    left_out = f"\n\nSome have no mean, as they were not measured on all sets:\n{left_out}" if left_out else ""
     return table(["means of", "model", *OF_MEANS.values()], rows) + left_out
 
 
@@ -187,9 +189,9 @@ def behind(results: Results) -> str:
     for metric, slack in SLACK.items():
         of_metric = [of_set[metric] for of_set in lags.values()]
         ahead, near = sum(value <= 0 for value in of_metric), sum(value <= slack for value in of_metric)
-        parts.append(f"in {METRICS[metric]} at least as good on {ahead} and within {slack:g} on {near}")
-    told = f"Beside the best of the others for each metric, `search` is, of {len(every)} sets, {'; '.join(parts)}."
-    told += f" The best of our models on the rows held out is ahead of it by {regret(every):.4f} in mean accuracy."
+        parts.append(f"- {METRICS[metric]}: at least as good on {ahead}, within {slack:g} on {near}")
+    told = f"`search` beside the best of the others for each metric, on {len(every)} sets:\n\n" + "\n".join(parts)
+    told += f"\n\nThe best of our models on the rows held out is ahead of it by {regret(every):.4f} in mean accuracy."
     worse = [name for name in every if any(lags[name][metric] > slack for metric, slack in SLACK.items())]
     rows = ([name, *pairs(every[name], lags[name])] for name in sorted(worse, key=lambda n: -lags[n]["log_loss"]))
     head = [cell for metric in SLACK for cell in (f"{METRICS[metric]}: `search`", "best of others")]

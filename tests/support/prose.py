@@ -10,7 +10,7 @@ MOST = 30
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 OTHER = re.compile(r"^( {4}\S|\||<!--|#).*$", re.MULTILINE)  # formulas, tables, comments and headings
 MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|`[^`]*`")
-END = re.compile(r"(?<=[.?!:;])\s+(?=[A-Z*`\"(\[])|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s")
+END = re.compile(r"(?<=[.?!:;])\s+(?=[A-Z*`\"(\[]|streamnb|fastText)|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s")
 
 
 def sentences(text):
