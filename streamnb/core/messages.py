@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,9 +55,17 @@ def warn(message: str) -> None:
     """Warn the user of something that does not make the result wrong."""
     said = _said.get()
     if said is None or message not in said:
-        warnings.warn(message, StreamnbWarning, stacklevel=4)
+        warnings.warn(message, StreamnbWarning, stacklevel=_level_of_the_user())
     if said is not None:
         said.add(message)
+
+
+def _level_of_the_user() -> int:
+    """How many calls above `warn` the code is that called this package: a warning shows its line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("streamnb."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @contextmanager

@@ -139,6 +139,8 @@ def text(
     ['tea']
     """
     n_threads = check_n_threads(n_threads)
+    if not isinstance(text, str | None):
+        raise TypeError(f"text={text!r} should be the name of one field; join the texts of several fields before")
     if vocabulary is None:
         check_n_features(n_features)
     grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors, bytes)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import streamnb as snb
 from streamnb.core import messages
 
 
@@ -19,6 +20,15 @@ def test_what_many_fits_say_is_said_once():
     for _ in range(2):
         with pytest.warns(messages.StreamnbWarning, match="it is 0"):
             messages.warn("it is 0")
+
+
+def test_a_warning_shows_the_line_that_called_the_package():
+    X, y = [[-2, 0], [-3, 1], [1, 4], [0, 5]] * 3, [0, 0, 1, 1] * 3
+    options = {"families": ["gaussian", "poisson"], "penalties": [None], "folds": 2, "show": False}
+    with pytest.warns(messages.StreamnbWarning) as caught:
+        snb.LinearNB("gaussian").fit(X, y, classes=[0, 1, 2])
+        snb.search(X, y, **options)  # leaves out poisson, as there are negative values
+    assert len(caught) > 1 and {one.filename for one in caught} == {__file__}
 
 
 def test_lists_stay_short():

@@ -164,6 +164,11 @@ def test_further_rows_are_made_alike(path):
     assert selector.transform(path).shape == selector.transform(TEXTS).shape == (12, 2)
 
 
+def test_one_field_has_the_texts():
+    with pytest.raises(TypeError, match=r"text=\['title', 'body'\] should be the name of one field; join the texts"):
+        snb.text("news.jsonl", ["title", "body"])
+
+
 def test_groups_are_fields(tmp_path):
     groups = [f"writer {i % 5}" for i in range(12)]
     frame = pd.DataFrame({"t": TEXTS, "y": LABELS, "g": groups})
