@@ -97,6 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
     many = commands.add_parser("history", help="commits of the history, in a table with a column for each")
     many.add_argument("number", type=int, nargs="?", default=10)
     many.add_argument("--every", type=int, default=1, help="take one commit of so many (default %(default)d)")
+    many.add_argument("--last", default="HEAD", help="the last of the commits (default %(default)s)")
     for command, pattern in ((two, "."), (many, HISTORY)):
         command.add_argument("--bench", default=pattern, help="a regular expression of benchmarks")
         command.add_argument("--rounds", type=int, default=2, help="turns of each commit (default %(default)d)")
@@ -106,8 +107,8 @@ def main(arguments: list[str] | None = None) -> None:
         measure(commits, options.bench, options.rounds)
         asv("compare", "--factor", str(options.factor), "--split", *commits)
         return
-    listed = git("log", "--first-parent", "--format=%H", f"--max-count={options.number * options.every}").splitlines()
-    commits = listed[:: options.every][::-1]
+    listed = git("log", "--first-parent", "--format=%H", f"--max-count={options.number * options.every}", options.last)
+    commits = listed.splitlines()[:: options.every][::-1]
     measure(commits, options.bench, options.rounds)
     print(history(commits))
 

@@ -61,6 +61,7 @@ def test_requirements_have_no_upper_caps():
 def test_the_conda_recipe_has_the_version_and_the_requirements():
     recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
     assert recipe["context"]["version"] == PYPROJECT["project"]["version"]
+    assert recipe["about"]["summary"] == PYPROJECT["project"]["description"]
     named = [
         re.sub(r"\[.*?\]", "-core", wanted).replace(">=", " >=") for wanted in PYPROJECT["project"]["dependencies"]
     ]
