@@ -16,9 +16,9 @@ from tests.support import object_store
 from tests.support.uses_of_extras import USES
 
 ROOT = Path(__file__).parents[2]
-BLOCKS = re.findall(
-    r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
-)
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+EXTRAS = re.search(r'pip install "streamnb(\[.*?\])"', README)[1]  # that README's examples need
 CODE, SHOWN = ("".join(part) for part in zip(*BLOCKS, strict=True))
 
 
@@ -40,8 +40,7 @@ def check(python, file, folder):
     inside = folder / "bin" / "python"
     install(inside, file)
     before = packages(inside)
-    install(inside, f"{file}[tables]")
-    install(inside, "pandas")  # makes the table of the first example
+    install(inside, f"{file}{EXTRAS}")
     run(inside, "-P", ROOT / "examples" / "readme_data.py", cwd=folder)
     printed = run(inside, "-c", CODE, cwd=folder, capture_output=True, text=True).stdout
     if printed != SHOWN:
