@@ -95,7 +95,7 @@ def _finding(figure: Any) -> str:
         figure.suptitle("")
     for ax in figure.axes:
         ax.set_title("", loc="left")
-    return " ".join(" ".join(found).replace(r"\$", "$").split())
+    return " ".join("; ".join(filter(None, found)).replace(r"\$", "$").split())
 
 
 def _legend(figure: Any) -> tuple[Entry, ...]:
