@@ -49,6 +49,7 @@ def asv(command: str, *arguments: str, tree: Path = ROOT, output: int | None = N
 def measure(commits: list[str], pattern: str, rounds: int) -> None:
     """Measure the package of each commit, in turns; results are kept in .asv/results."""
     asv("machine", "--yes", output=subprocess.DEVNULL)
+    commits = list(dict.fromkeys(commits))  # one that is compared with itself is measured once
     attributes = [part for sample in SAMPLES for part in ("--attribute", sample)]
     with tempfile.TemporaryDirectory() as folder:
         for commit in commits:

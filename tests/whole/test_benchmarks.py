@@ -208,6 +208,9 @@ def test_two_commits_are_compared(capfd):
     pytest.importorskip("asv")
     commits.main(["compare", "HEAD", "--bench", "Score.time_predict.*'joint', 2", "--rounds", "1"])
     assert "Score" in capfd.readouterr().out
+    commits.main(["history", "1", "--bench", "Score.time_predict.*'joint', 2", "--rounds", "1"])
+    head, _, row = capfd.readouterr().out.splitlines()[-3:]
+    assert head.startswith("| milliseconds | 20") and row.startswith("| `Score.time_predict('joint', 2)` | ")
 
 
 @pytest.mark.process
