@@ -28,6 +28,8 @@ LABELS = """from sklearn.datasets import make_multilabel_classification
 
 X, Y = make_multilabel_classification(n_samples=1000, n_classes=5, random_state=0)"""
 
+LONG_NUMBER = re.compile(r"(\d\d\.\d)\d+|(\d\.\d\d)\d+")  # of a place in a picture, in pixels
+
 CODE = {
     "LinearNB": f"""
 {DIGITS}
@@ -135,7 +137,7 @@ model = snb.LabelSpaceCV([1, 2, 3, 4, 5], 10.0).fit(X, Y)
 snb.ScoreDisplay.from_estimator(model, "n_components")""",
     "Ridge": f"""
 {PATIENTS}
-path = snb.ElasticNetCV(l1_ratio=0.0, n_alphas=25).fit(X, y)  # Ridge for 25 values of alpha
+path = snb.ElasticNetCV(l1_ratio=0.0, n_alphas=20).fit(X, y)  # Ridge for 20 values of alpha
 snb.RegressionPathDisplay.from_estimator(path)""",
     "Lasso": f"""
 {PATIENTS}
@@ -241,7 +243,7 @@ def picture(name):
     """The picture of that name as HTML: what is to be seen, the drawing, and its legend."""
     drawing = drawn(lambda _: SimpleNamespace(figure_=figure_of(CODE[name])), name)
     pyplot.close("all")
-    sketch = re.sub(r' [dxy]="[^"]*"', lambda places: re.sub(r"(\.\d\d)\d+", r"\1", places[0]), drawing.svg)
+    sketch = re.sub(r' [dxy]="[^"]*"', lambda places: LONG_NUMBER.sub(r"\1\2", places[0]), drawing.svg)
     sketch = sketch.replace("#1f77b4", "var(--c1)")  # the blue of pandas
     sketch = sketch.replace(
         "<svg ", f'<svg role="img" aria-label="{escape(drawing.finding or "What the code draws")}" ', 1
