@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,8 +62,8 @@ def warn(message: str) -> None:
 
 def _level_of_the_user() -> int:
     """How many calls above `warn` the code is that called this package: a warning shows its line."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("streamnb."):
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("streamnb."):
         frame, level = frame.f_back, level + 1
     return level
 
