@@ -229,15 +229,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
         the labels of a 2-D y by Platt's method (1999), with t and b for each row of `coef_`. As this is linear, it
         becomes part of `coef_` and `intercept_`. Isotonic regression (Zadrozny and Elkan 2002) gives increasing curves
         of the log-odds of each class, or of the score of each row of `coef_`, which does not change; it needs some
-        thousand rows. Both are saved with the model, and undone by the next change of the model, such as `refit()`.
+        thousand rows. Matrix scaling (Guo et al. 2017) gives each class a weighted sum of the scores of all classes,
+        ``s A + b``, so that it can also correct decisions. It is for three classes or more with a score each (`joint`,
+        `ovr`), whose probabilities are a softmax then. All of these are saved with the model, and undone by its next
+        change, such as `refit()`.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`, but not in Dask, and other rows than in `fit`, on which the model is overconfident. A few rows
             per class are enough; they are read once, and their scores are kept in memory.
-        method : {"sigmoid", "isotonic"}
-            Factors and biases, or curves.
+        method : {"sigmoid", "isotonic", "matrix"}
+            Factors and biases, curves, or a matrix.
 
         Returns
         -------

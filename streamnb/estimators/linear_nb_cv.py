@@ -95,7 +95,7 @@ class LinearNBCV(LinearNB):
         outside each fold.
     loss, threshold, reject_label
         As for `LinearNB`, for predictions of the chosen model. Scores judge the likeliest classes.
-    calibration : {None, "auto", "sigmoid", "isotonic"}
+    calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
         Calibrate the probabilities of the chosen model, as `calibrate` does, on out-of-fold scores of 10,000 rows
         (fewer for large rows or thousands of classes; more of rare classes, with lower weights). It takes at least 5
         folds and no further scan. `refit` undoes it.

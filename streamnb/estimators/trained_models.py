@@ -121,11 +121,12 @@ class MarginClassifier(TrainedClassifier):
 
     Parameters
     ----------
-    calibration : {None, "auto", "sigmoid", "isotonic"}
+    calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
         None: there are no probabilities before `calibrate`. Otherwise five more models are trained, each without a
         fifth of the rows, in shared reads; their scores of a sample of held-out rows calibrate the model, as
-        `calibrate` does with other rows. "auto" is "sigmoid", but where there are probabilities without it, these stay
-        unless calibration lowers the log loss of rows that it was not fitted to.
+        `calibrate` does with other rows. "auto" takes "sigmoid" or, for three classes to 64, "matrix", whichever has
+        the lower log loss on rows that it was not fitted to. Where there are probabilities without it, these stay
+        unless calibration lowers that loss.
     scheme : {"ovr", "joint"}
         "ovr": the scores of the classes are separate margins m. "joint": they are 2 m, the scores of one softmax, as
         the class share by least squares, (1 + m) / 2, has log-odds of about 2 m. Decisions are the same. Under "joint"
@@ -264,7 +265,7 @@ class MarginClassifierCV(TrainedClassifierCV):
     scoring
         Scores are margins: unless ``scheme="joint"``, scorers that need probabilities are an error, and a function of
         an `Evaluation` gets one without probabilities.
-    calibration : {None, "auto", "sigmoid", "isotonic"}
+    calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
         As for `MarginClassifier`, by the models without each fold, at least five, at the chosen point. Those that were
         stopped early are trained once more, in as many reads as the model. The choice is the same. With fewer folds,
         "auto" leaves the model without probabilities.

@@ -12,9 +12,10 @@ from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
+from streamnb.models.matrix_scaling import can_mix, fit_matrix, mixed
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.quadratic import QuadraticModel
-from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
+from streamnb.problem.schemes import Joint, LabelReference, Scheme, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
@@ -22,8 +23,8 @@ from streamnb.stats.matching import positions
 
 RIDGE = 1e-2  # prior of the factor of a score of mean size, and of a bias alone: normal, mean 0, standard deviation 10
 BIAS_RIDGE = 2.0  # prior of the biases of a softmax: one standard deviation doubles the odds of a class
-METHODS = ("sigmoid", "isotonic")
-AUTO = "auto"  # "sigmoid", where that lowers the log loss of rows that it was not fitted to
+METHODS = ("sigmoid", "isotonic", "matrix")
+AUTO = "auto"  # "sigmoid" or "matrix", by the log loss of rows that they were not fitted to, or none if that is best
 ALONE = 1 << 17  # products at once, few enough that BLAS uses one thread
 MOST_STEPS = 100
 CONVERGED = 1e-12  # relative decrease of the loss at which Newton steps stop
@@ -54,10 +55,17 @@ def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> Lin
 
 
 def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
-    """Return the model with scores that minimise log loss on these rows ("sigmoid"), or with curves ("isotonic")."""
+    """Return the model with scores that minimise log loss on these rows, or with curves ("isotonic")."""
     _check_rows(model, scored)
     if method == "isotonic":
         return replace(model, curves=_curves(model.scheme, scored))
+    if method == "matrix":
+        if not can_mix(model):
+            raise ValueError(
+                "method='matrix' mixes the scores of three classes or more, of dense weights of scheme='joint' or "
+                "'ovr'; take 'sigmoid'"
+            )
+        return mixed(model, *matrix_and_biases(scored))
     return _scaled(model, *factors_and_biases(model.scheme, scored))
 
 
@@ -71,10 +79,17 @@ def factors_and_biases(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.n
         factors, biases = np.array([fit_platt(*rows) for rows in _rows_of_weights(scheme, scored)]).T
         return factors, biases
     margins, targets, weight = _known_rows(scheme, scored)
-    factor, bias = fit_softmax(scheme.class_scores(margins), targets, weight)
+    factor, bias = fit_softmax(scheme.class_scores(margins), _softened(targets, weight), weight)
     if scheme.reference is not None:
         bias = np.delete(bias - bias[scheme.reference], scheme.reference)
     return np.full(margins.shape[1], factor), bias
+
+
+def matrix_and_biases(scored: Scored) -> tuple[np.ndarray, np.ndarray]:
+    """Return the matrix (K, K) by which scores of all classes are multiplied, and biases, that minimise log loss."""
+    margins, targets, weight = _known_rows(Joint(), scored)
+    targets = _softened(targets, weight)
+    return fit_matrix(margins, targets, weight, *fit_softmax(margins, targets, weight), BIAS_RIDGE)
 
 
 def _curves(scheme: Scheme, scored: Scored) -> Curves:
@@ -106,6 +121,15 @@ def _known_rows(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.ndarray,
     margins = np.where(finite, scored.margins, lowest)
     known = ~((scored.targets > 0.0) & ~np.isfinite(scheme.class_scores(scored.margins))).any(axis=1)
     return margins[known], scored.targets[known], scored.weight[known]
+
+
+def _softened(targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return targets (N + 1) / (N + 2) of the class of a row, and the rest for the others, as Platt's of two classes.
+
+    Scores that part all of these N rows say no more than that of N + 2 rows about one would be of another class.
+    """
+    rest = 1.0 / (float(np.einsum("n->", weight)) + 2.0)
+    return np.where(targets > 0.0, 1.0 - rest, rest / (targets.shape[1] - 1))
 
 
 def row_losses(scheme: Scheme, scored: Scored) -> np.ndarray:

@@ -5,14 +5,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamnb.models.calibrating import AUTO, Scored, factors_and_biases, fitted_to, row_losses
+from streamnb.models.calibrating import (
+    AUTO,
+    Scored,
+    factors_and_biases,
+    fitted_to,
+    matrix_and_biases,
+    row_losses,
+)
 from streamnb.models.linear import LinearModel
-from streamnb.problem.schemes import Scheme
+from streamnb.models.matrix_scaling import can_mix
+from streamnb.problem.schemes import Joint, Scheme
 from streamnb.rows.boundary import as_chunk
 from streamnb.stats.row_sample import SampledRows
 
 LEAST_FOLDS = 5
 ENOUGH_ROWS = 500  # of some folds, to choose and to calibrate by
+MOST_MIXED = 64  # classes, as the time to fit a matrix grows with their square
+Calibrated = Callable[[Scheme, Scored, np.ndarray], np.ndarray]  # margins, calibrated by other rows
 PARTS = 5  # of the rows of one fold: calibrated by the others, each tells whether that helps
 
 
@@ -34,8 +44,9 @@ def calibrated_out_of_fold(
 ) -> LinearModel:
     """The model of all rows, calibrated by out-of-fold scores; `of_rest` returns the model without a fold.
 
-    "auto" keeps scores that are `proper` log-odds, unless "sigmoid" lowers their log loss; where the rows without some
-    fold have one class only, the same model is returned.
+    "auto" takes what has the lowest log loss of rows calibrated by those of the other folds: "sigmoid", "matrix", or no
+    calibration, where scores are `proper` log-odds. Where the rows without some fold have one class only, the same
+    model is returned.
     """
     margins = np.empty((len(rows.key), model.scheme.n_rows(len(model.classes_))))
     for fold in np.unique(rows.fold).tolist():
@@ -45,24 +56,45 @@ def calibrated_out_of_fold(
     if method != AUTO:
         return fitted_to(model, scored, method)
     parts = rows.fold if np.ptp(rows.fold) else np.arange(len(rows.fold)) % PARTS
-    if not _in_all_folds(model.scheme, scored, parts) or (proper and not helps(model.scheme, scored, parts)):
+    if not _in_all_folds(model.scheme, scored, parts):
         return model
-    return fitted_to(model, scored, "sigmoid")
+    best = _least_loss(model, scored, parts, proper)
+    return model if best is None else fitted_to(model, scored, best)
 
 
-def helps(scheme: Scheme, scored: Scored, folds: np.ndarray) -> bool:
-    """Whether calibration lowers the log loss of rows that are calibrated by those of the other folds.
+def _least_loss(model: LinearModel, scored: Scored, folds: np.ndarray, proper: bool) -> str | None:
+    """The method with the lowest log loss of held-out rows; None where it does not help scores that are `proper`."""
+    losses = {"sigmoid": _held_out_losses(model.scheme, scored, folds, _by_factors)}
+    if can_mix(model) and len(model.classes_) <= MOST_MIXED and np.isfinite(scored.margins).all():
+        losses["matrix"] = _held_out_losses(Joint(), scored, folds, _by_matrix)
+    best = min(losses, key=lambda method: float(scored.weight @ losses[method]))
+    return best if not proper or _helps(model.scheme, scored, losses[best]) else None
 
-    It helps if the loss falls by more than the standard error of the difference.
-    """
+
+def _by_factors(scheme: Scheme, scored: Scored, margins: np.ndarray) -> np.ndarray:
+    factors, biases = factors_and_biases(scheme, scored)
+    with np.errstate(invalid="ignore"):  # a factor of 0 times the score -inf of a class that the fold lacks
+        return margins * factors + biases
+
+
+def _by_matrix(_: Scheme, scored: Scored, margins: np.ndarray) -> np.ndarray:
+    matrix, biases = matrix_and_biases(scored)
+    return margins @ matrix + biases
+
+
+def _held_out_losses(scheme: Scheme, scored: Scored, folds: np.ndarray, calibrated: Calibrated) -> np.ndarray:
+    """The log loss of each row, its margins calibrated by the rows of the other folds."""
     margins = np.empty_like(scored.margins)
     for fold in np.unique(folds).tolist():
         held = folds == fold
         others = Scored(scored.margins[~held], scored.targets[~held], scored.weight[~held])
-        factors, biases = factors_and_biases(scheme, others)
-        with np.errstate(invalid="ignore"):  # a factor of 0 times the score -inf of a class that the fold lacks
-            margins[held] = scored.margins[held] * factors + biases
-    before, after = row_losses(scheme, scored), row_losses(scheme, replace(scored, margins=margins))
+        margins[held] = calibrated(scheme, others, scored.margins[held])
+    return row_losses(scheme, replace(scored, margins=margins))
+
+
+def _helps(scheme: Scheme, scored: Scored, after: np.ndarray) -> bool:
+    """Whether log loss falls, to these losses, by more than the standard error of the difference."""
+    before = row_losses(scheme, scored)
     if not np.isfinite(before).all():
         return bool(np.isfinite(after).all())
     gains, weight = before - after, scored.weight / scored.weight.sum()
