@@ -16,6 +16,7 @@ from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import Choice, RowsToJudge, write_report
+from streamnb.selection.score_table import standard_error
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 
 
@@ -105,7 +106,7 @@ def _clearly_ahead(best: Judged, other: Judged, scoring: str) -> bool:
         return True
     gains = best.scores[scoring] - other.scores[scoring]
     gains = gains[~np.isnan(gains)]
-    return len(gains) < 2 or bool(gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)))
+    return len(gains) < 2 or bool(gains.mean() > standard_error(gains))
 
 
 def reasons(left_out: Mapping[str, str]) -> list[str]:

@@ -29,7 +29,8 @@ from streamnb.selection.additive_choice import (
     JudgedPoint,
 )
 from streamnb.selection.folded_scan import scan_to_train
-from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
+from streamnb.selection.score_table import standard_error
+from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask
 from streamnb.stats.totals import whole
@@ -187,7 +188,7 @@ def choose(
     judged = chooser.best_alone(request.l2)
     best, stage = max(judged, key=lambda one: one.mean), chooser.alone
     automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
-    pairs = _pairs_given(request, features) if given else []
+    pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
     numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
     if not any(numbers) or len(features) < 2:
         return best, stage, judged
@@ -220,16 +221,10 @@ def choose(
     return best, stage, judged
 
 
-def _pairs_given(request: AdditiveRequest, features: Sequence[str]) -> list[FeaturePair]:
-    """The pairs of features that were named."""
-    return [(features.index(first), features.index(second)) for first, second in request.interactions]
-
-
 def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
     """Whether scores are higher on average, by more than a part of the standard error of the difference."""
     gains = (scores - than)[~np.isnan(scores - than)]
-    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
-    return bool(len(gains)) and bool(gains.mean() > CLEAR * error)
+    return bool(len(gains)) and bool(gains.mean() > CLEAR * standard_error(gains))
 
 
 @dataclass(frozen=True, eq=False)

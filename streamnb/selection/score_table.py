@@ -148,7 +148,7 @@ class GridScores(persistence.Parameters):
             "best": 0.0,
             "per_split": 0.0,
             "parsimonious": 0.01 * abs(mean[top]),
-            "one_se": _standard_error(self.scores[top]),
+            "one_se": standard_error(self.scores[top]),
         }[rule]
         return float(mean[top] - slack)
 
@@ -296,7 +296,8 @@ def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) 
         raise ValueError("rule='per_split' is not for scheme='ovo', whose rows of weights are of pairs of classes")
 
 
-def _standard_error(scores: np.ndarray) -> float:
+def standard_error(scores: np.ndarray) -> float:
+    """The standard error of the mean of scores, without those that are NaN; 0 for fewer than two."""
     scores = scores[~np.isnan(scores)]
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
