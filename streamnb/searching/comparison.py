@@ -169,14 +169,12 @@ class Comparison(persistence.Saved):
         return f"<Comparison: {n_classes} classes, families {self.families}, penalties {self.penalties}>"
 
     def _repr_html_(self) -> str:
-        return "\n".join(map(self._html, range(len(self.families))))
+        families = range(len(self.families))
+        return "\n".join(notebook.html(self._table(f), self._notes(f), self._caption(f)) for f in families)
 
     def _lines(self, f: int) -> list[str]:
         """The table of a family as aligned lines."""
         return [self._caption(f), "", *notebook.aligned(self._table(f)), *self._notes(f)]
-
-    def _html(self, f: int) -> str:
-        return notebook.html(self._table(f), self._notes(f), self._caption(f))
 
     def _caption(self, f: int) -> str:
         rules = self.rule.items() if isinstance(self.rule, dict) else ()

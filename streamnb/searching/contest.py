@@ -207,7 +207,6 @@ class Contest:
             each = (self._budget.spent - began) / len(folds)
             if not self._budget.lasts(each * (judging.n_folds - folds.stop + 1)):  # for remaining folds and the fit
                 alive = alive[: -(-len(alive) // KEPT)]
-        self._note_unjudged()
 
     def _promising(self, ranked: list[str], n_rows: int) -> list[str]:
         """The best candidate, and others whose expected gain over it is at least `LEAST_GAIN`, E[max(0, difference)].
@@ -268,7 +267,9 @@ class Contest:
     def result(self, judging: Judging) -> Search:
         """Run the rounds, and fit the best candidate to all rows."""
         self._run(judging)
-        left_out = dict(self._left_out)
+        left_out, spent = dict(self._left_out), f"budget={self._budget.given!r} was spent before it was judged"
+        for group in self._groups:
+            left_out |= {name: spent for name in group.names if name not in self._judged and name not in group.left_out}
         for group in self._groups:
             left_out |= group.left_out
         if not self._judged:
@@ -280,12 +281,6 @@ class Contest:
         model = self._group_of[best.name].fitted(best)
         report = sum((group.report for group in self._groups), Report())
         return Search(every, left_out, self._scorings, model, report)
-
-    def _note_unjudged(self) -> None:
-        for group in self._groups:
-            for name in group.names:
-                if name not in self._judged and name not in group.left_out:
-                    self._left_out[name] = f"budget={self._budget.given!r} was spent before it was judged"
 
 
 def _group_name(group: Contestants) -> str:
