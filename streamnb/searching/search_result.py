@@ -16,8 +16,7 @@ from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import Choice, RowsToJudge, write_report
-from streamnb.selection.score_table import standard_error
-from streamnb.selection.split_intervals import APPROXIMATE, split_interval
+from streamnb.selection.split_intervals import APPROXIMATE, split_interval, standard_error
 
 
 @persistence.register

@@ -29,7 +29,7 @@ from streamnb.selection.additive_choice import (
     JudgedPoint,
 )
 from streamnb.selection.folded_scan import scan_to_train
-from streamnb.selection.score_table import standard_error
+from streamnb.selection.split_intervals import standard_error
 from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask

@@ -13,7 +13,7 @@ from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import Penalty, TopK
 from streamnb.problem.points import loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
-from streamnb.selection.split_intervals import split_interval
+from streamnb.selection.split_intervals import split_interval, standard_error
 from streamnb.solving.weight_paths import WeightPath
 
 RULES = ("best", "parsimonious", "one_se", "per_split")
@@ -294,12 +294,6 @@ def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) 
         raise ValueError(f"rule='per_split' needs a score of each class, which scoring={scorer.name!r} has not")
     if scheme == "ovo":
         raise ValueError("rule='per_split' is not for scheme='ovo', whose rows of weights are of pairs of classes")
-
-
-def standard_error(scores: np.ndarray) -> float:
-    """The standard error of the mean of scores, without those that are NaN; 0 for fewer than two."""
-    scores = scores[~np.isnan(scores)]
-    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
 def points_of(judged: Any, n_points: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Intervals of means over the splits of cross-validation, corrected for training sets that overlap."""
+"""Means over the splits of cross-validation: intervals corrected for training sets that overlap, standard errors."""
 
 from __future__ import annotations
 
@@ -38,3 +38,9 @@ def split_interval(scores: np.ndarray, n_folds: int, level: float = 0.95) -> tup
     variance = (1.0 / enough + 1.0 / max(n_folds - 1.0, 1.0)) * squares.sum(axis=-1) / (enough - 1.0)
     half = np.where(number > 1, stats.t.ppf(0.5 + level / 2.0, enough - 1.0) * np.sqrt(variance), np.nan)
     return mean - half, mean + half
+
+
+def standard_error(scores: np.ndarray) -> float:
+    """The standard error of the mean of scores, without those that are NaN; 0 for fewer than two."""
+    scores = scores[~np.isnan(scores)]
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0

@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.datasets import load_iris
 
 import streamnb as snb
-from streamnb.selection.split_intervals import split_interval
+from streamnb.selection.split_intervals import split_interval, standard_error
 
 
 def test_the_corrected_interval_by_hand():
@@ -16,6 +16,11 @@ def test_the_corrected_interval_by_hand():
     low, high = split_interval(np.array([scores, [np.nan, 0.8, 0.6, np.nan], [np.nan] * 3 + [0.5]]), 4)
     assert low[1] < 0.7 < high[1] and low[1] + high[1] == pytest.approx(1.4)
     assert np.isnan([low[2], high[2]]).all()
+
+
+def test_the_standard_error_leaves_out_missing_scores():
+    assert standard_error(np.array([0.8, np.nan, 0.9, 0.7])) == stats.sem([0.8, 0.9, 0.7])
+    assert standard_error(np.array([0.8, np.nan])) == standard_error(np.array([])) == 0.0
 
 
 @pytest.mark.filterwarnings("ignore:max_passes")
