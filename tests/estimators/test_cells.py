@@ -160,7 +160,7 @@ def test_models_keep_sums_of_batches_for_tests_within_them(tmp_path):
         model.markers(batch=True)
     with refused(ValueError, "these statistics know no batches; scan or fit the rows with batch="):
         plain.markers(test="t-test", batch=True)
-    with refused(ValueError, "batch has the value"):
+    with refused(ValueError, "batch has only the value"):
         plain.fit(adata, "obs/kind", batch=np.zeros(N, int))
     with refused(ValueError, "CategoricalNB keeps no sums of batches"):
         snb.CategoricalNB().fit(adata, "obs/kind", batch="obs/sample")
