@@ -104,9 +104,9 @@ def select(
 
     Notes
     -----
-    `threshold` and `where` take one read. `share`, `number`, `resample` and `drop_repeats` take two: the first stores
-    the scores in the folder, counts of their bits, which add up over parts, find the exact cut between rows, and the
-    second read copies the chosen rows without parsing them.
+    `threshold` and `where` take one read. `share`, `number`, `resample` and `drop_repeats` take two. The first stores
+    the scores in the folder. Counts of their bits add up over parts and find the exact cut between rows. The second
+    read copies the chosen rows without parsing them.
 
     Examples
     --------

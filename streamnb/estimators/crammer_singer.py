@@ -112,8 +112,8 @@ class CrammerSingerSVM(TrainedClassifier):
 class CrammerSingerSVMCV(TrainedClassifierCV):
     """`CrammerSingerSVM` whose C is chosen by cross-validation in shared reads.
 
-    Each read serves all unfinished models, of every C without each fold. As planes do not depend on C, the plane from
-    one C serves all others of its fold, so that rows are read about as often as the largest C needs. Each model ends
+    Each read serves all unfinished models, of every C without each fold. Planes do not depend on C: those of one C
+    serve all others of its fold, so that rows are read about as often as for the largest C. Each model ends
     with its own certificate and is then judged on its fold. As it shares planes with others, its weights differ from
     those of a `CrammerSingerSVM` fitted without the fold, within the gaps of both. With few rows per fold that can
     change an AUC by a few hundredths; with a smaller `tol`, such as 1e-6, scores agree. The chosen C is fitted to all

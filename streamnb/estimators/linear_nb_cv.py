@@ -66,8 +66,8 @@ class LinearNBCV(LinearNB):
         has no penalty; its grid is ``shrinkage=[(a, g), ..]`` or "auto", with points ``{"a": a, "g": g}``, NaN where a
         covariance has no inverse.
     folds : int or (n_rows,) ints
-        Number of folds, or the fold of each row, numbered from 0. The fold of a row depends only on its number (or its
-        group) and the seed, not on its class.
+        Number of folds, or the fold of each row, numbered from 0. The fold of a row depends only on its number, or its
+        group, and the seed; it does not depend on its class.
     repeats : int
         How many times the rows are split into folds.
     scoring : str, callable or list of such
@@ -88,11 +88,10 @@ class LinearNBCV(LinearNB):
         std_train_score, split<s>_train_score and class_train_score_<label> too. This takes `folds` times as many scores
         of each row.
     scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors, feature_weight
-        As for `LinearNB`. What is learned before the scan (the quantile-normal map, bins, values of categories, maps
-        that a family tries) is learned for the models of each fold of the rows outside it, in the same pass; `stats_`
-        then has no folds. Which columns have a bin for missing values, or take log1p, is told by all rows. So is what
-        made columns of tables and texts before (``snb.table(..)``, ``snb.text(..)``, paths): `search` learns that, too,
-        outside each fold.
+        As for `LinearNB`. Some of these learn from rows before the scan: the quantile-normal map, bins, values of
+        categories, and maps that a family tries. For the models of a fold they are learned from the rows outside it,
+        in the same pass; `stats_` then has no folds. All rows decide which columns have a bin for missing values or
+        take log1p, and how tables and texts became columns. `search` learns the latter outside each fold, too.
     loss, threshold, reject_label
         As for `LinearNB`, for predictions of the chosen model. Scores judge the likeliest classes.
     calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
@@ -115,8 +114,8 @@ class LinearNBCV(LinearNB):
         the error of mean_test_score; it is wide where so few features are left that many rows have equal scores.
     n_features_per_class_ : (K,) int
         The fewest features of each class whose mean score is within 1 % of the best of that class (procedure 7.1,
-        Shishkova 2016, of the mean curve), or by rule="per_split" its k; -1 where the class has no score. Only where
-        the scoring has a value for each class.
+        Shishkova 2016, of the mean curve). By rule="per_split" it is the k of the class. -1 where the class has no
+        score. Only where the scoring has a value for each class.
     scoring_report_ : Report
         Of the second scan; `report_` is of the first.
     classes_, coef_, intercept_, stats_, n_features_in_, feature_names_in_

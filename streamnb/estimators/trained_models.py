@@ -175,10 +175,10 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
 
     Every penalty of the grid is trained without each fold. Each read advances all of these models by one step and
     judges them on their folds. The rows are therefore read about as often as for one model, and the score is known
-    after every read, so that the number of reads is chosen as well. A model stops once it has converged, or after at
-    least five reads, and at least half as many as its best score took, without a better score on its fold. Then the
-    best penalty is fitted to all rows: in as many reads where fewer than all were best, else until it converges, as
-    `SoftmaxRegression` is. All results are the same to the last bit for any chunks, threads and workers.
+    after every read, so that the number of reads is chosen as well. A model stops once it has converged, or
+    when its score on its fold no longer improves: for five reads, and half as many as its best score took. Then the
+    best penalty is fitted to all rows. Where fewer reads than all were best, it takes as many; otherwise it trains
+    until it converges, as `SoftmaxRegression` does. All results are the same to the last bit for any chunks, threads and workers.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first of a list chooses, and the next ones break ties.
     rule : {"best", "parsimonious", "one_se"}
-        The penalty with the highest mean score after its last read, or after fewer reads where these score better by
-        more than two standard errors of the difference over the folds; or, among those with a mean score within 1 %, or
-        within one standard error, of it, the one with the fewest features, then the fewest reads.
+        "best" has the highest mean score after its last read. Fewer reads are chosen only if they score better by more
+        than two standard errors of the difference over the folds. "parsimonious" and "one_se" look at all points within
+        1 %, or one standard error, of the best, and take the fewest features, then the fewest reads.
     seed : int
     start, tol, max_passes, transform, normalize, idf, class_weight, standardize
         As for `SoftmaxRegression`, for each model; `max_passes` is at least 2. For the models without a fold, idf and a

@@ -99,9 +99,9 @@ def evaluate(
     Raises
     ------
     ValueError, TypeError
-        Lengths or widths that do not match, labels that are not in classes, NaN, probabilities outside [0, 1],
-        negative weights, an interval outside (0, 1), groups of another length, or one group alone, by of another length
-        or of more than 500 slices. With a model: the errors of its `score`, a column that is not there, and arguments
+        Lengths or widths do not match; labels are not in classes; values are NaN; probabilities lie outside [0, 1];
+        weights are negative; an interval lies outside (0, 1). `groups` has another length or one group only; `by` has
+        another length or more than 500 slices. With a model: the errors of its `score`, a column that is not there, and arguments
         that go with predictions.
 
     Examples

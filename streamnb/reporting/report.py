@@ -62,8 +62,8 @@ def report(
     """Write one page of HTML that shows a model, and how good it is on labelled rows.
 
     The page is one file without anything from elsewhere: it can be sent by mail, read on a telephone and printed. It
-    says what the model was learned from, how good it is, where it is wrong, what a threshold would change, what the
-    model looks at, and how it was chosen and made. The rows are read once, as by `evaluate`.
+    says what the model was learned from, how good it is and where it is wrong. It shows what a threshold would change,
+    what the model looks at, and how it was chosen and made. The rows are read once, as by `evaluate`.
 
     Parameters
     ----------

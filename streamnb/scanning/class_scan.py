@@ -210,8 +210,8 @@ def scan(
         path or as a data frame with strings, dates or missing values, is opened by `table` with its defaults; strings,
         and paths of plain texts (".txt", a pattern or a folder for each class), are opened by `text`.
     y : (n_rows,) or (n_rows, n_labels)
-        Labels: ints, strings or bools; an array, or the name of an array in the group of X or of a column of a
-        pandas or Dask data frame X, which is then not a feature. Streams come with labels.
+        Labels: ints, strings or bools. An array, or a name: of an array in the group of X, or of a column of a pandas
+        or Dask data frame X. That column is then not a feature. Streams come with labels.
         A 2-D y, dense or CSR, is an indicator matrix of labels (multi-label): a row counts for each of its labels.
     sample_weight : (n_rows,), optional
         Counts as frequency.
@@ -295,9 +295,9 @@ def scan(
     per row, if that takes less time.
 
     A histogram takes 8 bytes per class, feature, bin and fold, at least 16 if weights are not whole numbers; if that is
-    more than `memory_limit` it is refused, before the scan if `classes` are listed. With "bins" a feature has bins of
-    width 2^e that begin at multiples of it, with the smallest e for which all its values lie in `n_bins` adjacent bins,
-    at least half of which they span. Absent values of sparse rows count as 0. The edges depend only on the smallest
+    more than `memory_limit` it is refused, before the scan if `classes` are listed. With "bins" all bins of a
+    feature have one width, a power of two, and begin at its multiples. It is the smallest width for which `n_bins` bins
+    hold all values; these span at least half of them. Absent values of sparse rows count as 0. The edges depend only on the smallest
     and the largest value, not on the order of rows.
 
     Returns

@@ -41,9 +41,9 @@ def accumulate(
     task : PassTask
         A subclass with `partial()`, a new partial result, and `add(partial, block)`, which adds a block to it. A
         partial result has `nbytes` and `finish()`, which returns its total; a total has ``+``, `nbytes` and
-        `arrays()`, a dict from which ``type(total)(**arrays)`` restores it. A block has `X` (n_rows, n_features),
-        a read-only NumPy array or SciPy CSR array of finite numbers, `y`, labels or a CSR indicator matrix
-        or None, `weight` (n_rows,) or None for 1 each, and `first_row`, the number of its first row.
+        `arrays()`, a dict from which ``type(total)(**arrays)`` restores it. A block has four fields.
+        `X` (n_rows, n_features) is a read-only NumPy array or SciPy CSR array of finite numbers. `y` is labels, a CSR
+        indicator matrix or None. `weight` is (n_rows,), or None for 1 each. `first_row` is the number of its first row.
     sample_weight : (n_rows,), optional
     progress, n_threads, client
         As in `scan`.

@@ -108,11 +108,11 @@ def compare(
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
     rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
-        The grid point that a cell shows: the one with the fewest features whose mean score is within 1 % of the best,
-        the best, or the one with the fewest features within one standard error of the best. Each class has its own
-        point, chosen by its scores and its features. "per_split" is procedure 7.1, Shishkova 2016, for columns with
-        `TopK`: the number of features of a class as `LinearNBCV` chooses it, under the taus of other penalties that are
-        best for the class, with the score of the grid point nearest to it. A dict gives columns their own rules, such
+        The grid point that a cell shows. "best" has the best mean score. "parsimonious" has the fewest features among
+        points within 1 % of the best, and "one_se" among those within one standard error. Each class has its own point,
+        chosen by its scores and its features. "per_split" is procedure 7.1, Shishkova 2016, for columns with `TopK`:
+        `LinearNBCV` chooses the number of features of a class, under the taus of other penalties that are best for the
+        class. Its score is that of the nearest grid point. A dict gives columns their own rules, such
         as ``{"TopK": "per_split", "L1": "best"}``; the others use "parsimonious".
     overall : {"one_point", "mean_of_classes"}
         The last row: the mean score and the features of the one point that the rule chooses for all classes together;

@@ -114,9 +114,9 @@ def search(
         `MarginClassifierCV` or has no probabilities, for sparse rows and for a 2-D y: "accuracy_and_roc_auc", the mean
         of the two, and each of them.
     calibration : {"auto", None}
-        "auto": the probabilities of the best model are calibrated by a sample of rows, each scored by the model that
-        has not seen its fold, where that lowers the log loss of other folds, or of other rows if one fold was judged.
-        It takes five folds at least. None: they stay as they are.
+        "auto": the probabilities of the best model are calibrated on a sample of rows, each scored by the model that
+        has not seen its fold. It is done only if it lowers the log loss of rows it was not fitted to, and takes five
+        folds at least. None: they stay as they are.
     show : bool, optional
         Print the planned reads first, and the table at the end. By default they are printed except in a notebook.
     progress, n_threads, memory_limit, client

@@ -133,8 +133,8 @@ def rank_features(
       z^2 is Pearson's chi-squared of the 2 x 2 table.
 
     From presence alone, X_j in {0, 1}, or from `values`, X_j a value or a bin, in natural logarithms. Presence cannot
-    distinguish values: a feature with the values {1, 2} in one class and {3, 4, 5} in the other has mutual information
-    0 by presence, and ln 2 by its values if both classes have the same weight:
+    distinguish values. Take a feature with the values {1, 2} in one class and {3, 4, 5} in the other, of equal weight:
+    its mutual information is 0 by presence, and ln 2 by its values.
 
     - ``"mutual_info"``: I = sum_xy p(x, y) ln(p(x, y) / (p(x) p(y))), which is also the information gain.
     - ``"gain_ratio"``: I / H(X_j) (Quinlan 1993).

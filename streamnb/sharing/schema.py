@@ -40,8 +40,8 @@ _WORDS = {
 class Schema(persistence.Saved):
     """What several sites agree on before each scans its own rows: made once, and handed round as a small file.
 
-    Schemas add: where each site makes one of its own rows, ``a + b`` is the schema of the rows of both, with the bins,
-    categories, vocabulary and classes that a fit of all of these rows together would learn.
+    Schemas add. If each site makes one of its own rows, ``a + b`` is the schema of the rows of both. It has the bins,
+    categories, vocabulary and classes that a fit of all rows together would learn.
 
     Attributes
     ----------

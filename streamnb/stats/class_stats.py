@@ -57,9 +57,8 @@ def _histogram_of(stats: ClassStats) -> np.ndarray:
 class ClassStats(Averages, persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
-    `a + b` are the statistics of the rows of both, `a - b` those of the rows of a without the rows of b, and
-    `a * gamma` those of a with every weight multiplied by gamma; a class whose weight falls below 2^-500 gets weight
-    0. Classes are matched by label, or by column for an indicator. Sums of integers are exact; others are kept as
+    `a + b` has the rows of both, and `a - b` the rows of a without those of b. `a * gamma` multiplies every weight by
+    gamma; a class whose weight falls below 2^-500 gets weight 0. Classes are matched by label, or by column for an indicator. Sums of integers are exact; others are kept as
     (hi, lo) pairs, so that the rounded result does not depend on how the rows were divided into blocks.
 
     Attributes
