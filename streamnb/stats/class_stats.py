@@ -58,8 +58,9 @@ class ClassStats(Averages, persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` has the rows of both, and `a - b` the rows of a without those of b. `a * gamma` multiplies every weight by
-    gamma; a class whose weight falls below 2^-500 gets weight 0. Classes are matched by label, or by column for an indicator. Sums of integers are exact; others are kept as
-    (hi, lo) pairs, so that the rounded result does not depend on how the rows were divided into blocks.
+    gamma; a class whose weight falls below 2^-500 gets weight 0. Classes are matched by label, or by column for an
+    indicator. Sums of integers are exact; others are kept as (hi, lo) pairs, so that the rounded result does not depend
+    on how the rows were divided into blocks.
 
     Attributes
     ----------
