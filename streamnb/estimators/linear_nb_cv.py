@@ -282,6 +282,7 @@ class LinearNBCV(LinearNB):
         """How many rows the scoring scan keeps; refuse models that cannot be calibrated before it."""
         if self.calibration is None or (self.calibration == AUTO and stats.n_folds < LEAST_FOLDS):
             return 0
+        check_calibration(self.calibration, self.scheme, stats.n_folds, stats)
         path = weight_path(stats, self._family(), None, **self._options())
         check_calibrated(replace(path.shell(), intercept_=path.intercepts))
         return sample_size(len(stats.classes), report.bytes / stats.n_rows)

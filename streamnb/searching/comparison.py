@@ -38,8 +38,8 @@ class Comparison(persistence.Saved):
     scores : (F, P, K + 1)
         Mean score over the splits at the point chosen; NaN where the penalty is left out or the score is not defined.
     n_features : (F, P, K + 1) int
-        Features that the model of all rows keeps at that point: for each class, and last for all classes together. Where
-        no row of weights belongs to a single class, all are that of all classes. -1 where there is no score.
+        Features that the model of all rows keeps at that point: for each class, and last for all classes together.
+        Where no row of weights belongs to a single class, all are that of all classes. -1 where there is no score.
     points : (F, P, K + 1) object
         The grid point, such as ``{"l1": 0.3}``; None where there is no score.
     left_out : dict {(family, penalty): why}

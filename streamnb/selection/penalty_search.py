@@ -122,7 +122,7 @@ class PenaltySearch:
         stats, options = scanned.stats, scanned.options
         self.groups().check(options)
         if learner.calibration is not None:
-            check_calibration(learner.calibration, learner.scheme, len(stats.folds))
+            check_calibration(learner.calibration, learner.scheme, len(stats.folds), stats)
             learner.check_memory(stats, len(stats.folds), options)
         learner.data(scanned.of_folds.whole, scanned.rows, options)
 

@@ -97,7 +97,7 @@ def test_it_improves_decisions_and_probabilities_and_is_kept(make, tmp_path):
 def test_models_whose_scores_cannot_be_mixed_are_refused(model, labels):
     model.fit(X, labels)
     before = model.predict_proba(X[:9])
-    with pytest.raises(ValueError, match="method='matrix' mixes the scores of three classes or more"):
+    with pytest.raises(ValueError, match="'matrix' mixes the scores of three classes or more"):
         model.calibrate(X, labels, method="matrix")
     np.testing.assert_array_equal(model.predict_proba(X[:9]), before)
 

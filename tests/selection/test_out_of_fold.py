@@ -99,6 +99,9 @@ def test_what_cannot_be_calibrated_is_refused_before_a_read():
         fit(scheme="ovo")
     with pytest.raises(ValueError, match="calibration='platt'"):
         fit(calibration="platt")
+    for model in (snb.LinearNBCV("poisson", calibration="matrix"), snb.MarginClassifier(calibration="matrix")):
+        with pytest.raises(ValueError, match="is for three classes or more, and there are 2; take 'sigmoid'"):
+            model.fit(X, Y > 4)
     with pytest.raises(ValueError, match="class without rows"):
         snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(X, Y, classes=range(11))
 
