@@ -24,9 +24,8 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.selection.fold_models import fit_at_point
-from streamnb.selection.out_of_fold import check_calibration
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
-from streamnb.selection.out_of_fold import LEAST_FOLDS
+from streamnb.selection.out_of_fold import LEAST_FOLDS, check_calibration
 from streamnb.training.learner import FittedModel, Learner, checkpoint_folder
 from streamnb.training.method import Method
 from streamnb.training.objectives import check_strength
