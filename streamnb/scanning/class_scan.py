@@ -297,8 +297,8 @@ def scan(
     A histogram takes 8 bytes per class, feature, bin and fold, at least 16 if weights are not whole numbers; if that is
     more than `memory_limit` it is refused, before the scan if `classes` are listed. With "bins" all bins of a
     feature have one width, a power of two, and begin at its multiples. It is the smallest width for which `n_bins` bins
-    hold all values; these span at least half of them. Absent values of sparse rows count as 0. The edges depend only on the smallest
-    and the largest value, not on the order of rows.
+    hold all values; these span at least half of them. Absent values of sparse rows count as 0. The edges depend only on
+    the smallest and the largest value, not on the order of rows.
 
     Returns
     -------
