@@ -178,7 +178,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     after every read, so that the number of reads is chosen as well. A model stops once it has converged, or
     when its score on its fold no longer improves: for five reads, and half as many as its best score took. Then the
     best penalty is fitted to all rows. Where fewer reads than all were best, it takes as many; otherwise it trains
-    until it converges, as `SoftmaxRegression` does. All results are the same to the last bit for any chunks, threads and workers.
+    until it converges, as `SoftmaxRegression` does. All results are the same to the last bit for any chunks, threads
+    and workers.
 
     Parameters
     ----------

@@ -101,8 +101,8 @@ def evaluate(
     ValueError, TypeError
         Lengths or widths do not match; labels are not in classes; values are NaN; probabilities lie outside [0, 1];
         weights are negative; an interval lies outside (0, 1). `groups` has another length or one group only; `by` has
-        another length or more than 500 slices. With a model: the errors of its `score`, a column that is not there, and arguments
-        that go with predictions.
+        another length or more than 500 slices. With a model: the errors of its `score`, a column that is not there, and
+        arguments that go with predictions.
 
     Examples
     --------
