@@ -62,8 +62,8 @@ def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
     if method == "matrix":
         if not can_mix(model):
             raise ValueError(
-                "'matrix' mixes the scores of three classes or more, of scheme='joint' or 'ovr' and dense weights; take "
-                "'sigmoid'"
+                "'matrix' mixes the scores of three classes or more, by scheme='joint' or 'ovr' and dense weights; "
+                "take 'sigmoid'"
             )
         return mixed(model, *matrix_and_biases(scored))
     return _scaled(model, *factors_and_biases(model.scheme, scored))
