@@ -28,6 +28,7 @@ L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
 L2_OF_VALUES, L2_OF_INDICATORS = [1.0], [10.0, 1.0]
 L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1, 0.01]  # for columns divided by standard deviations
 L2_OF_TF_IDF = [0.1, 0.03]  # for rows of length 1
+L2_OF_DIRECTIONS = [1.0, 0.3, 0.1, 0.03, 0.01]  # for dense rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 SCORING = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
 OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where probabilities are rough before calibration
@@ -61,6 +62,8 @@ def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     models = [standardized]
     if rows.n_features is not None and rows.n_features <= FEW_CURVES:
         models += additive
+    elif encoded.transform is None:  # pixels and embeddings: the direction of a row says more than its length
+        models.append(SoftmaxRegressionCV(L2_OF_DIRECTIONS, max_passes=30, normalize="l2"))
     if has_few_features(rows):
         full = Gaussian(covariance="full", shrinkage="auto")
         families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]

@@ -27,11 +27,8 @@ Calibrated = Callable[[Scheme, Scored, np.ndarray], np.ndarray]  # margins, cali
 PARTS = 5  # of the rows of one fold: calibrated by the others, each tells whether that helps
 
 
-def check_calibration(method: str | None, scheme: str, n_folds: int, stats: ClassStats | None = None) -> None:
-    """Raise where held-out rows cannot calibrate, before any row is read or once the classes are known.
-
-    "auto" leaves such a model as it is.
-    """
+def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:
+    """Raise, before any row is read, where held-out rows cannot calibrate; "auto" then leaves the model as it is."""
     if method is None or method == AUTO:
         return
     if n_folds < LEAST_FOLDS:
@@ -41,7 +38,11 @@ def check_calibration(method: str | None, scheme: str, n_folds: int, stats: Clas
         )
     if scheme == "ovo":
         raise ValueError(f"calibration={method!r} needs probabilities, which scheme='ovo' has not; take another scheme")
-    if method == "matrix" and stats is not None and (stats.multilabel or len(stats.classes) < 3):
+
+
+def check_classes_to_calibrate(method: str | None, stats: ClassStats) -> None:
+    """Raise, once the classes are known, where there are too few of them for a method."""
+    if method == "matrix" and (stats.multilabel or len(stats.classes) < 3):
         what = "rows have several labels" if stats.multilabel else f"there are {len(stats.classes)}"
         raise ValueError(f"calibration='matrix' is for three classes or more, and {what}; take 'sigmoid'")
 

@@ -20,7 +20,8 @@ def test_rows_of_each_kind_have_candidates_that_suit_them():
     few, wide = (of(np.ones((4, n)))[0][0]["families"] for n in (3, 400))
     assert len(few) == 4 == 1 + len(wide)
     kinds = [[getattr(model, "standardize", None) for model in of(np.ones((4, n)))[1]] for n in (3, 400)]
-    assert kinds == [[True, None], [True]]  # the second is an additive model
+    assert kinds == [[True, None], [True, False]]  # the second is an additive model, or of rows of length 1
+    assert of(np.ones((4, 400)))[1][1].normalize == "l2"
     axes, models = of(sp.csr_array(np.eye(6)))
     assert {name for some in axes for name in some["families"]} == {"multinomial", "bernoulli"}
     assert [model.idf for model in models] == [True, False] and models[1].l2 == [10.0, 1.0]
