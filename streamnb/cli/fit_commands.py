@@ -71,7 +71,7 @@ NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"), **dict.fromkeys(RE
     help="Score that chooses the penalty; roc_auc by default, of additive models neg_log_loss.",
     default=None,
 )
-@click.option("--rule", default="best", show_default=True, help="best, one_standard_error, parsimonious.")
+@click.option("--rule", default="best", show_default=True, help="best, one_se, parsimonious.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
 @click.option("--checkpoint", help="File, or folder of a model of several reads, from which the same command resumes.")
 @click.option("--keep", default="auto", show_default=True, help="Where read rows stay: auto, memory, disk, no.")

@@ -20,7 +20,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import IO, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -167,7 +167,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(_encoded(value, _fingerprint)).encode()).hexdigest()[:16]
 
 
-def _digest(file: BinaryIO) -> bytes:
+def _digest(file: IO[bytes]) -> bytes:
     """The checksum of all bytes of a file except the checksum at its end."""
     left, digest = file.seek(0, os.SEEK_END) - _SEAL, hashlib.sha256()
     file.seek(0)
@@ -244,7 +244,7 @@ def load(path: Any, expected: type | None = None) -> Any:
     return value
 
 
-def _read(path: Any, file: BinaryIO) -> Any:
+def _read(path: Any, file: IO[bytes]) -> Any:
     """What an open file holds."""
     try:
         with zipfile.ZipFile(file) as archive:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from tempfile import NamedTemporaryFile
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 from streamnb.core import retries
 from streamnb.core.messages import DataError
@@ -210,19 +210,19 @@ class RemoteFile(io.RawIOBase):
 
 
 @contextmanager
-def downloaded(url: str) -> Iterator[BinaryIO]:
+def downloaded(url: str) -> Iterator[IO[bytes]]:
     """A whole file at a URL, copied to a temporary one."""
     files, name = file_system(url)
     with NamedTemporaryFile() as file:
         asked(partial(files.get_file, name, file.name), url)
-        yield file  # type: ignore[misc]
+        yield file
 
 
 @contextmanager
-def uploading(url: str) -> Iterator[BinaryIO]:
+def uploading(url: str) -> Iterator[IO[bytes]]:
     """A new file, which is stored at a URL once it is written."""
     files, name = file_system(url)
     with NamedTemporaryFile() as file:
-        yield file  # type: ignore[misc]
+        yield file
         file.flush()
         asked(partial(files.put_file, file.name, name), url, "written")

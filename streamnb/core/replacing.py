@@ -10,13 +10,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from streamnb.core.remote import uploading
 
 
 @contextmanager
-def replacing(path: Path | str) -> Iterator[BinaryIO]:
+def replacing(path: Path | str) -> Iterator[IO[bytes]]:
     """Open a new file beside `path`, which replaces it once it is written and synced to disk; a str is a URL."""
     if isinstance(path, str):
         with uploading(path) as new:

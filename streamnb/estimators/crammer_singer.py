@@ -51,7 +51,7 @@ class CrammerSingerSVM(TrainedClassifier):
         Reads of the rows after the scan, at most.
     transform, normalize, idf, class_weight
         As for `SoftmaxRegression`.
-    calibration : {None, "sigmoid", "isotonic"}
+    calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
         As for `MarginClassifier`.
 
     Attributes

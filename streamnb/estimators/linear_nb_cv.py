@@ -29,11 +29,10 @@ from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection import out_of_fold
 from streamnb.selection.candidates import of_columns_outside
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
-from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
+from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration, check_enough_classes
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
 from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
@@ -243,7 +242,7 @@ class LinearNBCV(LinearNB):
             how, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, self.repeats, self.seed)
             folding = how.folding
             assert folding is not None
-            out_of_fold.check_calibration(self.calibration, self.scheme, folding.n_folds)
+            check_calibration(self.calibration, self.scheme, folding.n_folds)
             steps = self._learned_by_fold(rows, options, folding)
             own = [self._with_step(step) for step in steps.outside]
 
@@ -283,7 +282,7 @@ class LinearNBCV(LinearNB):
         """How many rows the scoring scan keeps; refuse models that cannot be calibrated before it."""
         if self.calibration is None or (self.calibration == AUTO and stats.n_folds < LEAST_FOLDS):
             return 0
-        out_of_fold.check_classes_to_calibrate(self.calibration, stats)
+        check_enough_classes(self.calibration, stats)
         path = weight_path(stats, self._family(), None, **self._options())
         check_calibrated(replace(path.shell(), intercept_=path.intercepts))
         return sample_size(len(stats.classes), report.bytes / stats.n_rows)

@@ -25,7 +25,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.selection.fold_models import fit_at_point
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
-from streamnb.selection.out_of_fold import LEAST_FOLDS, check_classes_to_calibrate
+from streamnb.selection.out_of_fold import LEAST_FOLDS, check_enough_classes
 from streamnb.training.learner import FittedModel, Learner, checkpoint_folder
 from streamnb.training.method import Method
 from streamnb.training.objectives import check_strength
@@ -159,7 +159,7 @@ class TrainedClassifier(Classifier):
             rows = options.kept(self._opened_as_given((X, y, sample_weight), options, layer))
             learner, point, folding = self._learner(), self._grid()[0], as_folding(self._plan_scan()[1])
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
-            check_classes_to_calibrate(learner.calibration, scanned.stats)
+            check_enough_classes(learner.calibration, scanned.stats)
             fitted = fit_at_point(learner, scanned, point, learner.max_passes)
             self._keep(replace(fitted, report=scanned.report + fitted.report))
             if fitted.warning:

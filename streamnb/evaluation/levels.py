@@ -93,7 +93,8 @@ def exact_areas(scores: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.n
 
     The bits are those of `exact_levels`, which takes ten times as long for a few hundred rows.
     """
-    falling, weight = -scores.T, np.ldexp(weight, -np.frexp(weight.max(initial=0.0))[1])  # products must not underflow
+    falling = -scores.T
+    weight = np.ldexp(weight, -np.frexp(weight.max(initial=0.0))[1])  # about 1, as products of tiny weights underflow
     order = np.argsort(falling, axis=1, kind="stable")
     ranks.areas_of_rows(np.take_along_axis(falling, order, 1), order, own, weight, found := np.empty(len(order)))
     return found

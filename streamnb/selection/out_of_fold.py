@@ -40,7 +40,7 @@ def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:
         raise ValueError(f"calibration={method!r} needs probabilities, which scheme='ovo' has not; take another scheme")
 
 
-def check_classes_to_calibrate(method: str | None, stats: ClassStats) -> None:
+def check_enough_classes(method: str | None, stats: ClassStats) -> None:
     """Raise, once the classes are known, where there are too few of them for a method."""
     if method == "matrix" and (stats.multilabel or len(stats.classes) < 3):
         what = "rows have several labels" if stats.multilabel else f"there are {len(stats.classes)}"

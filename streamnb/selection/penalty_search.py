@@ -19,7 +19,7 @@ from streamnb.problem.schemes import as_scheme
 from streamnb.selection.cross_validation import check_sheet
 from streamnb.selection.fold_models import FoldModel, Judge, fit_at_point, train_together
 from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.out_of_fold import check_calibration, check_classes_to_calibrate
+from streamnb.selection.out_of_fold import check_calibration, check_enough_classes
 from streamnb.selection.score_table import GridScores, check_defined
 from streamnb.training.data import TrainingData
 from streamnb.training.learner import FittedModel, Learner
@@ -123,7 +123,7 @@ class PenaltySearch:
         self.groups().check(options)
         if learner.calibration is not None:
             check_calibration(learner.calibration, learner.scheme, len(stats.folds))
-            check_classes_to_calibrate(learner.calibration, stats)
+            check_enough_classes(learner.calibration, stats)
             learner.check_memory(stats, len(stats.folds), options)
         learner.data(scanned.of_folds.whole, scanned.rows, options)
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import streamnb as snb
+from streamnb.cli import fit_commands
+from streamnb.selection.score_table import RULES
 from tests.support.command_line import LABELS, ran, store, texts
 
 
@@ -63,6 +65,11 @@ def test_options_without_effect_are_refused(asked, why, tmp_path, capsys):
     ended, said, words = ran(capsys, "fit", store(tmp_path), "--y", "y", *asked, "-o", tmp_path / "m.snb")
     assert ended == 2 and why in words and not said
     assert not (tmp_path / "m.snb").exists()
+
+
+def test_the_help_names_rules_that_are_taken():
+    (rule,) = (option for option in fit_commands.fit.params if option.name == "rule")
+    assert set(rule.help.rstrip(".").split(", ")) < set(RULES)
 
 
 def test_an_additive_model_is_chosen_by_the_scoring(tmp_path, capsys):
