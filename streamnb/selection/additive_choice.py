@@ -18,7 +18,7 @@ from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import FoldModel, Judge, train_together
+from streamnb.selection.fold_models import FoldModel, train_together
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch
@@ -213,6 +213,5 @@ class FoldStage:
         data = [learner.data(rest, scanned.shared, scanned.options, fold) for fold, rest in enumerate(others)]
         trainers = [learner.trainer(own, point, learner.max_passes, judges=False) for own in data]
         models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
-        judge = Judge.of(learner, scanned.stats, frozenset(), n_folds)
-        train_together(models, scanned.stats, judge, scanned.shared.read, scanned.options, "folds-read")
+        train_together(learner, models, scanned, "folds-read")
         return models

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, messages, row_checks
-from streamnb.evaluation.evaluation import Evaluation
+from streamnb.core import memory, messages, row_checks
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import JudgedRows, ReferenceEvaluation
@@ -25,24 +24,21 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
 from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, with_maps
 from streamnb.selection.covariance_models import CovarianceModels
+from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
 from streamnb.selection.models_apart import NestedApart
 from streamnb.selection.score_table import GridScores
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.grouping import LabelCodes
-from streamnb.stats.matching import positions
-from streamnb.stats.row_sample import RowSample, SampledRows
+from streamnb.stats.row_sample import SampledRows
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept in memory; beyond, they are computed for the columns of each block
 COSTLY_MARGINS = 1 << 25  # at once where weights are computed for each batch, to compute them less often
 CACHED_MARGINS = 1 << 18  # at once elsewhere, so that they stay in the cache until they are judged
-KEPT_SCORES = 1 << 25  # exact scores that all evaluations together may keep, and as many numbers in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 LONGEST_BLOCK = 32 << 20  # bytes of rows
 TIMES_WEIGHTS = 4
@@ -62,10 +58,7 @@ class ScoringTask(PassTask):
     """
 
     candidates: tuple[tuple[GridModels | CovarianceModels, ...], ...]
-    classes: np.ndarray
-    folding: Folding
-    needs: frozenset[str]
-    n_rows: int
+    judge: FoldJudge
     train: bool = False
     sampled: int = 0
     held: tuple[int, ...] | None = None
@@ -83,25 +76,19 @@ class ScoringTask(PassTask):
         return super().about() | {"candidates": shown(models)}
 
     def partial(self) -> Sheet:
-        n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates) * (1 + self.train)
-        multilabel = self.candidates[0][0].shell.scheme.multilabel
-        n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)[2]
-
         def of_grid(models: GridModels | CovarianceModels) -> Any:
             nested = isinstance(models.apart, NestedApart)
-            return empty_evaluation(models.shell.scheme, self.classes, self.needs, models.shape[0], n_models, nested)
+            return self.judge.evaluation(models.shell.scheme, models.shape[0], nested)
 
-        sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
-        rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
-        return Sheet(sheet, n_bytes, rows, RowSample(len(self.classes), self.sampled) if self.sampled else None)
+        evaluations = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
+        return self.judge.sheet(evaluations, self.sampled)
 
     def add(self, partial: Sheet, block: Block) -> None:
         """Judge one block of rows."""
         apart = [_differ(grids) for grids in self.candidates]
         chunk, survey = checked(block, missing=any(apart))
-        codes = self._codes(label_checks.check_y(block.y), chunk.first_row)
-        splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
-        self._count(partial, codes, splits)
+        splits = self.judge.folding.splits(block.first_row, block.n_rows, block.split)
+        codes = self.judge.counted(partial, block.y, splits, block.first_row)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
         judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
@@ -127,35 +114,13 @@ class ScoringTask(PassTask):
 
     def _judged(self, splits: np.ndarray, codes: Any, weight: Any) -> Iterator[tuple[int, bool, JudgedRows]]:
         """For each split, the rows that its models judge: rows they have not seen, then rows they have seen."""
-        held = range(self.folding.n_splits) if self.held is None else self.held
+        held = range(self.judge.folding.n_splits) if self.held is None else self.held
         for place, split in enumerate(held):
-            of_rows = splits[split // self.folding.n_folds]
+            of_rows = splits[split // self.judge.folding.n_folds]
             for seen in (False, True)[: 1 + self.train]:
                 rows = np.flatnonzero((of_rows != split) == seen)
                 if rows.size:
                     yield place, seen, JudgedRows(rows, codes[rows], None if weight is None else weight[rows])
-
-    def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
-        if codes.ndim == 2:
-            rows, classes = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr)), codes.indices
-        else:
-            rows, classes = np.arange(len(codes)), codes
-        n_splits, n_classes = sheet.rows.shape
-        groups = (splits[:, rows] * n_classes + classes).reshape(-1)
-        sheet.rows += np.bincount(groups, minlength=n_splits * n_classes).reshape(n_splits, n_classes)
-
-    def _codes(self, y: Any, first_row: int) -> Any:
-        if y.ndim == 2:
-            if y.shape[1] != len(self.classes):
-                raise ValueError(f"y has {y.shape[1]} columns; in the first scan it had {len(self.classes)}")
-            return y
-        codes = LabelCodes(self.classes).codes_of(y)
-        if codes is None:
-            row = int(np.argmin(positions(self.classes, y)))
-            raise ValueError(
-                f"y has the label {y[row].item()!r} at row {first_row + row}, which was not in the first scan"
-            )
-        return codes
 
     def _judge(
         self,
@@ -173,7 +138,7 @@ class ScoringTask(PassTask):
             models.apart.judge(evaluation, chunk, judged)
             return
         (n_points, n_rows), weight = models.shape, judged.weights
-        step = max(self._at_once(models) // (DOUBLE.padded(n_points) * max(n_rows, len(self.classes))), 1)
+        step = max(self._at_once(models) // (DOUBLE.padded(n_points) * max(n_rows, len(self.judge.classes))), 1)
         buffer = models.buffer(min(step, len(rows)))
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
@@ -183,35 +148,7 @@ class ScoringTask(PassTask):
     def _at_once(self, models: GridModels | CovarianceModels) -> int:
         if models.by_columns:
             return self.costly
-        return grid_models.MARGINS if self.needs & {"ranking", "margin"} else CACHED_MARGINS
-
-
-def empty_evaluation(
-    scheme: Any, classes: np.ndarray, needs: frozenset[str], n_points: int, n_models: int, nested: bool = False
-) -> Any:
-    """An empty, mergeable evaluation of `n_points` models, out of `n_models` in total."""
-    exact_rows, n_bins, _ = _sheet_sizes(n_models, len(classes), needs, scheme.multilabel)
-    if "reference" in needs:
-        return ReferenceEvaluation.of(scheme, classes, n_points, exact_rows, n_bins, nested)
-
-    def new() -> Evaluation:
-        options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": classes}
-        return Evaluation(len(classes), needs, multilabel=scheme.multilabel, **options)
-
-    each = scheme.multilabel or bool(needs & {"pairs", "reliability"})
-    return (EachEvaluation if each else GridEvaluation)(new, n_points)
-
-
-def _sheet_sizes(
-    n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES
-) -> tuple[int, int, int]:
-    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet of `n_rows` rows."""
-    share = KEPT_SCORES // (n_models * n_classes)
-    exact_rows, n_bins = min(max(share, 100), 10_000), min(max(share // 2, 64), 2048)
-    kept = 8 * n_rows if n_rows <= exact_rows else max(8 * exact_rows, 16 * n_bins)
-    per_class = 24 + kept * len(needs & {"ranking", "margin"})
-    per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
-    return exact_rows, n_bins, n_models * n_classes * per_class
+        return grid_models.MARGINS if self.judge.needs & {"ranking", "margin"} else CACHED_MARGINS
 
 
 def _check_costs(
@@ -243,18 +180,6 @@ def _check_costs(
             "progress=True shows how far it is, and fewer taus (penalty=snb.L1(n_taus=5, scale='score')), fewer "
             "repeats or features, or some of the rows take less"
         )
-
-
-def check_sheet(
-    n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int = 0, train: bool = False
-) -> None:
-    """Refuse scores that do not fit into memory, of all models or `at_once`, for a fold, or with `train` all rows."""
-    n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
-    n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
-    n_bytes = n_bytes * (at_once or n_models) // n_models
-    less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
-    cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"
-    memory.check(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
 
 
 def cross_validated(
@@ -315,11 +240,13 @@ def judged_together(
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
     groups, named = grid_models.groups_of(grids), None if held is None else splits
     joined = tuple(grid_models.of_group([grids[number] for number in group]) for group in groups)
-    task = ScoringTask(joined, stats.classes, folding, needs, stats.n_rows, train, sampled, named, costly)
+    n_models = sum(len(models) * models[0].shape[0] for models in joined) * (1 + train)
+    judge = FoldJudge(stats.classes, folding, needs, n_models, stats.multilabel)
+    task = ScoringTask(joined, judge, train, sampled, named, costly)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     row_checks.check_same_rows(report.rows, stats.n_rows)
-    _check_same_order(stats, sheet)
+    judge.check(sheet, stats)
     unseen = grid_models.of_each(sheet.evaluations[: len(groups)], groups, grids)
     seen = grid_models.of_each(sheet.evaluations[len(groups) :], groups, grids) if train else [()] * len(grids)
     judged = [
@@ -327,14 +254,6 @@ def judged_together(
         for path, own, known, models in zip(paths, unseen, seen, grids, strict=True)
     ]
     return judged, report, None if sheet.sample is None else sheet.sample.drawn()
-
-
-def _check_same_order(stats: ClassStats, sheet: Sheet) -> None:
-    if (sheet.rows != [part.rows for part in stats.folds]).any():
-        raise ValueError(
-            "X gave its rows in another order in the second scan, so that folds differ from those of the first; "
-            "a callable should return the same rows in the same order each time"
-        )
 
 
 def _differ(grids: Sequence[GridModels | CovarianceModels]) -> bool:

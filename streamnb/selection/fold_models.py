@@ -4,29 +4,26 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.scorers import Scorer
 from streamnb.models.calibrating import AUTO
 from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.problem.schemes import Scheme, as_scheme
+from streamnb.problem.schemes import Scheme
 from streamnb.rows.block import Block
-from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
-from streamnb.selection.cross_validation import empty_evaluation
+from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.score_table import points_of, scored
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask, sample_size
-from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
+from streamnb.training.learner import FittedModel, Learner, options_of
 from streamnb.training.method import Trained, Trainer
-from streamnb.training.objectives import class_codes
 from streamnb.training.reading import (
     WEIGHTS_KEY,
     FactoredWeights,
@@ -58,41 +55,12 @@ class ReadRequest:
     judged: JudgedWeights | None
 
 
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """How models are judged: scheme and classes of their scores, the tallies needed, and the number of all models.
-
-    The scores of a model are `factor` times those of its trained weights.
-    """
-
-    scheme: Scheme
-    classes: np.ndarray
-    needs: frozenset[str]
-    n_models: int
-    factor: float = 1.0
-
-    @classmethod
-    def of(cls, learner: Learner, stats: ClassStats, needs: frozenset[str], n_models: int) -> Self:
-        """The judge of a learner's models."""
-        scheme = as_scheme(learner.scheme, stats.classes, multilabel=stats.multilabel)
-        return cls(scheme, stats.classes, needs, n_models, learner.factor)
-
-    def evaluation(self, n_points: int) -> Any:
-        """An empty evaluation for the models of a fold."""
-        return empty_evaluation(self.scheme, self.classes, self.needs, n_points, self.n_models)
-
-    def labels(self, rows: RowBatch) -> Any:
-        """The labels of rows in the form of evaluations."""
-        return rows.y if self.scheme.multilabel else class_codes(rows.y, self.classes, rows.chunk.first_row)
-
-
 @dataclass(eq=False)
 class SharedSums:
-    """The sums of each model, an evaluation for each fold, and the number of rows in each fold, (n_folds,)."""
+    """The sums of each model, and a sheet with an evaluation for each fold, or [] where no model is judged."""
 
     sums: list[ReadSums | None]
-    judged: list[Any]
-    rows: np.ndarray
+    sheet: Sheet
 
     @property
     def nbytes(self) -> int:
@@ -102,15 +70,12 @@ class SharedSums:
         return self
 
     def __add__(self, other: "SharedSums") -> "SharedSums":
-        both = (
-            zip(mine, theirs, strict=True) for mine, theirs in ((self.sums, other.sums), (self.judged, other.judged))
-        )
-        sums, judged = ([None if a is None else a + b for a, b in pairs] for pairs in both)
-        return SharedSums(sums, judged, self.rows + other.rows)
+        sums = [a if a is None or b is None else a + b for a, b in zip(self.sums, other.sums, strict=True)]
+        return SharedSums(sums, self.sheet + other.sheet)
 
     def arrays(self) -> dict[str, Any]:
         sums = [None if sums is None else sums.arrays() for sums in self.sums]
-        return {"sums": sums, "judged": self.judged, "rows": self.rows}
+        return {"sums": sums, "judged": self.sheet.evaluations, "rows": self.sheet.rows}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,22 +83,24 @@ class SharedRead(PassTask):
     """Gives every row to all models, which learn from it or are judged on it.
 
     `template` is a read of the same rows, which defines how they are prepared, once for all models. Where preparation
-    was learned outside each fold, `templates` has one for the models of each fold.
+    was learned outside each fold, `templates` has one for the models of each fold. Judged scores, of `scheme`, are
+    `factor` times those of the trained weights.
     """
 
     models: tuple[ReadRequest, ...]
-    folding: Folding
-    judge: Judge
+    judge: FoldJudge
+    scheme: Scheme
     template: ReadTask
     title: str = "read"
     templates: Mapping[int, ReadTask] = field(default_factory=dict)
+    factor: float = 1.0
     most_bytes = 1 << 62  # each thread has tables for all models; their memory was checked before
 
     def partial(self) -> SharedSums:
         sums = [None if model.read is None else model.read.partial() for model in self.models]
-        counts = [len(self.judged(fold)) for fold in range(self.folding.n_folds)]
-        judged = [self.judge.evaluation(n_points) if n_points else None for n_points in counts]
-        return SharedSums(sums, judged, np.zeros(self.folding.n_folds, np.int64))
+        counts = [len(self.judged(fold)) for fold in range(self.judge.folding.n_folds)]
+        judged = [self.judge.evaluation(self.scheme, n_points) if n_points else [] for n_points in counts]
+        return SharedSums(sums, self.judge.sheet(judged))
 
     def judged(self, fold: int) -> list[int]:
         """Indices of the models that are judged on the rows of a fold, in the order of its evaluation."""
@@ -144,19 +111,19 @@ class SharedRead(PassTask):
 
     def add(self, partial: SharedSums, block: Block) -> None:
         """Add one block of rows."""
-        folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
-        partial.rows += np.bincount(folds, minlength=self.folding.n_folds)
+        splits = self.judge.folding.splits(block.first_row, block.n_rows, block.split)
+        labels, (folds,) = self.judge.counted(partial.sheet, block.y, splits, block.first_row), splits
         for template, of_folds in self._templates():
             for rows in template.batches(block, shared=len(self.models) > 2):
                 for fold in of_folds:
-                    self._add(partial, rows, fold, folds[rows.where] == fold)
+                    self._add(partial, rows, labels[rows.where], fold, folds[rows.where] == fold)
 
     def _templates(self) -> list[tuple[ReadTask, list[int]]]:
         """Reads that define how rows are prepared, each with the folds that it serves."""
         folds = sorted({model.fold for model in self.models})
         return [(self.templates[fold], [fold]) for fold in folds] if self.templates else [(self.template, folds)]
 
-    def _add(self, partial: SharedSums, rows: RowBatch, fold: int, held: np.ndarray) -> None:
+    def _add(self, partial: SharedSums, rows: RowBatch, labels: Any, fold: int, held: np.ndarray) -> None:
         """Add a batch of rows to the sums of a fold's models; held-out rows have weight 0 in the sums."""
         others, own = replace(rows, weight=np.where(held, 0.0, rows.weight)), np.flatnonzero(held)
         margins = []
@@ -170,9 +137,8 @@ class SharedRead(PassTask):
             if model.judged is not None:
                 margins.append(judged_scores(rows.chunk.picked(own), model.judged) if scores is None else scores[own])
         if margins and own.size:
-            labels, weight = self.judge.labels(rows)[own], rows.weight[own]
-            scores = np.stack(margins, axis=2) * self.judge.factor
-            partial.judged[fold].add(self.judge.scheme, scores, labels, weight)
+            scores = np.stack(margins, axis=2) * self.factor
+            partial.sheet.evaluations[fold].add(self.scheme, scores, labels[own], rows.weight[own])
 
     # ---- in a checkpoint ---------------------------------------------------------------------------------------------
 
@@ -184,16 +150,16 @@ class SharedRead(PassTask):
             parts = model.judged if isinstance(model.judged, FactoredWeights) else (model.judged,)
             for part in parts:
                 digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
-        about = {"the task": self.name, "folding": repr(self.folding), **self.template.about()}
+        about = {"the task": self.name, "folding": repr(self.judge.folding), **self.template.about()}
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
-        judge |= {"scores": f"{self.judge.factor:g} x what is trained, {self.judge.scheme.name}"}
+        judge |= {"scores": f"{self.factor:g} x what is trained, {self.scheme.name}"}
         models = {"models": f"{len(self.models)}", f"{WEIGHTS_KEY} of the models": digest.hexdigest()[:16]}
         ways = [(fold, self.templates[fold].options) for fold in sorted(self.templates)]
         return about | judge | models | ({"ways": repr(ways)} if ways else {})
 
     def total(self, arrays: Mapping[str, Any]) -> SharedSums:
         sums = [None if sums is None else ReadSums(**sums) for sums in arrays["sums"]]
-        return SharedSums(sums, list(arrays["judged"]), arrays["rows"])
+        return SharedSums(sums, replace(self.judge.sheet(list(arrays["judged"])), rows=arrays["rows"]))
 
 
 def templates_of(tasks: Mapping[int, ReadTask]) -> Mapping[int, ReadTask]:
@@ -268,14 +234,21 @@ class FoldModel:
         return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow models may wait longer for an improvement
 
 
+def judge_of(learner: Learner, stats: ClassStats, scorer: Scorer | None, n_models: int) -> FoldJudge:
+    """The judge of a learner's models, `n_models` of all folds, for a scorer; without one, it only counts rows."""
+    assert stats.folding is not None
+    needs: frozenset[str] = frozenset() if scorer is None else scorer.needs
+    needs = needs if learner.scheme == "joint" else needs - {"probabilities"}
+    return FoldJudge(stats.classes, stats.folding, needs, n_models, stats.multilabel)
+
+
 def train_together(
+    learner: Learner,
     models: list[FoldModel],
-    stats: ClassStats,
-    judge: Judge,
-    rows: Source,
-    options: RunOptions,
+    scanned: ScannedRows,
     name: str,
     scorer: Scorer | None = None,
+    judge: FoldJudge | None = None,
     time_is_up: Callable[[], bool] | None = None,
 ) -> Report:
     """Read rows with folds for all models until none requests another read; each is judged if there is a scorer.
@@ -284,7 +257,9 @@ def train_together(
     """
     report, active, sums, number = Report(), models, [None] * len(models), 0
     templates = templates_of({model.fold: model.task for model in models})
-    assert stats.folding is not None
+    stats, options = scanned.stats, scanned.options
+    judge = judge or judge_of(learner, stats, None, len(models))
+    task = SharedRead((), judge, learner.scheme_of(stats), models[0].task, templates=templates, factor=learner.factor)
     with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
         while True:
             for model, own in zip(active, sums, strict=True):
@@ -300,11 +275,10 @@ def train_together(
                 return report
             number += 1
             requests = tuple(model.request for model in active if model.request is not None)
-            title = _title(number, active, scorer)
-            task = SharedRead(requests, stats.folding, judge, models[0].task, title, templates)
-            total, more = run(task, rows, options_of(options, f"{name}-{number:03}"))
-            check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
-            for fold, evaluation in enumerate(total.judged):
+            task = replace(task, models=requests, title=_title(number, active, scorer))
+            total, more = run(task, scanned.shared.read, options_of(options, f"{name}-{number:03}"))
+            judge.check(total.sheet, stats)
+            for fold, evaluation in enumerate(total.sheet.evaluations):
                 if scorer is not None and (judged := [active[i] for i in task.judged(fold)]):
                     _keep_scores(judged, evaluation, scorer)
             sums, report = total.sums, report + more
@@ -380,8 +354,7 @@ def _calibrated(
         reads = {fold: max_passes for fold in data} | {m.fold: min(len(m.reached), max_passes) for m in models}
         trainers = [learner.trainer(own, point, reads[fold], judges=False) for fold, own in data.items()]
         models = [FoldModel(fold, 0, trainer) for fold, trainer in zip(data, trainers, strict=True)]
-        judge = Judge.of(learner, stats, frozenset(), len(models))
-        report = report + train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
+        report = report + train_together(learner, models, scanned, "folds-read")
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
     task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
     sampled, more = run(task, scanned.given, options_of(options, "sample"))

@@ -15,9 +15,8 @@ import numpy as np
 from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.passes.options import RunOptions
-from streamnb.problem.schemes import as_scheme
-from streamnb.selection.cross_validation import check_sheet
-from streamnb.selection.fold_models import FoldModel, Judge, fit_at_point, train_together
+from streamnb.selection.fold_judge import check_sheet
+from streamnb.selection.fold_models import FoldModel, fit_at_point, judge_of, train_together
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import check_calibration, check_enough_classes
 from streamnb.selection.score_table import GridScores, check_defined
@@ -146,12 +145,10 @@ class PenaltySearch:
             max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
             if max_passes < 2:
                 raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
-        needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
-        judge = Judge.of(learner, stats, needs, len(self.grid) * len(stats.folds))
+        judge = judge_of(learner, stats, self.scorer, len(self.grid) * len(stats.folds))
         models = f"{groups.n_models} models of {len(stats.classes)} classes"
         check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)
-        check_scorer(self.scorer, judge.evaluation(1).of_point(0))
-        shared = stats, judge, self.scanned.shared.read, options
+        check_scorer(self.scorer, judge.evaluation(learner.scheme_of(stats), 1).of_point(0))
 
         @cache
         def data(fold: int) -> TrainingData:
@@ -163,8 +160,8 @@ class PenaltySearch:
                 FoldModel(fold, point, learner.trainer(data(fold), self.grid[point], max_passes))
                 for fold, point in every[first : first + groups.at_once]
             ]
-            read = train_together(group, *shared, f"folds-{number:02}-read", self.scorer, time_is_up)
-            self.report = self.report + read
+            name = f"folds-{number:02}-read"
+            self.report += train_together(learner, group, self.scanned, name, self.scorer, judge, time_is_up)
             if groups.n_groups > 1:  # memory is for the next group
                 for model in group:
                     model.trained = None
@@ -213,8 +210,8 @@ class PenaltySearch:
                 found.append([model.scores[i] for model, i in zip(models, at, strict=True)])
                 used.append(np.mean([model.used[i] for model, i in zip(models, at, strict=True)], axis=0))
         n_used, stats = np.rint(used).astype(np.int64), self.scanned.stats
-        classes, scheme = stats.classes, as_scheme(self.learner.scheme, stats.classes, multilabel=stats.multilabel)
-        n_features = scheme.of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
+        classes = stats.classes
+        n_features = self.learner.scheme_of(stats).of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
         each = {}
         for k, scorer in enumerate(self.scorer.each):
             values, per_class, errors = ([[score[k][i] for score in splits] for splits in found] for i in range(3))

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from streamnb.core import label_checks, messages
 from streamnb.rows.chunk import Entries
-from streamnb.stats.matching import merged_classes
+from streamnb.stats.matching import merged_classes, positions
 
 NUMBERS = 1 << 16  # range of integer labels up to which codes are looked up in a table
 
@@ -132,6 +132,17 @@ class LabelCodes:
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the sorted labels and their codes."""
         return self._sorted, self._codes
+
+
+def known_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
+    """The codes of a block's labels among the sorted classes of an earlier read of the same rows."""
+    if sp.issparse(y):
+        raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
+    codes = LabelCodes(classes).codes_of(y)
+    if codes is None:
+        row = int(np.argmin(positions(classes, y)))
+        raise ValueError(f"y has the label {y[row].item()!r} at row {first_row + row}, which was not in the first scan")
+    return codes
 
 
 class LabelColumns:

@@ -19,12 +19,13 @@ import numpy as np
 
 from streamnb.core.blas import one_thread
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.grouping import known_codes
 from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import dot
 from streamnb.training.fitting import SLACK
 from streamnb.training.method import Method, Reads, Trained, Trainer
-from streamnb.training.objectives import Objective, class_codes
+from streamnb.training.objectives import Objective
 from streamnb.training.reading import ReadTask, power_above
 
 STEP_SHARE = 0.25  # of the way from the best weights so far to the minimum of the planes, where the next read is
@@ -40,7 +41,7 @@ class CrammerSinger(Objective):
     bounded = True
 
     def targets(self, y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
-        return class_codes(y, classes, first_row)
+        return known_codes(y, classes, first_row)
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows = np.arange(len(scores))

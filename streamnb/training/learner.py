@@ -1,6 +1,5 @@
 """Trains linear models on rows that were scanned, by reading the rows again."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.problem.schemes import as_scheme
+from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
@@ -201,9 +200,12 @@ class Learner:
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
         """The model with the trained weights."""
-        scheme = as_scheme(self.scheme, stats.classes, multilabel=stats.multilabel)
-        weights = self.factor * data.of_model(trained.weights, stats.n_features)
+        weights, scheme = self.factor * data.of_model(trained.weights, stats.n_features), self.scheme_of(stats)
         return LinearModel(stats.classes, weights[:-1], weights[-1], scheme, stats.options, scale=data.scale_of_all)
+
+    def scheme_of(self, stats: ClassStats) -> Scheme:
+        """The scheme of the models of these classes."""
+        return as_scheme(self.scheme, stats.classes, multilabel=stats.multilabel)
 
     def check_memory(self, stats: ClassStats, n_models: int, options: RunOptions) -> None:
         """Raise where this many models need more memory than allowed."""
@@ -234,17 +236,16 @@ def train(trainer: Trainer, rows: Source, options: RunOptions, n_rows: int) -> T
         if task is not None:
             number += 1
             sums, more = run(task, rows, options_of(options, f"read-{number:03}"))
-            check_rows(number, [sums.rows], [n_rows])
+            check_rows(number, sums.rows, n_rows)
             report = report + more
 
 
-def check_rows(number: int, found: Sequence[int], before: Sequence[int]) -> None:
-    """Raise where a stream gave other numbers of rows, by fold, in a read than in the scan."""
-    if list(found) != list(before):
-        of_folds = [f", {list(numbers)} in the folds," if len(numbers) > 1 else "" for numbers in (found, before)]
+def check_rows(number: int, found: int, before: int) -> None:
+    """Raise where a stream gave another number of rows in a read than in the scan."""
+    if found != before:
         raise ValueError(
-            f"X gave {sum(found)} rows in read {number}{of_folds[0]} and {sum(before)} in the scan{of_folds[1][:-1]}; "
-            "a callable should return a fresh iterator of the same rows, in the same order, each time"
+            f"X gave {found} rows in read {number} and {before} in the scan; a callable should return a fresh iterator "
+            "of the same rows, in the same order, each time"
         )
 
 

@@ -15,7 +15,7 @@ from streamnb.core import arguments
 from streamnb.kernels import descent
 from streamnb.solving.least_squares import CONSTANT
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.grouping import LabelCodes
+from streamnb.stats.grouping import known_codes
 from streamnb.stats.totals import by_column, spread_about_mean, whole
 
 MOMENTS = "sum", "sum_sq", "deviation"  # the last is about 0: the sum of abs(x)
@@ -122,7 +122,7 @@ class Objective:
             if y.shape[1] != len(classes):
                 raise ValueError(f"y has {y.shape[1]} columns; in the first read it had {len(classes)}")
             return y.toarray().astype(np.uint8)
-        codes = class_codes(y, classes, first_row)
+        codes = known_codes(y, classes, first_row)
         return np.equal(codes[:, None], [1] if len(classes) == 2 else np.arange(len(classes))).astype(np.uint8)
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -173,7 +173,7 @@ class Softmax(Objective):
         return np.array([-(seen * np.log(seen / sums.weight)).sum()])
 
     def targets(self, y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
-        return class_codes(y, classes, first_row)
+        return known_codes(y, classes, first_row)
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, losses = np.empty_like(scores), np.empty((len(scores), 1))
@@ -260,13 +260,6 @@ class LeastSquares(Squares):
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return scores, 0.5 * scores * scores
-
-
-def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
-    """Class codes of a block's labels."""
-    if sp.issparse(y):
-        raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
-    return LabelCodes(classes).entries(y, first_row)[1]
 
 
 def inverse_frequency(stats: ClassStats) -> np.ndarray:

@@ -256,6 +256,18 @@ def test_no_kernel_is_called_through_two_starred_tuples(name):
             assert sum(isinstance(argument, ast.Starred) for argument in call.args) < 2, ast.unparse(call)
 
 
+def test_models_of_folds_are_judged_by_one_mechanism():
+    """Whoever chooses by models of folds has their evaluations from `FoldJudge`."""
+    makes = {"GridEvaluation", "EachEvaluation", "ReferenceEvaluation"}
+    found = {
+        name
+        for name in WRITTEN
+        for call in nodes(name, ast.Call)
+        if makes & {node.id for node in ast.walk(call.func) if isinstance(node, ast.Name)}
+    }
+    assert {name for name in found if not name.startswith("streamnb.evaluation.")} == {"streamnb.selection.fold_judge"}
+
+
 def test_the_table_of_kernels_names_all_of_them_their_callers_and_rows_of_the_benchmarks():
     page, results = ((ROOT / path).read_text() for path in ("docs/architecture.md", "benchmarks/RESULTS.md"))
     listed = set()

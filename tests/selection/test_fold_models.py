@@ -7,16 +7,22 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.evaluation.scorers import SCORERS
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.problem.schemes import Joint, as_scheme
+from streamnb.problem.schemes import Joint
 from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import PATIENCE, FoldModel, Judge, ReadRequest, SharedRead, train_together
+from streamnb.selection.fold_judge import FoldJudge
+from streamnb.selection.fold_models import PATIENCE, FoldModel, ReadRequest, SharedRead, train_together
+from streamnb.selection.folded_scan import ScannedFolds, ScannedRows
 from streamnb.stats.row_sample import SampleTask
 from streamnb.training import objectives
 from streamnb.training.conjugate import ConjugateGradients
+from streamnb.training.data import TrainingRows
 from streamnb.training.descent import Penalties
 from streamnb.training.fitting import DescentTrainer
+from streamnb.training.learner import Learner
 from streamnb.training.method import Trainer
 from streamnb.training.objectives import LeastSquares, SquaredHinge
 from tests.support import training
@@ -37,11 +43,11 @@ def test_each_model_reads_what_is_outside_its_fold_and_is_judged_inside():
         ReadRequest(1, None, STEP),
         ReadRequest(2, like, STEP),
     )
-    shared = SharedRead(asked, folding, Judge(Joint(), np.arange(3), frozenset({"hits"}), 4), like)
+    shared = SharedRead(asked, FoldJudge(np.arange(3), folding, frozenset({"hits"}), 4), Joint(), like)
     assert [shared.judged(fold) for fold in range(3)] == [[], [0, 2], [3]]
     total, _ = run(shared, opened(ROWS, CODES, WEIGHT), RunOptions(progress=False, n_threads=2))
     folds = folding.numbers(0, 90, None, 0)
-    assert total.rows.tolist() == np.bincount(folds).tolist() and total.judged[0] is None
+    assert total.sheet.rows.sum(axis=1).tolist() == np.bincount(folds).tolist() and total.sheet.evaluations[0] == []
     for model, found in zip(asked, total.sums, strict=True):
         if model.read is None:
             assert found is None
@@ -52,7 +58,7 @@ def test_each_model_reads_what_is_outside_its_fold_and_is_judged_inside():
     for fold, place, weights in ((1, 0, POINT), (1, 1, STEP), (2, 0, STEP)):
         own = folds == fold
         right = (ROWS[own] @ weights[:-1] + weights[-1]).argmax(axis=1) == CODES[own]
-        evaluation = total.judged[fold].of_point(place)
+        evaluation = total.sheet.evaluations[fold].of_point(place)
         np.testing.assert_allclose(SCORERS["accuracy"].value(evaluation), np.average(right, weights=WEIGHT[own]))
 
 
@@ -66,8 +72,9 @@ def test_models_that_share_reads_are_those_of_the_other_rows_alone():
 
         stats = snb.scan(X, Y, moments=objectives.MOMENTS, folds=5)
         models = [FoldModel(fold, 0, trainer(stats.without_fold(fold))) for fold in range(5)]
-        judge = Judge(as_scheme("ovr", stats.classes), stats.classes, frozenset(), 5)
-        report = train_together(models, stats, judge, opened(X, Y), OPTIONS, "read")
+        learner, rows = Learner("Mine", None, scheme="ovr"), TrainingRows(opened(X, Y), 4, RowOptions())
+        scanned = ScannedRows(ScannedFolds(stats), rows.read, rows, rows, OPTIONS, Report(), Report())
+        report = train_together(learner, models, scanned, "read")
         assert report.rows == 120 * max(len(model.trained.history["seconds"]) for model in models)
         folds = FOLDING.numbers(0, 120, None, 0)
         for fold, one in enumerate(models):

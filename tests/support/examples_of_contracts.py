@@ -57,7 +57,8 @@ from streamnb.scanning.side_by_side import SideBySide
 from streamnb.scanning.user_tasks import _UserTask
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
-from streamnb.selection.fold_models import Judge, ReadRequest, SharedRead
+from streamnb.selection.fold_judge import FoldJudge
+from streamnb.selection.fold_models import ReadRequest, SharedRead
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
 from streamnb.sharing.site_rows import SiteRows
@@ -136,15 +137,16 @@ def scoring(*needs: str, y: Any = Y, sampled: int = 0) -> Pass:
         )
         for penalty in (snb.L1([0.0, 2.0]), snb.L2(1.0))
     )
-    task = ScoringTask(candidates, stats.classes, FOLDS, frozenset(needs), N, sampled=sampled)
-    return Pass(task, opened(COUNTS, y, WEIGHT))
+    judge = FoldJudge(stats.classes, FOLDS, frozenset(needs), 12, stats.multilabel)
+    return Pass(ScoringTask(candidates, judge, sampled=sampled), opened(COUNTS, y, WEIGHT))
 
 
 def scoring_covariances(*needs: str) -> Pass:
     stats = snb.scan(REAL, Y, moments=["sum", "gram"], folds=2, seed=1)
     family = snb.Gaussian(covariance="full", shrinkage=[(0.5, 0.1), (1.0, 0.0)])
     grids = tuple(CovarianceModels(weight_path(stats.without_fold(fold), family, None)) for fold in range(2))
-    return Pass(ScoringTask((grids,), stats.classes, as_folding(2, seed=1), frozenset(needs), N), opened(REAL, Y))
+    judge = FoldJudge(stats.classes, as_folding(2, seed=1), frozenset(needs), 4)
+    return Pass(ScoringTask((grids,), judge), opened(REAL, Y))
 
 
 def model(y: Any = Y) -> Any:
@@ -180,12 +182,11 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     sets = np.ndim(y) == 2
     like: Any = reading(SquaredHinge() if sets else Softmax(), y=y, X=COUNTS).task
     line = replace(like, step=np.ones((6, K)), lengths=np.array([0.5, 1.0]))
-    asked = ReadRequest(1, like, like.weights), ReadRequest(1, None, -like.weights), ReadRequest(0, line, None)
-    needs_kept = frozenset(needs or {"hits", "ranking", "probabilities"})
-    judge = Judge(MultiLabel() if sets else Joint(), np.arange(K) if sets else np.unique(Y), needs_kept, 3)
-    rows = opened(COUNTS, y, WEIGHT)
-    rows = rows.with_split("folds", np.arange(N) % 2) if by == "given" else rows
-    return Pass(SharedRead(asked, Folding(2, by=by), judge, like), rows)
+    models = ReadRequest(1, like, like.weights), ReadRequest(1, None, -like.weights), ReadRequest(0, line, None)
+    kept = frozenset(needs or {"hits", "ranking", "probabilities"})
+    judge = FoldJudge(like.classes, Folding(2, by=by), kept, 3, sets)
+    rows = opened(COUNTS, y, WEIGHT, ("folds", np.arange(N) % 2) if by == "given" else None)
+    return Pass(SharedRead(models, judge, MultiLabel() if sets else Joint(), like), rows)
 
 
 def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:

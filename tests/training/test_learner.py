@@ -45,8 +45,8 @@ def test_what_is_wrong_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"y holds one class only \(\[1\]\); Mine needs at least 2 classes"):
         fitted(learner, y=np.ones(60, int))
     assert "max_passes=1 reads were spent" in fitted(replace(learner, max_passes=1)).warning
-    with pytest.raises(ValueError, match=r"X gave 4 rows in read 2, \[1, 3\] in the folds, and 4 in the scan"):
-        check_rows(2, [1, 3], [2, 2])
+    with pytest.raises(ValueError, match="X gave 3 rows in read 2 and 4 in the scan"):
+        check_rows(2, 3, 4)
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file; several reads keep a folder"):
         checkpoint_folder(tmp_path / "file")

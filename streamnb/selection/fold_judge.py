@@ -1,0 +1,109 @@
+"""Judges models of folds: every row is scored by models that have not seen it, into an evaluation for each fold."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import label_checks, memory
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
+from streamnb.evaluation.judging import Sheet
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.scorers import Scorer
+from streamnb.rows.splits import Folding
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.grouping import known_codes
+from streamnb.stats.row_sample import RowSample
+
+KEPT_SCORES = 1 << 25  # exact scores that all evaluations together may keep, and as many numbers in histograms
+
+
+@dataclass(frozen=True, eq=False)
+class FoldJudge:
+    """Judges the models of all folds, whether they were solved before the read or are trained by it.
+
+    Attributes
+    ----------
+    classes : (K,)
+    folding : Folding
+    needs : what the evaluations have to count
+    n_models : int
+        The number of models of all folds, which share the scores that may be kept.
+    multilabel : bool
+        Whether rows have any number of labels.
+    """
+
+    classes: np.ndarray
+    folding: Folding
+    needs: frozenset[str]
+    n_models: int
+    multilabel: bool = False
+
+    def evaluation(self, scheme: Any, n_points: int, nested: bool = False) -> Any:
+        """An empty, mergeable evaluation of `n_points` models."""
+        exact_rows, n_bins, _ = self._sizes()
+        if "reference" in self.needs:
+            return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins, nested)
+
+        def new() -> Evaluation:
+            options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
+            return Evaluation(len(self.classes), self.needs, multilabel=self.multilabel, **options)
+
+        each = self.multilabel or bool(self.needs & {"pairs", "reliability"})
+        return (EachEvaluation if each else GridEvaluation)(new, n_points)
+
+    def sheet(self, evaluations: Any, n_sampled: int = 0) -> Sheet:
+        """A sheet of empty evaluations, and of counts of the rows of each class in each split."""
+        rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
+        sample = RowSample(len(self.classes), n_sampled) if n_sampled else None
+        return Sheet(evaluations, self._sizes()[2], rows, sample)
+
+    def counted(self, sheet: Sheet, labels: Any, splits: np.ndarray, first_row: int) -> Any:
+        """Count rows in their splits, (repeats, n_rows); return their labels as codes or as an indicator."""
+        y: Any = label_checks.check_y(labels)
+        if self.multilabel:
+            if y.ndim != 2 or y.shape[1] != len(self.classes):
+                given = f"{y.shape[1]} columns" if y.ndim == 2 else "one label a row"
+                raise ValueError(f"y has {given}; in the first scan it had {len(self.classes)} columns")
+            rows, codes = np.repeat(np.arange(y.shape[0]), np.diff(y.indptr)), y.indices
+        else:
+            codes, rows = known_codes(y, self.classes, first_row), np.arange(splits.shape[1])
+        groups = (splits[:, rows] * len(self.classes) + codes).reshape(-1)
+        sheet.rows += np.bincount(groups, minlength=sheet.rows.size).reshape(sheet.rows.shape)
+        return y if self.multilabel else codes
+
+    def check(self, sheet: Sheet, stats: ClassStats) -> None:
+        """Raise where a read gave other rows in some fold than the scan."""
+        if (sheet.rows != [part.rows for part in stats.folds]).any():
+            raise ValueError(
+                "X gave its rows in another order than in the first scan, so that folds differ; a callable should "
+                "return the same rows in the same order each time"
+            )
+
+    def _sizes(self) -> tuple[int, int, int]:
+        return _sheet_sizes(self.n_models, len(self.classes), self.needs, self.multilabel)
+
+
+def _sheet_sizes(
+    n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES
+) -> tuple[int, int, int]:
+    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet of `n_rows` rows."""
+    share = KEPT_SCORES // (n_models * n_classes)
+    exact_rows, n_bins = min(max(share, 100), 10_000), min(max(share // 2, 64), 2048)
+    kept = 8 * n_rows if n_rows <= exact_rows else max(8 * exact_rows, 16 * n_bins)
+    per_class = 24 + kept * len(needs & {"ranking", "margin"})
+    per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
+    return exact_rows, n_bins, n_models * n_classes * per_class
+
+
+def check_sheet(
+    n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int = 0, train: bool = False
+) -> None:
+    """Refuse scores that do not fit into memory, of all models or `at_once`, for a fold, or with `train` all rows."""
+    n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
+    n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
+    n_bytes = n_bytes * (at_once or n_models) // n_models
+    less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
+    cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"
+    memory.check(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
