@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from contextvars import ContextVar
 
 import numpy as np
 
+PASSWORD = re.compile(r"://[^/?#@\s]*@")
+SIGNED = re.compile(r"\?[^\s'\"<>)]*\b(signature|sig|token|access_token)=[^\s'\"<>)]*", re.IGNORECASE)  # a query
 _said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 
 
@@ -76,3 +79,8 @@ def each_once() -> Iterator[None]:
         yield
     finally:
         _said.reset(token)
+
+
+def unsigned(text: str) -> str:
+    """A URL, or a text with URLs, that others may see: without passwords and signed queries, which open the file."""
+    return SIGNED.sub("", PASSWORD.sub("://", text))

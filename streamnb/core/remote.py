@@ -5,11 +5,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple, TypeVar
 
 from streamnb.core import retries
-from streamnb.core.messages import DataError
+from streamnb.core.messages import DataError, unsigned
 
 T = TypeVar("T")
 SMALL = 1 << 20  # bytes of a file that is fetched by one request
@@ -56,17 +56,18 @@ def asked(request: Callable[[], T], url: str, doing: str = "read") -> T:
     """The answer to a request, which is made again if it fails."""
     attempts = 1 if url.partition("://")[0] in HERE else retries.ATTEMPTS
     final = *retries.FINAL, NotADirectoryError, DataError
+    place = unsigned(url)
     try:
-        return retries.retried(partial(_answer, request), url, attempts, final)
+        return retries.retried(partial(_answer, request), place, attempts, final)
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "there is no such file" if doing == "read" else f"cannot be {doing}"
-        raise FileNotFoundError(f"{url}: {what} ({error.__cause__ or error})") from error
+        raise FileNotFoundError(f"{place}: {what} ({unsigned(str(error.__cause__ or error))})") from error
     except PermissionError as error:
-        raise PermissionError(f"{url}: access is denied ({error})") from error
+        raise PermissionError(f"{place}: access is denied ({unsigned(str(error))})") from error
     except DataError:
         raise
     except Exception as error:  # clients raise errors of any type
-        raise DataError(f"{url} cannot be {doing} in {attempts} attempts ({error!r})") from error
+        raise DataError(f"{place} cannot be {doing} in {attempts} attempts ({unsigned(repr(error))})") from error
 
 
 def _answer(request: Callable[[], T]) -> T:
@@ -154,9 +155,11 @@ class RemoteFile(io.RawIOBase):
         self._files, self._name = file_system(url)
         self.stored = stored(url)
         if expected is not None and self.stored != expected:
-            raise DataError(f"{url} has changed since it was opened; open it again")
+            raise DataError(f"{unsigned(url)} has changed since it was opened; open it again")
         if self.stored.size is None:
-            raise DataError(f"{url}: the server does not say how long the file is; download it and give its path")
+            raise DataError(
+                f"{unsigned(url)}: the server does not say how long the file is; download it and give its path"
+            )
         self._at, self._whole, self._on_web = 0, b"", None
         if url.partition("://")[0] in WEB:
             self._on_web = self._files.open(self._name, size=self.stored.size, cache_type="none")
@@ -199,13 +202,13 @@ class RemoteFile(io.RawIOBase):
                 part: bytes = self._on_web.read(stop - start)
             except ValueError as error:
                 raise DataError(
-                    f"{self.stored.path}: the server gives whole files only, no ranges of bytes; download the file "
-                    "and give its path"
+                    f"{unsigned(self.stored.path)}: the server gives whole files only, no ranges of bytes; download "
+                    "the file and give its path"
                 ) from error
         else:
             part = self._files.cat_file(self._name, start=start, end=stop)
         if len(part) != stop - start:
-            raise DataError(f"{self.stored.path} is shorter than it was when it was opened")
+            raise DataError(f"{unsigned(self.stored.path)} is shorter than it was when it was opened")
         return part
 
 
@@ -213,16 +216,19 @@ class RemoteFile(io.RawIOBase):
 def downloaded(url: str) -> Iterator[IO[bytes]]:
     """A whole file at a URL, copied to a temporary one."""
     files, name = file_system(url)
-    with NamedTemporaryFile() as file:
-        asked(partial(files.get_file, name, file.name), url)
-        yield file
+    with TemporaryDirectory() as folder:  # Windows opens a file once only
+        path = os.path.join(folder, "copy")
+        asked(partial(files.get_file, name, path), url)
+        with open(path, "rb") as file:
+            yield file
 
 
 @contextmanager
 def uploading(url: str) -> Iterator[IO[bytes]]:
     """A new file, which is stored at a URL once it is written."""
     files, name = file_system(url)
-    with NamedTemporaryFile() as file:
-        yield file
-        file.flush()
-        asked(partial(files.put_file, file.name, name), url, "written")
+    with TemporaryDirectory() as folder:
+        path = os.path.join(folder, "copy")
+        with open(path, "w+b") as file:
+            yield file
+        asked(partial(files.put_file, path, name), url, "written")

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from streamnb.core.messages import unsigned
+
 T = TypeVar("T")
 ATTEMPTS = 3  # in addition to those of the store's own client
 PAUSE = 0.5  # seconds before the second attempt; doubled before each further one
@@ -20,6 +22,6 @@ def retried(action: Callable[[], T], what: Any, attempts: int, final: Any = FINA
         except final:
             raise
         except Exception as error:  # clients of object stores and clusters raise errors of any type
-            _log.warning("%s: attempt %d of %d failed: %r", what, attempt, attempts, error)
+            _log.warning("%s: attempt %d of %d failed: %s", what, attempt, attempts, unsigned(repr(error)))
             time.sleep(PAUSE * 2 ** (attempt - 1))
     return action()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.core.messages import listed, warn
+from streamnb.core.messages import listed, unsigned, warn
 from streamnb.core.remote import is_url
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import Files, files_of, kind_of_files, parts_of
@@ -185,7 +185,10 @@ def description(what: str, models: ScoringModels, files: Files, how: tuple[str, 
         "the kind of run": what,
         "the model": [fingerprint(one) for one in models.given.values()],
         "the field of texts": getattr(models.encoding, "text", None),
-        "the files": [[*one, when] for one, when in zip(files, changed(path for path, _ in files), strict=True)],
+        "the files": [
+            [unsigned(path), size, when]
+            for (path, size), when in zip(files, changed(path for path, _ in files), strict=True)
+        ],
         "kind and errors": list(how),
     }
 

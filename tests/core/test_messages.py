@@ -45,3 +45,17 @@ def test_warnings_are_ours_and_errors_where_asked_for():
         messages.warn_absent(np.array(["elm"]))
     with pytest.raises(messages.StreamnbWarning, match=r"^so it is$"):  # as the settings of these tests ask for
         messages.warn("so it is")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.org/x.csv?X-Amz-Date=1&X-Amz-Signature=ab", "https://a.org/x.csv"),
+        ("https://a.org/x.csv?sv=1&sig=ab%3D", "https://a.org/x.csv"),
+        ("https://me:secret@a.org/x.csv?version=2", "https://a.org/x.csv?version=2"),
+        *((url, url) for url in ("https://a.org/x.csv?version=2", "s3://a/b?.csv", "s3://a/b@c?", "memory://a[1]?")),
+    ],
+)
+def test_what_opens_a_file_to_anyone_is_not_shown(url, shown):
+    assert messages.unsigned(url) == shown
+    assert messages.unsigned(f"get ('{url}') failed") == f"get ('{shown}') failed"

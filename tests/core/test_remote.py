@@ -6,7 +6,17 @@ from fsspec.registry import known_implementations
 
 from streamnb.core import remote, retries
 from streamnb.core.messages import DataError
-from streamnb.core.remote import RemoteFile, asked, downloaded, exists, is_folder, is_url, listed, stored, uploading
+from streamnb.core.remote import (
+    RemoteFile,
+    asked,
+    downloaded,
+    exists,
+    is_folder,
+    is_url,
+    listed,
+    stored,
+    uploading,
+)
 from tests.support.web_server import serving
 
 CONTENT = bytes(range(256)) * 40
@@ -38,6 +48,22 @@ def url(request, web, tmp_path):
 
 def test_what_is_a_url():
     assert is_url("s3://a/b") and is_url("memory://a") and not is_url("a/b") and not is_url(["s3://a"])
+
+
+def test_errors_and_logs_do_not_show_signatures(web, caplog):
+    place = web.put("signed.bin", CONTENT)
+    web.fail["/signed.bin"] = [500] * 20
+    signed = f"{place}?X-Amz-Expires=60&X-Amz-Signature=secret"
+    with (
+        pytest.raises(DataError, match=r"signed\.bin cannot be read in 3 attempts") as failed,
+        RemoteFile(signed) as file,
+    ):
+        file.read()
+    with pytest.raises(FileNotFoundError, match="no such file") as missing:
+        stored(signed.replace("signed.bin", "missing.bin"))
+    assert "signed.bin: attempt 1" in caplog.text
+    for text in (str(failed.value), str(missing.value), caplog.text):
+        assert "secret" not in text and "Expires" not in text
 
 
 def test_bytes_from_any_place_on(url):

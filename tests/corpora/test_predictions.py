@@ -12,6 +12,7 @@ import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.corpora import inputs
 from tests.support.corpora import corpus, lines, model, written_lines
+from tests.support.web_server import serving
 
 ROWS = [json.loads(row) for row in lines()]
 TEXTS = [row["text"] for row in ROWS]
@@ -100,6 +101,16 @@ def test_urls_are_read_and_written(fitted, tmp_path):
     assert found.there == found.parts == 1
     got = memory.cat_file(f"/{tmp_path.name}/out/part-00000.jsonl").splitlines()
     assert [json.loads(line)["label"] for line in got] == fitted.predict(TEXTS).tolist()
+
+
+def test_a_run_goes_on_with_a_new_signature_and_keeps_none(fitted, tmp_path):
+    with serving() as web:
+        url = web.put("x.jsonl", b"\n".join(lines()) + b"\n")
+        for number in range(2):
+            signed = f"{url}?X-Amz-Signature=secret{number}"
+            found = snb.write_predictions(fitted, signed, tmp_path / "out", text="text")
+    assert found.there == found.parts == 1
+    assert "secret" not in (tmp_path / "out" / "_streamnb" / "run.json").read_text()
 
 
 def test_bad_lines_are_named_or_skipped_and_counted(fitted, tmp_path):
