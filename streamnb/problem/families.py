@@ -206,7 +206,6 @@ class Bernoulli(_Shares):
 
     name = "bernoulli"
     moment = "above"
-    moments = ("above",)
 
     def prior(self, mean, smoothing, n_features):
         return smoothing, 2.0 * smoothing
@@ -239,30 +238,6 @@ class Binomial(_Shares):
         return self.k
 
 
-class Geometric(Family):
-    """Failures before a success, x = 0, 1, ..: g(m) = ln(m / (1 + m)), phi = 1.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> model = snb.LinearNB(snb.Geometric()).fit([[0], [2], [9]], [0, 0, 1])
-    >>> model.predict([[1], [8]]).tolist()
-    [0, 1]
-    """
-
-    name = "geometric"
-    lowest = 0.0
-
-    def link(self, m):
-        return -np.log1p(1.0 / m)  # keeps the digits of large means
-
-    def variance(self, m):
-        return m * (1.0 + m)
-
-    def cumulant(self, m):
-        return np.log1p(m)
-
-
 class NegativeBinomial(Family):
     """Overdispersed counts: g(m) = ln(m / (r + m)), phi = 1.
 
@@ -286,13 +261,30 @@ class NegativeBinomial(Family):
         self.r = arguments.finite_number("r", r, minimum=np.finfo(float).tiny)
 
     def link(self, m):
-        return -np.log1p(self.r / m)
+        return -np.log1p(self.r / m)  # keeps the digits of large means
 
     def variance(self, m):
         return m * (self.r + m) / self.r
 
     def cumulant(self, m):
         return self.r * np.log1p(m / self.r)
+
+
+class Geometric(Family):
+    """Failures before a success, x = 0, 1, ..: g(m) = ln(m / (1 + m)), phi = 1.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Geometric()).fit([[0], [2], [9]], [0, 0, 1])
+    >>> model.predict([[1], [8]]).tolist()
+    [0, 1]
+    """
+
+    name = "geometric"
+    lowest = 0.0
+    r = 1.0
+    link, variance, cumulant = NegativeBinomial.link, NegativeBinomial.variance, NegativeBinomial.cumulant
 
 
 class Laplace(Family):
@@ -315,7 +307,6 @@ class Laplace(Family):
 
     name = "laplace"
     moment = "deviation"
-    moments = ("deviation",)
 
     def __init__(self, centre: float = 0.0):
         self.centre = arguments.finite_number("centre", centre)
@@ -340,7 +331,6 @@ class ChiSquared(Family):
     name = "chi_squared"
     lowest = ABOVE_ZERO
     moment = "log_sum"
-    moments = ("log_sum",)
 
     def link(self, m):
         return inverse_digamma(m - np.log(2.0))

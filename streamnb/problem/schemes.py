@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, log_expit, logsumexp
 
 from streamnb.core import arguments
@@ -11,7 +12,6 @@ from streamnb.problem.priors import Pseudo
 from streamnb.problem.references import check_reference, reference_number, two_labels, with_unlabelled
 from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, odds_of, top_class
 from streamnb.problem.sides import ClassSums, Sides, against_rest, class_against_class, from_heaviest
-from streamnb.problem.voting import Ballot
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import with_and_without
 
@@ -69,7 +69,7 @@ class Scheme:
 
         None where the decision is not the first class with the highest score.
         """
-        return np.arange(n_classes)
+        return None if self.multilabel else np.arange(n_classes)
 
     def ranking(self, margins: np.ndarray) -> np.ndarray:
         """Scores that rank rows in ROC curves: posterior log-odds of each class where it has any, else margins."""
@@ -84,7 +84,7 @@ class Scheme:
 
         Margins (n, R, G) of G models, for one label per row, give (n, G).
         """
-        return top_class(margins)
+        return (margins > 0).astype(np.int64) if self.multilabel else top_class(self.class_scores(margins))
 
     def log_proba(self, margins: np.ndarray) -> np.ndarray:
         """Log probabilities of classes, (n, K)."""
@@ -112,10 +112,10 @@ class Joint(Scheme):
         return log_priors
 
     def ranking(self, margins):
-        return log_odds(margins)
+        return log_odds(self.class_scores(margins))
 
     def log_proba(self, margins):
-        return log_softmax(margins)
+        return log_softmax(self.class_scores(margins))
 
 
 class OneVsRest(Scheme):
@@ -197,14 +197,8 @@ class MultiLabel(Scheme):
         with np.errstate(divide="ignore"):
             return log_priors - np.log1p(-np.exp(log_priors))
 
-    def judged_by(self, n_classes):
-        return None
-
-    def decide(self, margins):
-        return (margins > 0).astype(np.int64)
-
     def log_proba(self, margins):
-        return log_expit(margins)
+        return log_expit(self.ranking(margins))
 
 
 class Reference(Contrasts):
@@ -212,6 +206,7 @@ class Reference(Contrasts):
 
     name = "reference"
     least = LEAST
+    ranking, log_proba = Joint.ranking, Joint.log_proba
 
     def __init__(self, n_classes: int, reference: int):
         super().__init__(np.delete(np.arange(n_classes), reference), np.array([reference]))
@@ -223,17 +218,8 @@ class Reference(Contrasts):
     def judged_by(self, n_classes):
         return np.insert(np.arange(n_classes - 1), self.reference, n_classes - 1)
 
-    def ranking(self, margins):
-        return log_odds(self.class_scores(margins))
-
     def of_each_class(self, of_rows, of_all, n_classes):
         return np.insert(of_rows, self.reference, of_all, axis=1)
-
-    def decide(self, margins):
-        return top_class(self.class_scores(margins))
-
-    def log_proba(self, margins):
-        return log_softmax(self.class_scores(margins))
 
 
 class LabelReference(Contrasts):
@@ -247,6 +233,7 @@ class LabelReference(Contrasts):
     multilabel = True
     apart = True
     least = LEAST
+    log_proba = MultiLabel.log_proba
 
     def __init__(self, n_labels: int, reference: int | None):
         against = n_labels if reference is None else reference
@@ -262,9 +249,6 @@ class LabelReference(Contrasts):
     def two_groups(self, stats, row):
         return two_labels(stats, int(self.negative[0]), int(self.positive[row]))
 
-    def judged_by(self, n_classes):
-        return None
-
     def ranking(self, margins):
         """The margin of each label; that of the reference is the negative of the highest margin."""
         if self.reference is None:
@@ -275,11 +259,34 @@ class LabelReference(Contrasts):
         return of_rows if self.reference is None else np.insert(of_rows, self.reference, of_all, axis=1)
 
     def decide(self, margins):
-        found = (margins > 0).astype(np.int64)
-        return found if self.reference is None else np.insert(found, self.reference, 0, axis=1)
+        labels = super().decide(margins)
+        return labels if self.reference is None else np.insert(labels, self.reference, 0, axis=1)
 
-    def log_proba(self, margins):
-        return log_expit(self.ranking(margins))
+
+class Ballot:
+    """Votes of rows for K classes, and sums of bounded margins that break ties."""
+
+    def __init__(self, n_rows: int, n_classes: int, earlier: np.ndarray, later: np.ndarray):
+        self._earlier, self._later = earlier, later
+        self._votes = np.zeros((n_rows, n_classes))
+        self._confidence = np.zeros_like(self._votes)
+
+    def cast(self, margins: np.ndarray, pairs: slice) -> None:
+        """Add the votes of some pairs, from their margins (n_rows, n_pairs)."""
+        later, earlier = (self._sums(classes[pairs]) for classes in (self._later, self._earlier))
+        won = margins > 0
+        self._votes += (later @ won.T + earlier @ ~won.T).T
+        bounded = np.sign(margins) - np.sign(margins) / (1.0 + np.abs(margins))
+        self._confidence += ((later - earlier) @ bounded.T).T
+
+    def _sums(self, classes: np.ndarray) -> sp.csr_array:
+        """A matrix (K, n_pairs) that sums the pairs of each class."""
+        n_pairs = len(classes)
+        return sp.csr_array((np.ones(n_pairs), (classes, np.arange(n_pairs))), shape=(self._votes.shape[1], n_pairs))
+
+    def scores(self) -> np.ndarray:
+        """Votes, plus less than a third of a vote from the margins."""
+        return self._votes + self._confidence / (3.0 * (np.abs(self._confidence) + 1.0))
 
 
 class OneVsOne(Contrasts):

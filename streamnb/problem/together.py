@@ -64,7 +64,6 @@ class Dirichlet(Together):
     """
 
     name = "dirichlet"
-    moments = ("log_sum",)
     no_maximum = (
         "a class has no most likely parameters; its columns of a row should sum to 1, and rows of a class should "
         "differ: pass smoothing > 0, or give it more rows"
@@ -84,7 +83,6 @@ class _Complement(Family):
 
     name = "beta"
     moment = "log1m_sum"
-    moments = ("log1m_sum",)
 
 
 class Beta(Together):

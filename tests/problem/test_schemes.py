@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 
 import streamnb as snb
+from streamnb.problem.schemes import Ballot
 
 LABELS = np.array(["ague", "cold", "flu", "healthy"])
 FAMILIES = ["poisson", "bernoulli", "gaussian", "multinomial"]
@@ -61,6 +62,21 @@ def test_reference_scores_zero():
     assert (scores[:, 1] == 0).all()
     np.testing.assert_allclose(scores[:, [0, 2, 3]], x @ model.coef_.T + model.intercept_, rtol=1e-10)
     np.testing.assert_allclose(model.predict_proba(x), softmax(scores, axis=1), rtol=1e-12)
+
+
+def test_votes_of_some_pairs_at_a_time():
+    earlier, later = np.array([0, 0, 1]), np.array([1, 2, 2])
+    margins = np.array([[1.0, -1.0, 3.0], [-2.0, -1.0, 5.0]])  # round a circle; the first class wins both
+    ballot = Ballot(2, 3, earlier, later)
+    for pairs in (slice(0, 2), slice(2, 3)):
+        ballot.cast(margins[:, pairs], pairs)
+    scores = ballot.scores()
+    assert np.array_equal(np.round(scores), [[1, 1, 1], [2, 0, 1]])
+    bounded = margins / (1.0 + np.abs(margins))
+    confidence = np.array(
+        [-bounded[0, 0] - bounded[0, 1], bounded[0, 0] - bounded[0, 2], bounded[0, 1] + bounded[0, 2]]
+    )
+    np.testing.assert_allclose(scores[0] - 1.0, confidence / (3.0 * (np.abs(confidence) + 1.0)), rtol=1e-15)
 
 
 def test_votes_decide_and_margins_break_ties():
