@@ -4,12 +4,10 @@ They need matplotlib, ``pip install streamnb[plot]``, and no other room does. On
 `figure_`. Keywords that `plot` does not name go to matplotlib's lines (or bars).
 """
 
-from streamnb.plotting.candidates import SearchDisplay
-from streamnb.plotting.forest import DifferencesDisplay, SlicesDisplay
+from streamnb.plotting.evaluations import ConfusionMatrixDisplay, ReliabilityDisplay, RocDisplay
+from streamnb.plotting.forest import DifferencesDisplay, SearchDisplay, SlicesDisplay
 from streamnb.plotting.regression_paths import RegressionPathDisplay
-from streamnb.plotting.reliability import ReliabilityDisplay
-from streamnb.plotting.roc import RocDisplay
-from streamnb.plotting.scores import ConfusionMatrixDisplay, ScoreDisplay
+from streamnb.plotting.scores import ScoreDisplay
 from streamnb.plotting.selected import SelectionDisplay
 from streamnb.plotting.telling import TellingFeaturesDisplay
 from streamnb.plotting.terms import AdditiveDisplay

@@ -13,6 +13,8 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.estimators.trained import TrainedClassifier
 from streamnb.evaluation.estimates import Estimate
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.tallied import is_binary
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
@@ -61,22 +63,23 @@ def panels(names: Sequence[str]) -> list[Any]:
     """A grid of new axes with shared scales, one for each name, which is its title."""
     down = -(-len(names) // 4)
     across = -(-len(names) // down)
-    size = 1.2 + 2.6 * across, 1.0 + 2.4 * down
-    grid = _subplots(down, across, figsize=size, sharex=True, sharey=True, squeeze=False).ravel()
-    for empty in grid[len(names) :]:
-        empty.remove()
-    for ax, name in zip(grid, names, strict=False):
+    grid = _grid(len(names), across, (1.2 + 2.6 * across, 1.0 + 2.4 * down), sharex=True, sharey=True)
+    for ax, name in zip(grid, names, strict=True):
         ax.set_title(name, fontsize="small")
-    for ax in grid[max(len(names) - across, 0) : len(names)]:  # nothing below them
+    for ax in grid[-across:]:  # nothing below them
         ax.tick_params(labelbottom=True)
-    return grid[: len(names)].tolist()
+    return grid
 
 
 def figure_of_panels(number: int, figsize: tuple[float, float] | None) -> list[Any]:
     """New axes with scales of their own, at most three in a row."""
     across = min(number, 3)
-    down = -(-number // across)
-    grid = _subplots(down, across, figsize=figsize or (4.2 * across, 3.2 * down), squeeze=False).ravel()
+    return _grid(number, across, figsize or (4.2 * across, 3.2 * -(-number // across)))
+
+
+def _grid(number: int, across: int, figsize: tuple[float, float], **shared: bool) -> list[Any]:
+    """A number of new axes, row by row, so many in a row."""
+    grid = _subplots(-(-number // across), across, figsize=figsize, squeeze=False, **shared).ravel()
     for empty in grid[number:]:
         empty.remove()
     return grid[:number].tolist()
@@ -192,6 +195,13 @@ def scoring_label(scoring: str) -> str:
     return labels.get(scoring, scoring.replace("_", " "))
 
 
+def scoring_name(estimator: Any) -> str:
+    """The label of an axis for the metric by which an estimator chose."""
+    scoring = getattr(estimator, "scoring", "score")
+    scoring = scoring[0] if isinstance(scoring, list | tuple) else scoring
+    return scoring_label(scoring) if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+
+
 def set_title(ax: Any, finding: str) -> None:
     """Set the title, a sentence on what the picture shows, wrapped to the width of the axes."""
     ax.set_title(_wrapped(finding, ax), loc="left", fontsize="medium")
@@ -247,6 +257,12 @@ def shortened(name: Any) -> str:
     return (text if len(text) <= 32 else text[:31] + "…").replace("$", r"\$")
 
 
+def strongest(weights: np.ndarray, n: int) -> np.ndarray:
+    """The numbers of up to n features, those with the largest weights; those of weight zero are left out."""
+    best = np.argsort(-np.abs(weights), kind="stable")[:n]
+    return best[weights[best] != 0.0]
+
+
 def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:
     """Index and name of the row of coef_ of a class; None stands for the only row."""
     names = scheme.row_names(classes)
@@ -265,6 +281,27 @@ def title_of(name: Any) -> str:
     if isinstance(name, tuple):
         return f"{name[1]} against {name[0]}"
     return str(name) if str(name).lower().startswith("class") else f"class {name}"
+
+
+def check_fitted(estimator: Any, kinds: Any, should: str, attribute: str | None = None) -> None:
+    """Refuse an estimator of another kind, or one that is not fitted."""
+    if not isinstance(estimator, kinds):
+        raise TypeError(f"estimator={estimator!r} should be {should}")
+    check_is_fitted(estimator, attribute)
+
+
+def check_evaluation(evaluation: Any) -> None:
+    """Refuse objects that are not an `Evaluation`."""
+    if not isinstance(evaluation, Evaluation):
+        raise TypeError(
+            f"evaluation is of type {type(evaluation).__name__}; it should be what snb.evaluate(y_true, ..) returns"
+        )
+
+
+def classes_by_area(evaluation: Evaluation, areas: np.ndarray) -> list[int]:
+    """The classes that have a ROC curve, those with the largest areas first; of two classes the second."""
+    order = np.array([1]) if is_binary(evaluation) else np.argsort(-areas, kind="stable")
+    return order[~np.isnan(areas[order])].tolist()
 
 
 def model_of(estimator: Any) -> LinearModel:
@@ -297,3 +334,10 @@ def tau_name(kind: str, penalty: Penalty | None) -> str:
         "C": "C (strength of the losses)",
     }
     return names.get(kind, kind)
+
+
+def point_text(point: dict[str, Any]) -> str:
+    """A point of a grid as text."""
+    return ", ".join(
+        f"{kind} = {tau}" if isinstance(tau, dict) else f"{kind} = {tau:,.4g}" for kind, tau in point.items()
+    )

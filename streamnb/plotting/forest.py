@@ -1,4 +1,4 @@
-"""Forest plots: values with their intervals, one below the other, against a line to compare them with."""
+"""Values with their intervals, one below the other: candidates of a search, slices of rows, differences of models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.plotting.drawing import COLOURS, axes, check_line_properties, scoring_label, set_title, shortened
-from streamnb.plotting.scores import check_evaluation
+from streamnb.plotting.drawing import (
+    COLOURS,
+    axes,
+    check_evaluation,
+    check_line_properties,
+    scoring_label,
+    set_title,
+    shortened,
+)
+from streamnb.selection.split_intervals import split_interval
 
 SURE = 0.05  # corrected p-values of differences that the title names are smaller
 LONGEST = 40  # slices; more names would not fit
+MOST_LETTERS = 64  # of the name of a candidate
 
 
 class Forest:
@@ -71,14 +80,10 @@ class Forest:
         self.whiskers_ = ax.hlines(places, self.low, self.high, colors=colours, linewidth=1.6)
         style = {"color": "k", "linestyle": "none", "marker": "o", "markersize": 4.5}
         (self.points_,) = ax.plot(self.value, places, **{**style, **kwargs})
-        for place, *numbers in zip(places, self.value, self.low, self.high, strict=True):
-            text = "{:.3f} [{:.3f}, {:.3f}]".format(*numbers)
-            at_the_end = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-            ax.annotate(text, (1.015, place), fontsize="small", **at_the_end)
+        numbers = zip(self.value, self.low, self.high, strict=True)
+        _end_rows(ax, places, ["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in numbers], 1.015, fontsize="small")
         ax.set_yticks(places, self.names, fontsize="small")
         ax.set(ylim=(-0.7, len(places) - 0.3), xlabel=self.axis)
-        ax.tick_params(axis="y", length=0)
-        ax.spines[["left", "right", "top"]].set_visible(False)
         set_title(ax, self.finding)
         return self
 
@@ -175,3 +180,80 @@ class DifferencesDisplay(Forest):
         finding += f" (p < {SURE}, Holm)" if len(apart) else ""
         axis = f"{metric_name}: difference from {baseline}"
         return cls(names, value, low, high, line=0.0, axis=axis, finding=f"{metric_name}: {finding}").plot(ax, **kwargs)
+
+
+class SearchDisplay:
+    """Candidates of `snb.search`, the best on top: the mean score, and that of each fold.
+
+    Parameters
+    ----------
+    names : sequence of str
+    scores : sequence of (S,) arrays
+    scoring : str
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    means_, folds_ : Line2D
+    whiskers_ : LineCollection
+        A 95 % interval of each mean, corrected for training sets that overlap, which is approximate.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
+    >>> families = {"families": ["poisson", "bernoulli"], "penalties": [None]}
+    >>> shown = snb.search(X, y, **families, folds=2, scoring="accuracy", show=False).plot()
+    >>> type(shown).__name__
+    'SearchDisplay'
+    """
+
+    def __init__(self, names: Sequence[str], scores: Sequence[np.ndarray], scoring: str):
+        self.names, self.scores, self.scoring = list(names), list(scores), scoring
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            New ones unless given.
+        **kwargs
+            Properties of the markers of the means.
+        """
+        places = np.arange(len(self.names))[::-1]
+        self.ax_ = ax = axes(ax, (7.2, 1.2 + 0.42 * len(self.names)))
+        self.figure_ = ax.figure
+        of_folds, at = np.concatenate(self.scores), np.repeat(places, list(map(len, self.scores)))
+        style: dict[str, Any] = {"linestyle": "none", "marker": "o"}
+        (self.folds_,) = ax.plot(of_folds, at, color="0.78", markersize=4, zorder=2.5, **style)
+        means = [np.nanmean(scores) for scores in self.scores]
+        (self.means_,) = ax.plot(means, places, **{"color": COLOURS[0], **style, **kwargs})
+        ends = np.array([split_interval(scores, len(scores)) for scores in self.scores]).T
+        self.whiskers_ = ax.hlines(places, *ends, color=self.means_.get_color(), linewidth=1.2, alpha=0.6)
+        _end_rows(ax, places, [f"{mean:.3f}" for mean in means], 1.01)
+        ax.set(yticks=places + 0.14, ylim=(-0.5, len(places) - 0.2))
+        ax.tick_params(axis="y", pad=-3)
+        names = [name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…" for name in self.names]
+        for label in ax.set_yticklabels(names, fontsize="small"):
+            label.set(ha="left", va="bottom", in_layout=False)  # above its points, so that it takes no space from them
+        ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
+        ax.set_xlabel(f"{scoring_label(self.scoring)}\nmean, 95 % (approximate), and each fold (grey)")
+        set_title(ax, self._finding(np.asarray(means)))
+        return self
+
+    def _finding(self, means: np.ndarray) -> str:
+        """The mean score of the best, and how many others reach the score of its worst fold."""
+        best = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
+        close = int(np.count_nonzero(means >= np.nanmin(self.scores[best]))) - 1
+        others = {0: "no other comes", 1: "one other comes"}.get(close, f"{close} others come")
+        return f"The best has {means[best]:.3f}; {others} up to its worst fold"
+
+
+def _end_rows(ax: Any, places: np.ndarray, texts: Sequence[str], x: float, **style: Any) -> None:
+    """Write a text at the end of each row, and leave out the frame and the ticks of rows."""
+    style = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False, **style}
+    for place, text in zip(places, texts, strict=True):
+        ax.annotate(text, (x, place), **style)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["left", "right", "top"]].set_visible(False)

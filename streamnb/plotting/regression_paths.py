@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
 from streamnb.plotting.drawing import (
     QUIET,
     axes,
+    check_fitted,
     check_line_properties,
     feature_names_of,
     figure_of_panels,
@@ -97,9 +97,7 @@ class RegressionPathDisplay:
         **kwargs
             Passed to `plot`.
         """
-        if not isinstance(estimator, ElasticNetCV):
-            raise TypeError(f"estimator={estimator!r} should be a fitted snb.ElasticNetCV")
-        check_is_fitted(estimator)
+        check_fitted(estimator, ElasticNetCV, "a fitted snb.ElasticNetCV")
         coefs, alphas, mse = estimator.coefs_path_, estimator.alphas_, estimator.mse_path_
         n_targets = 1 if coefs.ndim == 2 else len(coefs)
         if arguments.whole_number("target", target) >= n_targets:

@@ -1,4 +1,4 @@
-"""Displays of scores along a grid and of confusion matrices."""
+"""Displays the scores along a grid from which an estimator chose: of all classes or one, held out and in training."""
 
 from __future__ import annotations
 
@@ -6,38 +6,32 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn import metrics
-from sklearn.pipeline import Pipeline
 
 from streamnb.core import arguments
-from streamnb.core.types import PerRow, Rows
-from streamnb.estimators.classifier import Classifier, model_and_rows
-from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.judging import judged
-from streamnb.evaluation.tallies import ratio
-from streamnb.models.linear import LinearModel
+from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
+from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
 from streamnb.plotting.drawing import (
     COLOURS,
     COUNTED,
     QUIET,
     axes,
+    check_fitted,
     check_line_properties,
     label_ends,
     line_style,
     log_axis,
     panels,
+    point_text,
+    scoring_name,
     set_figure_title,
     set_title,
-    shortened,
+    tau_name,
 )
-from streamnb.plotting.grid_curves import curves_of
 from streamnb.problem.families import as_family
-from streamnb.rows.opening import with_labels
+from streamnb.selection.score_table import GridScores
+from streamnb.selection.split_intervals import split_interval
 
 MEANING = "mean ± standard deviation over splits"
-SHARES_OF = {None: "rows", "true": "share of the true class", "pred": "share of the predicted class", "all": "share"}
 
 
 class ScoreDisplay:
@@ -143,7 +137,7 @@ class ScoreDisplay:
             reads = isinstance(estimator, TrainedClassifierCV)
             name = type(estimator).__name__ if reads else as_family(estimator.family).name
             kwargs = {"label": name, **kwargs}
-        return cls(curves.pop("x"), curves.pop("mean"), curves.pop("std"), **curves).plot(ax, **kwargs)
+        return cls(**curves).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:
         """Draw.
@@ -260,117 +254,100 @@ class ScoreDisplay:
         return f"{who}{self.chosen_name}; {self.mean[self.chosen]:.3f} held out"
 
 
-class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
-    """scikit-learn's display of this name, for an `Evaluation` or for any input that `fit` takes.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> shown = snb.ConfusionMatrixDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
-    >>> shown.confusion_matrix.shape
-    (3, 3)
-    """
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, **kwargs: Any
-    ) -> Self:
-        """Evaluate rows in one read, and draw.
-
-        Parameters
-        ----------
-        estimator, X, y, sample_weight
-            As for `RocDisplay.from_estimator`.
-        **kwargs
-            Passed to `from_evaluation`.
-        """
-        return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "confusion"), **kwargs)
-
-    @classmethod
-    def from_evaluation(cls, evaluation: Evaluation, *, normalize: str | None = "true", **kwargs: Any) -> Self:
-        """Draw the confusion matrix of what `snb.evaluate` returned, given y_pred.
-
-        Parameters
-        ----------
-        evaluation : Evaluation
-            An evaluation of rows with one label each.
-        normalize : {None, "true", "pred", "all"}
-            Weights, or shares of a row (the true class), of a column, or of the whole table.
-        **kwargs
-            Passed to scikit-learn's `plot`; numbers are written for up to 20 classes unless `include_values` is given.
-        """
-        check_evaluation(evaluation)
-        table = evaluation.confusion_matrix()
-        arguments.one_of("normalize", normalize, [None, "true", "pred", "all"])
-        if normalize is not None:
-            axis = {"true": 1, "pred": 0, "all": None}[normalize]
-            table = ratio(table, np.broadcast_to(table.sum(axis=axis, keepdims=True), table.shape))
-            kwargs.setdefault("values_format", ".2f")
-        elif (table == table.round()).all():
-            table = table.astype(np.int64)
-        shown = cls(table, display_labels=evaluation.classes).plot(**kwargs)
-        if shown.im_.colorbar is not None:
-            shown.im_.colorbar.set_label(SHARES_OF[normalize])
-        return shown
-
-    def plot(self, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw; keywords are those of scikit-learn's `plot`."""
-        n_classes = len(self.confusion_matrix)
-        side = min(max(4.8, 0.62 * n_classes), 10.0)
-        ax = axes(ax, (1.2 * side, side))
-        kwargs = {"include_values": n_classes <= 20, "cmap": "Blues", **kwargs}
-        kwargs.setdefault("colorbar", not kwargs["include_values"])  # numbers replace it
-        if max(len(str(label)) for label in self.display_labels) > 3:
-            kwargs.setdefault("xticks_rotation", "vertical")
-        super().plot(ax=ax, **kwargs)
-        every = -(-n_classes // 40)  # more names would overlap
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_ticks(range(0, n_classes, every), [shortened(label) for label in self.display_labels[::every]])
-        if self.text_ is not None:
-            cell = ax.get_window_extent().width / ax.figure.dpi / n_classes
-            for text in self.text_.flat:  # as large as fits into a cell
-                text.set_fontsize(min(10.0, 72.0 * cell / (0.68 * max(len(text.get_text()), 2))))
-            for text in self.text_[self.confusion_matrix == 0]:
-                text.set_color("0.8")
-        ax.set(xlabel="predicted class", ylabel="true class")
-        set_title(ax, self._finding())
-        return self
-
-    def _finding(self) -> str:
-        """The most common mistake, as text."""
-        table = np.where(np.eye(len(self.confusion_matrix), dtype=bool), 0, self.confusion_matrix)
-        true, taken = np.unravel_index(np.argmax(table), table.shape)
-        if not table[true, taken] > 0:
-            return "No class is taken for another"
-        most = table[true, taken]
-        often = f"{most:.0%}" if self.confusion_matrix.dtype.kind == "f" and table.max() <= 1.0 else f"{most:,.6g}"
-        names = [shortened(self.display_labels[k]) for k in (true, taken)]
-        return f"The most common mistake: {names[0]} taken for {names[1]} ({often})"
+def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
+    """The arguments of a `ScoreDisplay`, by name."""
+    kinds_of_models = LinearNBCV, TrainedClassifierCV
+    check_fitted(estimator, kinds_of_models, "a fitted snb.LinearNBCV, SoftmaxRegressionCV or the like", "cv_results_")
+    if isinstance(estimator, TrainedClassifierCV):
+        return _of_reads(estimator, against, class_, train)
+    (scores, grid), table = judged_grid(estimator), estimator.cv_results_
+    kinds = sorted(scores.grid[0], key=lambda kind: -len(set(map(str, table[f"param_{kind}"].tolist()))))
+    against = kinds[0] if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
+    axis = kinds[0] if against == "n_features" else against
+    rest = [point_text({kind: point[kind] for kind in kinds if kind != axis}) for point in scores.grid]
+    names, of_class = list(dict.fromkeys(rest)), ""
+    chosen, shown = scores.best(estimator.rule), scores
+    chosen_name = f"{point_text(scores.grid[chosen])}, {scores.n_features[chosen]:,} features"
+    if class_ is not None:
+        shown, chosen, chosen_name = _of_class(scores, class_, estimator.rule)
+        of_class = f" of class {class_}"
+    elif estimator.rule == "per_split":
+        chosen_name = "a number for each class; the best for all"
+    if train and shown.train is None:
+        raise ValueError("train=True needs scores of training rows; fit with return_train_score=True")
+    return {
+        "x": np.asarray(shown.n_features if against == "n_features" else table[f"param_{against}"], dtype=np.float64),
+        "mean": shown.mean,
+        "std": shown.std,
+        "lines": np.array([names.index(name) for name in rest]),
+        "line_names": names,
+        "chosen": chosen,
+        "chosen_name": chosen_name,
+        "ends": split_interval(shown.scores[chosen], shown.scores.shape[1] // estimator.repeats),
+        "least": shown.least(estimator.rule),
+        "x_name": tau_name(against, grid) + (of_class.replace("of", "for") if against == "n_features" else ""),
+        "score_name": scoring_name(estimator) + of_class,
+        "rule": estimator.rule,
+        "train": shown.train.mean if train and shown.train is not None else None,
+    }
 
 
-def check_evaluation(given: Any) -> None:
-    """Refuse objects that are not an `Evaluation`."""
-    if not isinstance(given, Evaluation):
-        raise TypeError(
-            f"evaluation is of type {type(given).__name__}; it should be what snb.evaluate(y_true, ..) returns"
-        )
+def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
+    """The scores after each read, with a line for each penalty; against a penalty, those after its best read."""
+    if train:
+        raise ValueError(f"train=True: {type(estimator).__name__} does not judge training rows")
+    scores, chosen = judged_reads(estimator)
+    of_class = "" if class_ is None else f" of class {class_}"
+    if class_ is not None:
+        scores, chosen = judged_reads(estimator, _number_of(scores, class_))
+    kinds = [*scores.grid[0]][::-1]  # max_passes, then the penalties
+    usual = kinds[np.unique([point["max_passes"] for point in scores.grid]).size == 1]  # products take no reads
+    against = usual if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
+    left_out = {against, "max_passes"}
+    tables = {kind: np.array([point[kind] for point in scores.grid], dtype=np.float64) for kind in kinds}
+    varied = [kind for kind in kinds[::-1] if kind not in left_out and len(np.unique(tables[kind])) > 1]
+    shown = np.arange(len(scores.grid))
+    if against != "max_passes":  # each penalty has a point for each read; keep its best
+        order = np.lexsort([-scores.mean, shown != chosen, *(tables[kind] for kind in kinds[1:])])
+        points = np.array([tables[kind][order] for kind in kinds[1:]]).T
+        shown = np.sort(order[np.append(True, (points[1:] != points[:-1]).any(axis=1))])
+    rest = [point_text({kind: scores.grid[i][kind] for kind in varied}) for i in shown.tolist()]
+    names = list(dict.fromkeys(rest))
+    return {
+        "x": (scores.n_features if against == "n_features" else tables[against])[shown].astype(np.float64),
+        "mean": scores.mean[shown],
+        "std": scores.std[shown],
+        "lines": np.array([names.index(name) for name in rest]),
+        "line_names": names,
+        "chosen": int(np.flatnonzero(shown == chosen)[0]),
+        "chosen_name": f"{point_text(scores.grid[chosen])}, {scores.n_features[chosen]:,} features",
+        "ends": split_interval(scores.scores[chosen], scores.scores.shape[1]),
+        "least": scores.least(estimator.rule),
+        "x_name": {"max_passes": "reads of the rows", "l1": "L1 penalty", "l2": "L2 penalty"}.get(against)
+        or tau_name(against, None),
+        "score_name": scoring_name(estimator) + of_class,
+        "rule": estimator.rule,
+    }
 
 
-def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, *needs: str) -> Evaluation:
-    """Evaluate a fitted classifier on rows."""
-    given = estimator
-    X, y = with_labels(X, y)  # before the steps of a pipeline convert a data frame
-    if isinstance(estimator, Pipeline):
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-        estimator = estimator[-1]
-    if isinstance(estimator, Classifier):
-        estimator, X = model_and_rows(estimator, X, y, sample_weight)
-        y = sample_weight = None  # now part of the rows
-    if not isinstance(estimator, LinearModel):
-        raise TypeError(
-            f"estimator={given!r} should be a fitted classifier of streamnb, or a pipeline that ends in one; for "
-            "others there is from_evaluation(snb.evaluate(y_true, y_pred, scores=..))"
-        )
-    return judged(estimator, X, y, sample_weight, needs)
+def _number_of(scores: GridScores, label: Any) -> int:
+    """The index of a class."""
+    labels = scores.classes.tolist()
+    if scores.class_scores is None:
+        raise ValueError(f"class_={label!r}: there is no score of each class; take a scoring that has one")
+    if label not in labels:
+        raise ValueError(f"class_={label!r} is not a class; it should be one of {', '.join(map(repr, labels))}")
+    return labels.index(label)
+
+
+def _of_class(scores: GridScores, label: Any, rule: str) -> tuple[GridScores, int, str]:
+    """The scores of one class with its features, and the index and name of the point that the rule chooses for it."""
+    k = _number_of(scores, label)
+    chosen = int(scores.class_best(rule)[k])
+    if chosen < 0:
+        raise ValueError(f"class_={label!r} has no score in any split")
+    n_features, point = scores.n_features_per_class[chosen, k], scores.grid[chosen]
+    if rule == "per_split":  # its number of features need not be on the grid
+        n_features = scores.per_split()[0][k]
+        point = {**point, "top_k": int(n_features)}
+    return scores.of_class(k), chosen, f"{point_text(point)}, {n_features:,} features"

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.selector import FeatureSelector
-from streamnb.plotting.drawing import COLOURS, axes, set_title, shortened
+from streamnb.plotting.drawing import COLOURS, axes, check_fitted, set_title, shortened
 from streamnb.selection.feature_ranking import FeatureRanking
 from streamnb.selection.features import as_search
 
@@ -62,9 +61,7 @@ class SelectionDisplay:
         **kwargs
             Properties of the line.
         """
-        if not isinstance(estimator, FeatureSelector):
-            raise TypeError(f"estimator={estimator!r} should be a fitted snb.FeatureSelector")
-        check_is_fitted(estimator, "stats_")
+        check_fitted(estimator, FeatureSelector, "a fitted snb.FeatureSelector", "stats_")
         search, names = as_search(estimator.by), getattr(estimator, "feature_names_in_", None)
         by = estimator.by if search is None else search.name
         return cls._of(by, estimator.ranking_, estimator.chosen_, estimator.curve_, names).plot(ax, **kwargs)

@@ -6,11 +6,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.core import arguments
+from streamnb.explaining.weights import of_row
 from streamnb.models.linear import LinearModel
-from streamnb.plotting.drawing import COLOURS, axes, feature_names_of, model_of, row_of, set_title, shortened, title_of
+from streamnb.plotting.drawing import (
+    COLOURS,
+    axes,
+    feature_names_of,
+    model_of,
+    row_of,
+    set_title,
+    shortened,
+    strongest,
+    title_of,
+)
 
 MOST_GROUPS = 12  # rows of weights that are shown with class_=None
 _FOR, _AGAINST = "blue", "orange"  # the first two of COLOURS
@@ -89,14 +99,9 @@ class TellingFeaturesDisplay:
         names = feature_names_of(feature_names, estimator, model.n_features)
         groups: list[tuple[Any, Sequence[str], np.ndarray]] = []
         for row, name in rows:
-            weights = model.weights[:, [row]]
-            weights = (weights.toarray() if sp.issparse(weights) else weights)[:, 0]
-            if image_shape is not None:
-                groups.append((name, names.tolist(), weights))
-                continue
-            best = np.argsort(-np.abs(weights), kind="stable")[:n_features]
-            best = best[weights[best] != 0.0]
-            groups.append((name, names[best].tolist(), weights[best]))
+            weights = of_row(model, row)
+            shown: Any = slice(None) if image_shape is not None else strongest(weights, n_features)
+            groups.append((name, names[shown].tolist(), weights[shown]))
         return cls(groups, _image_shape(image_shape, model.n_features)).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:

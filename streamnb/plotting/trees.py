@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.tree_nb import TreeNB
-from streamnb.plotting.drawing import COLOURS, axes, set_title, shortened
+from streamnb.plotting.drawing import COLOURS, axes, check_fitted, feature_names_of, set_title, shortened
 
 STEP, WIDTH, BESIDE = 0.45, 12.0, 2.7  # inches: of a step to the right, of all steps at most, and of names
 WIDEST = 4.0  # line width, in points, of the edge with the most information
@@ -58,17 +57,12 @@ class TreeDisplay:
         **kwargs
             Properties of the edges.
         """
-        if not isinstance(estimator, TreeNB):
-            raise TypeError(f"estimator={estimator!r} should be a fitted snb.TreeNB, which has a tree")
-        check_is_fitted(estimator, "stats_")
-        n = estimator.n_features_in_
-        default = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(n)])
-        names = list(default if feature_names is None else feature_names)
-        if len(names) != n:
-            raise ValueError(f"feature_names has {len(names)} names; it should have one a feature: ({n},)")
-        information = np.zeros(n)
+        check_fitted(estimator, TreeNB, "a fitted snb.TreeNB, which has a tree", "stats_")
+        names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
+        names = feature_names_of(names, None, estimator.n_features_in_)
+        information = np.zeros(len(names))
         information[estimator.parents_ >= 0] = estimator.edges_["information"]
-        return cls(names, estimator.parents_, information).plot(ax, **kwargs)
+        return cls(names.tolist(), estimator.parents_, information).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw on `ax`, new ones unless given; keywords are those of the edges."""

@@ -15,13 +15,14 @@ from streamnb.estimators.linear_nb import LinearNB, solved_from
 from streamnb.plotting.drawing import (
     QUIET,
     axes,
+    check_fitted,
     check_line_properties,
     feature_names_of,
     label_starts,
     line_style,
     log_axis,
-    model_of,
     panels,
+    point_text,
     row_of,
     set_figure_title,
     set_title,
@@ -29,7 +30,6 @@ from streamnb.plotting.drawing import (
     tau_name,
     title_of,
 )
-from streamnb.plotting.grid_curves import point_text
 from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.solving.weight_paths import WeightPath, weight_path
@@ -166,11 +166,7 @@ class RegularizationPathDisplay:
         class_, feature_names, ax, **kwargs
             As for `from_path`.
         """
-        if not isinstance(estimator, LinearNB):
-            raise TypeError(
-                f"estimator={estimator!r} should be a fitted snb.LinearNB or LinearNBCV, with its statistics"
-            )
-        model_of(estimator)
+        check_fitted(estimator, LinearNB, "a fitted snb.LinearNB or LinearNBCV, with its statistics", "stats_")
         problem, stats = solved_from(estimator)
         parts = problem["penalty"].parts if problem["penalty"] else ()
         l1 = next((part for part in parts if part.kind == "l1"), None)

@@ -13,9 +13,8 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
 from streamnb.plotting.drawing import line_style, shortened
+from streamnb.plotting.evaluations import ReliabilityDisplay, RocDisplay
 from streamnb.plotting.forest import SlicesDisplay
-from streamnb.plotting.reliability import ReliabilityDisplay
-from streamnb.plotting.roc import RocDisplay
 from streamnb.plotting.scores import ScoreDisplay
 from streamnb.plotting.svg import WIDTH, Drawing, drawn
 from streamnb.plotting.telling import TellingFeaturesDisplay

@@ -11,8 +11,8 @@ import numpy as np
 from streamnb.core import guesses, notebook, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
-from streamnb.plotting.candidates import SearchDisplay
 from streamnb.plotting.drawing import scoring_label
+from streamnb.plotting.forest import SearchDisplay
 from streamnb.problem.points import loaded_point
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import Choice, RowsToJudge, write_report

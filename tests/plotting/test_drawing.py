@@ -121,6 +121,7 @@ def test_axes_say_what_tau_is():
     assert drawing.tau_name("l1", snb.L1(1.0)) == "tau of L1 (threshold on class sums)"
     assert drawing.tau_name("decorrelation", penalty) == "tau of Decorrelation (share of the curvature)"
     assert drawing.tau_name("n_features", None) == "features with any weight"
+    assert drawing.point_text({"top_k": {"a": 3}, "l2": 0.5}) == "top_k = {'a': 3}, l2 = 0.5"
 
 
 def test_what_are_no_axes_or_properties_of_lines_is_refused():

@@ -41,10 +41,9 @@ def names_of(display):
 @pytest.mark.parametrize(
     ("scheme", "class_", "row"), [("joint", 3, 3), ("ovr", 9, 9), ("ovo", (0, 2), 1), ("reference", 2, 1)]
 )
-@pytest.mark.parametrize("family", ["poisson", "multinomial"])
-def test_lines_are_rows_of_coef(stats, family, scheme, class_, row):
+def test_lines_are_rows_of_coef(stats, scheme, class_, row):
     reference = 1 if scheme == "reference" else None
-    path = snb.solve(stats, family, snb.L1([0.0, 0.5, 5.0, 50.0]), scheme=scheme, reference=reference)
+    path = snb.solve(stats, "multinomial", snb.L1([0.0, 0.5, 5.0, 50.0]), scheme=scheme, reference=reference)
     display = snb.RegularizationPathDisplay.from_path(path, class_, feature_names=PIXELS)
     coef = np.array([path[i].coef_[row] for i in range(4)])
     shown = [int(name.split()[1]) for name in display.feature_names]
@@ -54,11 +53,9 @@ def test_lines_are_rows_of_coef(stats, family, scheme, class_, row):
         np.testing.assert_allclose(line.get_ydata(), coef[:, feature], rtol=1e-12)
 
 
-@pytest.mark.parametrize("scale", [None, "score"])
-@pytest.mark.parametrize("more", [None, snb.L2(30.0)])
-def test_marks_are_where_weights_become_zero(stats, scale, more):
-    free = snb.L1(scale=scale)
-    display = snb.RegularizationPathDisplay.from_stats(stats, "poisson", free if more is None else free + more, 4)
+@pytest.mark.parametrize("penalty", [snb.L1(), snb.L1(scale="score") + snb.L2(30.0)], ids=repr)
+def test_marks_are_where_weights_become_zero(stats, penalty):
+    display = snb.RegularizationPathDisplay.from_stats(stats, "poisson", penalty, 4)
     assert len(display.breakpoints_.get_xdata()) > 20
     for line, leaves in zip(display.lines_, display.breakpoints):
         tau, weight = line.get_data()
@@ -77,7 +74,7 @@ def test_no_marks_where_weights_do_not_end_there(stats):
         assert snb.RegularizationPathDisplay.from_path(path, 4).breakpoints_ is None
 
 
-@pytest.mark.parametrize("penalty", [None, snb.L1(7.0), snb.L1(4.0, scale="score") + snb.L2(20.0), snb.L1(0.0)])
+@pytest.mark.parametrize("penalty", [None, snb.L1(4.0, scale="score") + snb.L2(20.0), snb.L1(0.0)])
 def test_the_path_of_an_estimator_leads_through_it(penalty):
     frame = pd.DataFrame(X, columns=PIXELS)
     model = snb.LinearNB("poisson", penalty, transform="sqrt", smoothing=0.5).fit(frame, y)
@@ -292,7 +289,7 @@ def test_nothing_hides_anything(drawn, number):
     assert ax.get_xlabel() and (ax.get_ylabel() or len(ax.get_yticklabels()))
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", [0, 2, 4, 6, 7])  # one of each display
 def test_given_axes_are_drawn_on_and_plot_draws_again(drawn, number):
     _, (first, second) = plt.subplots(1, 2)
     display = drawn[number](ax=first)

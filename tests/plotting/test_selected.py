@@ -1,13 +1,10 @@
 """The picture of a search for features: a point for each number of them, the one that was chosen marked."""
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 
 import streamnb as snb
-
-mpl.use("Agg")
 
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 2, 80)

@@ -6,8 +6,6 @@ import pytest
 
 import streamnb as snb
 
-pytest.importorskip("matplotlib").use("agg")
-
 RNG = np.random.default_rng(0)
 N = 300
 FRAME = pd.DataFrame({"age": RNG.uniform(20, 80, N), "city": np.array(["Ulm", "Rome", None])[RNG.integers(0, 3, N)]})
