@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.estimators.classifier import fitted_model
+from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.explaining.weights import class_weights
 from streamnb.models.linear import LinearModel
 from streamnb.passes.report import Report
-from streamnb.plotting.drawing import scoring_label
-from streamnb.reporting.facts import Described, FactTable, column_name, shown
+from streamnb.plotting.drawing import scoring_name, strongest
+from streamnb.reporting.facts import Described, FactTable, Share, column_name, number, shown
 
 MOST_FEATURES = 100  # of a model of one row of weights
 MOST_CLASSES = 12  # whose features are listed
@@ -26,21 +26,22 @@ EACH = 8  # features of each of several classes
 FEW_CLASSES = 50  # whose features are ranked to find those that are listed
 MOST_POINTS = 10  # of a grid
 LONGEST_VALUE = 80  # letters of a parameter
-SHORT = 1e-3, 1e6  # numbers outside are written with powers of ten
 
 
 def described(model: Any, y: Any = None, choice: FactTable | None = None, file: str = "model.snb") -> Described:
     """The facts of a fitted model; `choice` is the table of a search, `file` where the model can be loaded from."""
     stats, encoding = getattr(model, "stats_", None), getattr(model, "encoding_", None)
     classes = getattr(model, "classes_", None)
-    target = shown(_target(model, y)) if _target(model, y) else ""
+    name = y if isinstance(y, str) else getattr(y, "name", None) or getattr(encoding, "y", None)
+    target, kinds = shown(name) if name else "", "numbers" if classes is None else f"{len(classes):,} classes"
+    summary = " ".join((inspect.getdoc(type(model)) or "").split("\n\n")[0].split()).replace("`", "")
     return Described(
-        kind=f"{type(model).__name__}: {_summary(type(model))}",
+        kind=f"{type(model).__name__}: {summary}",
         question=_question(model, classes, target, _n_columns(model, encoding)),
-        title=f"Predicting {target}" if target else f"A model of {'numbers' if classes is None else _counted(classes)}",
+        title=f"Predicting {target}" if target else f"A model of {kinds}",
         about=tuple(_about(model, stats, encoding)),
         classes=_shares(stats),
-        missing=tuple(sorted(_missing(model, stats, encoding), key=lambda one: -one[1])[:MOST_FEATURES]),
+        missing=_missing(model, stats, encoding),
         features=_features(model),
         choice=choice or _grid(model),
         parameters=tuple(_parameters(model)),
@@ -52,53 +53,11 @@ def described(model: Any, y: Any = None, choice: FactTable | None = None, file: 
 
 def compared(title: str, choice: FactTable, passes: Report) -> Described:
     """The facts of a comparison, which has no model."""
-    made = (*_of_passes(passes), *_of_today())
-    return Described(
-        kind="",
-        question="Candidates were judged on the same rows, which their models had not seen.",
-        title=title,
-        about=(),
-        classes=(),
-        missing=(),
-        features=None,
-        choice=choice,
-        parameters=(),
-        made=made,
-        load="",
-    )
-
-
-def number(value: Any) -> str:
-    """A number as text: whole numbers with commas, others to four digits."""
-    if value is None or value != value:
-        return "–"
-    if isinstance(value, str):
-        return value
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}".replace("-", "−")
-    return (f"{value:.4g}" if not SHORT[0] <= abs(value) < SHORT[1] else f"{value:,.4g}").replace("-", "−")
+    question = "Candidates were judged on the same rows, which their models had not seen."
+    return Described(question, title, made=(*_of_passes(passes), *_of_today()), choice=choice)
 
 
 # ---- what it is ------------------------------------------------------------------------------------------------------
-
-
-def _summary(cls: type) -> str:
-    """The first sentence of a class's description."""
-    text = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
-    return text.replace("`", "")
-
-
-def _target(model: Any, y: Any) -> Any:
-    """The name of what is predicted, where it has one."""
-    return (
-        y
-        if isinstance(y, str)
-        else getattr(y, "name", None) or (getattr(model, "encoding_", None) and getattr(model.encoding_, "y", None))
-    )
-
-
-def _counted(classes: Any) -> str:
-    return f"{len(classes):,} classes"
 
 
 def _n_columns(model: Any, encoding: Any) -> int:
@@ -113,7 +72,7 @@ def _question(model: Any, classes: Any, target: str, n_columns: int) -> str:
     if classes is None:
         return f"{of_what}, this model predicts a number{f', {target}' if target else ''}."
     labels = [f"“{shown(label)}”" for label in classes.tolist()]
-    if _multilabel(model):
+    if isinstance(model, LinearModel | Classifier) and getattr(_linear(model).scheme, "multilabel", False):
         return f"{of_what}, this model predicts which of {len(labels):,} labels it has: any number of them."
     what = f"{target}: " if target else ""
     if len(labels) <= 4:
@@ -121,13 +80,8 @@ def _question(model: Any, classes: Any, target: str, n_columns: int) -> str:
     return f"{of_what}, this model predicts {what or 'its class: '}one of {len(labels):,} classes."
 
 
-def _multilabel(model: Any) -> bool:
-    scheme = getattr(_linear(model), "scheme", None)
-    return bool(getattr(scheme, "multilabel", False))
-
-
-def _linear(model: Any) -> Any:
-    return model if isinstance(model, LinearModel) else None
+def _linear(model: Any) -> LinearModel:
+    return model if isinstance(model, LinearModel) else fitted_model(model)
 
 
 # ---- what it learned from --------------------------------------------------------------------------------------------
@@ -165,25 +119,26 @@ def _shares(stats: Any) -> tuple[tuple[str, float], ...]:
     return tuple((shown(stats.classes[k]), float(share[k])) for k in order.tolist())
 
 
-def _missing(model: Any, stats: Any, encoding: Any) -> Iterator[tuple[str, float]]:
+def _missing(model: Any, stats: Any, encoding: Any) -> FactTable | None:
     """Columns with missing values, and the share of the training rows that lack them."""
+    shares: list[tuple[str, float]] = []
     if hasattr(model, "terms_"):
         for name in model.terms_["name"]:
             if not isinstance(name, tuple):
                 table = model.term(name)
                 lacking = table["level"].isna() if "level" in table else table["lower"].isna()
                 if lacking.any():
-                    yield shown(name), float(table["count"][lacking].sum() / table["count"].sum())
-        return
-    coded = getattr(encoding, "coded", None)
-    moment = next((name for name in ("nonzero", "sum", "above") if name in getattr(stats, "moments", ())), None)
-    if not coded or moment is None:
-        return
-    counts, every = stats.table(moment).value().sum(axis=0), stats.weight.sum()
-    places = {name: place for place, name in enumerate(encoding.column_names.tolist())}
-    for part, _ in coded:
-        if (place := places.get(part.missing())) is not None:
-            yield shown(part.label), float(counts[place] / every)
+                    shares.append((shown(name), Share(table["count"][lacking].sum() / table["count"].sum())))
+    else:
+        coded = getattr(encoding, "coded", None)
+        moment = next((name for name in ("nonzero", "sum", "above") if name in getattr(stats, "moments", ())), None)
+        if coded and moment is not None:
+            counts, weight = stats.table(moment).value().sum(axis=0), stats.weight.sum()
+            places = {name: place for place, name in enumerate(encoding.column_names.tolist())}
+            at = {shown(part.label): places[part.missing()] for part, _ in coded if part.missing() in places}
+            shares = [(name, Share(counts[place] / weight)) for name, place in at.items()]
+    rows = tuple(sorted(shares, key=lambda row: -row[1])[:MOST_FEATURES])
+    return FactTable("Missing values", ("column", "rows without a value"), rows) if rows else None
 
 
 # ---- what it looks at ------------------------------------------------------------------------------------------------
@@ -212,8 +167,8 @@ def _coefficients(model: Any) -> FactTable | None:
     if coef.ndim != 1:
         return None
     names = getattr(model, "feature_names_in_", None)
-    best = np.argsort(-abs(coef), kind="stable")[:MOST_FEATURES]
-    rows = tuple((column_name(j if names is None else names[j]), float(coef[j])) for j in best.tolist() if coef[j])
+    best = strongest(coef, MOST_FEATURES).tolist()
+    rows = tuple((column_name(j if names is None else names[j]), float(coef[j])) for j in best)
     return FactTable("Features", ("feature", "weight"), rows)
 
 
@@ -231,9 +186,8 @@ def _weights(model: Any) -> Iterator[tuple[str, tuple[str, ...], tuple[float, ..
 def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequence[float]]]:
     try:
         if isinstance(model, LinearModel) or len(model.classes_) > FEW_CLASSES:
-            for label, weights in islice(class_weights(_linear_of(model)), MOST_CLASSES):
-                best = np.argsort(-abs(weights), kind="stable")[:n]
-                best = best[weights[best] != 0.0]
+            for label, weights in islice(class_weights(_linear(model)), MOST_CLASSES):
+                best = strongest(weights, n)
                 names = getattr(model, "feature_names_in_", np.arange(len(weights)))
                 yield label, names[best].tolist(), weights[best].tolist()
             return
@@ -242,10 +196,6 @@ def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequenc
                 yield label, table["feature"].tolist(), table["weight"].tolist()
     except (TypeError, ValueError):  # scores that are no sums over features have no weights of them
         return
-
-
-def _linear_of(model: Any) -> LinearModel:
-    return model if isinstance(model, LinearModel) else fitted_model(model)
 
 
 # ---- how it was chosen and made --------------------------------------------------------------------------------------
@@ -266,14 +216,8 @@ def _grid(model: Any) -> FactTable | None:
     rows = tuple((_point(points[i]), *map(float, [means[i], stds[i]][: 1 + spread])) for i in order.tolist())
     n_splits = sum(name.startswith("split") and name.endswith("_test_score") for name in results)
     note = f"{len(means):,} points were judged on {n_splits} folds, on rows that their models had not seen"
-    note += f", by {_scoring(model)}. Chosen: {_point(model.best_)}, with {number(model.best_score_)}."
+    note += f", by {scoring_name(model)}. Chosen: {_point(model.best_)}, with {number(model.best_score_)}."
     return FactTable("Penalties", ("point", "mean score", "standard deviation")[: 2 + spread], rows, note)
-
-
-def _scoring(model: Any) -> str:
-    scoring = getattr(model, "scoring", "score")
-    scoring = scoring[0] if isinstance(scoring, list | tuple) else scoring
-    return scoring_label(scoring) if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def _point(point: Any) -> str:

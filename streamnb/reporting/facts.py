@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LONGEST = 120  # letters of a name; the rest is cut
-SHARES = "accuracy", "balanced_accuracy", "precision", "recall", "f_score"
+SHORT = 1e-3, 1e6  # numbers outside are written with powers of ten
 
 
 def shown(name: Any) -> str:
@@ -18,6 +18,36 @@ def shown(name: Any) -> str:
 def column_name(name: Any) -> str:
     """The name of a column, or its number, as text."""
     return f"column {name}" if isinstance(name, int) else shown(name)
+
+
+class Share(float):
+    """A share of rows, which the page writes as a percentage."""
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage."""
+    return "–" if value is None or value != value else f"{100.0 * value:.1f} %"
+
+
+def number(value: Any) -> str:
+    """A number as text: whole numbers with commas, others to four digits, shares as percentages."""
+    if isinstance(value, str):
+        return value
+    if value is None or value != value or isinstance(value, Share):
+        return share(value)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}".replace("-", "−")
+    return (f"{value:.4g}" if not SHORT[0] <= abs(value) < SHORT[1] else f"{value:,.4g}").replace("-", "−")
+
+
+@dataclass(frozen=True)
+class FactTable:
+    """A table: its heading, the names of its columns, and its cells as text or numbers."""
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -32,33 +62,6 @@ class Metric:
     high: float | None = None
     guess: float | None = None
     other: float | None = None  # of the second set
-
-    @property
-    def is_share(self) -> bool:
-        """Whether it is a share of rows, which is written as a percentage."""
-        return self.key in SHARES
-
-
-@dataclass(frozen=True)
-class ClassRow:
-    """A class: the rows that it has, and how good the model is at them."""
-
-    label: str
-    rows: float
-    precision: float
-    recall: float
-    f_score: float
-    roc_auc: float | None
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """Rows of one class that were taken for another."""
-
-    true: str
-    taken: str
-    rows: float
-    share: float  # of the rows of the true class
 
 
 @dataclass(frozen=True)
@@ -130,11 +133,10 @@ class Performance:
     weight: float
     interval: float | None
     metrics: tuple[Metric, ...]
-    classes: tuple[ClassRow, ...]  # those with the lowest F score first
-    n_classes: int
+    classes: FactTable | None = None  # those with the lowest F score first
     confusion: tuple[tuple[float, ...], ...] | None = None  # rows as `labels`, of few classes
     labels: tuple[str, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
+    mistakes: FactTable | None = None
     thresholds: tuple[CutOffs, ...] = ()
     curves: tuple[ClassCurves, ...] = ()
     areas: dict[str, float] = field(default_factory=dict)
@@ -147,30 +149,20 @@ class Performance:
 
 
 @dataclass(frozen=True)
-class FactTable:
-    """A table: its heading, the names of its columns, and its cells as text or numbers."""
-
-    heading: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Described:
     """What a model is: what it was learned from, what it looks at, and how it was made."""
 
-    kind: str
     question: str
     title: str
-    about: tuple[tuple[str, Any], ...]
-    classes: tuple[tuple[str, float], ...]  # shares of the training rows
-    missing: tuple[tuple[str, float], ...]  # shares of the training rows
-    features: FactTable | None
-    choice: FactTable | None
-    parameters: tuple[tuple[str, str], ...]
     made: tuple[tuple[str, str], ...]
-    load: str
+    kind: str = ""
+    about: tuple[tuple[str, Any], ...] = ()
+    classes: tuple[tuple[str, float], ...] = ()  # shares of the training rows
+    missing: FactTable | None = None  # shares of the training rows
+    features: FactTable | None = None
+    choice: FactTable | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    load: str = ""
     weights: tuple[tuple[Any, tuple[str, ...], Any], ...] = ()
 
 

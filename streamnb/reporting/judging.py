@@ -11,16 +11,17 @@ from scipy.special import expit
 from streamnb.core import persistence
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import described as intervals_of
-from streamnb.evaluation.tallied import DECISIONS, has
+from streamnb.evaluation.tallied import DECISIONS, has, is_binary
+from streamnb.plotting.drawing import classes_by_area
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.reporting.facts import (
     ClassCurves,
-    ClassRow,
     CutOff,
     CutOffs,
+    FactTable,
     Metric,
-    Mistake,
     Performance,
+    Share,
     SlicedMetrics,
     SliceRow,
     shown,
@@ -59,13 +60,13 @@ ERRORS = {  # attribute of RegressionEvaluation: name, meaning
     "mean_error": ("Mean error", "above 0 where predictions are too low"),
 }
 AVERAGED = "precision", "recall", "f_score"
+SHARES = "accuracy", "balanced_accuracy", *AVERAGED
 
 
 def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
     """The facts of an evaluation, and the metrics of a second one."""
     counted = bool(DECISIONS & found.needs)
     areas = found.roc_auc(average=None) if {"ranking", "margin"} & found.needs else np.full(found.n_classes, np.nan)
-    classes = _classes(found, areas) if counted else []
     table = found.confusion_matrix() if "confusion" in found.needs and not found.multilabel else None
     curved = _curved(found, areas)
     reliable = "reliability" in found.needs and found.n_rows > 0
@@ -77,14 +78,13 @@ def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
         independent=not found.is_grouped and not found.multilabel,
         intervals_of="" if found.level is None else intervals_of(found),
         metrics=tuple(_metrics(found, other)),
-        classes=tuple(sorted(classes, key=lambda one: one.f_score)[:MOST_CLASSES]),
-        n_classes=found.n_classes,
+        classes=_classes(found) if counted else None,
         confusion=tuple(map(tuple, table.tolist())) if table is not None and small else None,
         labels=tuple(shown(label) for label in found.classes.tolist()) if small else (),
-        mistakes=tuple(_mistakes(found)) if counted and not found.multilabel else (),
+        mistakes=_mistakes(found) if counted and not found.multilabel else None,
         thresholds=tuple(_thresholds(found, k) for k in curved) if counted else (),
         curves=tuple(_curves(found, k, areas) for k in curved),
-        areas={shown(found.classes[k]): float(areas[k]) for k in _ordered(found, areas)},
+        areas={shown(found.classes[k]): float(areas[k]) for k in classes_by_area(found, areas)},
         reliability=found.reliability_curve() if reliable else None,
         calibration_error=found.expected_calibration_error() if reliable else None,
         fingerprint=persistence.digest(found),
@@ -97,43 +97,35 @@ def judged_numbers(found: RegressionEvaluation) -> Performance:
     metrics = [
         Metric(key, name, meaning, float(np.mean(getattr(found, key)))) for key, (name, meaning) in ERRORS.items()
     ]
-    return Performance(found.n_rows, float(found.n_rows), None, tuple(metrics), (), 0)
+    return Performance(found.n_rows, float(found.n_rows), None, tuple(metrics))
 
 
 # ---- metrics ---------------------------------------------------------------------------------------------------------
 
 
 def _metrics(found: Evaluation, other: Evaluation | None) -> Iterator[Metric]:
-    label = shown(found.classes[-1])
-    guesses = _guesses(found)
+    label, guesses = shown(found.classes[-1]), _guesses(found)
     for key, (name, meaning) in MEANINGS.items():
-        value = _value(found, key)
-        low, high = _ends(found, key)
+        average = ["macro"] if key in AVERAGED and not is_binary(found) else []
+        value = _value(found, key, average)
         if value is None or np.isnan(value):
             continue
-        macro = key in AVERAGED and not _binary(found)
-        name, meaning = (f"{name}, mean of classes", meaning) if macro else (name, meaning)
-        meaning = meaning.format(label="a class" if macro else f"“{label}”")
-        second = None if other is None else _value(other, key)
-        yield Metric(key, name, meaning, value, low, high, guesses.get(key), second)
+        ends = [np.nan] if found.level is None else found.interval(key, *average)
+        low, high = (None, None) if np.isnan(ends).any() else ends
+        name = f"{name}, mean of classes" if average else name
+        meaning = meaning.format(label="a class" if average else f"“{label}”")
+        second = None if other is None else _value(other, key, average)
+        kind = Share if key in SHARES else float
+        more = [None if number is None else kind(number) for number in (low, high, guesses.get(key), second)]
+        yield Metric(key, name, meaning, kind(value), *more)
 
 
-def _value(found: Evaluation, key: str) -> float | None:
+def _value(found: Evaluation, key: str, average: list[str]) -> float | None:
     """The value of a metric, None if the evaluation cannot tell it."""
     try:
-        if key in AVERAGED and not _binary(found):
-            return float(getattr(found, key)("macro"))
-        return float(getattr(found, key)())
+        return float(getattr(found, key)(*average))
     except ValueError:
         return None
-
-
-def _ends(found: Evaluation, key: str) -> tuple[float | None, float | None]:
-    """The ends of the interval of a metric, None where there is none."""
-    if found.level is None or _value(found, key) is None:
-        return None, None
-    low, high = found.interval(key, *(["macro"] if key in AVERAGED and not _binary(found) else []))
-    return (None, None) if np.isnan(low) or np.isnan(high) else (float(low), float(high))
 
 
 def _guesses(found: Evaluation) -> dict[str, float]:
@@ -142,7 +134,7 @@ def _guesses(found: Evaluation) -> dict[str, float]:
         return {}
     share = found.class_weight / found.class_weight.sum()
     entropy = float(-(share[share > 0.0] @ np.log(share[share > 0.0])))
-    brier = float(1.0 - share @ share) * (0.5 if _binary(found) else 1.0)
+    brier = float(1.0 - share @ share) * (0.5 if is_binary(found) else 1.0)
     known = float(found.class_weight.sum()) / found.weight
     occurring = int((share > 0.0).sum())
     return {
@@ -155,56 +147,50 @@ def _guesses(found: Evaluation) -> dict[str, float]:
     }
 
 
-def _binary(found: Evaluation) -> bool:
-    return found.n_classes == 2 and not found.multilabel
-
-
 # ---- classes and mistakes --------------------------------------------------------------------------------------------
 
 
-def _classes(found: Evaluation, areas: np.ndarray) -> list[ClassRow]:
-    """The classes that occur, true or predicted."""
-    rates = [getattr(found, name)(None).tolist() for name in AVERAGED]
-    columns = zip(found.classes.tolist(), found.class_weight.tolist(), *rates, areas.tolist(), strict=True)
-    return [
-        ClassRow(shown(label), weight, precision, recall, f_score, None if np.isnan(area) else area)
-        for label, weight, precision, recall, f_score, area in columns
-        if weight > 0.0
-    ]
+def _classes(found: Evaluation) -> FactTable | None:
+    """The classes that occur, true or predicted, those with the lowest F score first."""
+    rates = [map(Share, getattr(found, name)(None).tolist()) for name in AVERAGED]
+    columns = zip(map(shown, found.classes.tolist()), found.class_weight.tolist(), *rates, strict=True)
+    rows = sorted((row for row in columns if row[1] > 0.0), key=lambda row: row[-1])[:MOST_CLASSES]
+    all_there = len(rows) == found.n_classes
+    heading = "Classes, the worst first" if all_there else f"The worst {len(rows)} of {found.n_classes} classes"
+    return FactTable(heading, ("class", "rows", "precision", "recall", "F1"), tuple(rows)) if rows else None
 
 
-def _mistakes(found: Evaluation) -> Iterator[Mistake]:
+def _mistakes(found: Evaluation) -> FactTable | None:
     """The pairs of classes with the most rows of the one that were taken for the other."""
-    for true, taken, rows, share in found.confused_pairs(MOST_CLASSES).itertuples(index=False, name=None):
-        yield Mistake(shown(true), shown(taken), float(rows), float(share))
+    pairs = found.confused_pairs(MOST_CLASSES).itertuples(index=False, name=None)
+    rows = tuple((shown(true), shown(taken), float(rows), Share(share)) for true, taken, rows, share in pairs)
+    columns = ("true class", "taken for", "rows", "share of the class")
+    return FactTable("Most common mistakes", columns, rows) if rows else None
 
 
 def _slices(found: Evaluation) -> SlicedMetrics:
     """The slices, those first whose first metric is most standard errors below that of all rows."""
     table = found.slices
     names = [name for name in SLICED if (table["metric"] == name).any()][:MOST_SLICED]
+    kinds = [float if name == "roc_auc" else Share for name in names]
     parts = [table[table["metric"] == name].set_index(table.columns[:2].tolist()) for name in names]
     rows = []
     for at, n_rows in parts[0]["n_rows"].head(MOST_SLICES).items():
-        numbers = [tuple(part.loc[[at], ["value", "low", "high"]].to_numpy()[0].tolist()) for part in parts]
+        rows_of_parts = [part.loc[[at], ["value", "low", "high"]].to_numpy()[0].tolist() for part in parts]
+        numbers: Any = [tuple(map(kind, row)) for kind, row in zip(kinds, rows_of_parts, strict=True)]
         value = "missing" if at[1] is None or at[1] != at[1] else shown(at[1])
         rows.append(SliceRow(shown(at[0]), value, int(n_rows), tuple(numbers)))
     named = tuple(name.replace("_macro", "").replace("roc_auc", "ROC AUC") for name in names)
-    return SlicedMetrics(named, tuple(float(part["whole"].iloc[0]) for part in parts), tuple(rows))
+    whole = tuple(kind(part["whole"].iloc[0]) for kind, part in zip(kinds, parts, strict=True))
+    return SlicedMetrics(named, whole, tuple(rows))
 
 
 # ---- thresholds and curves -------------------------------------------------------------------------------------------
 
 
-def _ordered(found: Evaluation, areas: np.ndarray) -> list[int]:
-    """The classes whose area is defined, the best first; of two classes the second."""
-    order = np.array([1]) if _binary(found) else np.argsort(-areas, kind="stable")
-    return order[~np.isnan(areas[order])].tolist()
-
-
 def _curved(found: Evaluation, areas: np.ndarray) -> list[int]:
     """The classes with curves: some of the best and some of the worst."""
-    order = _ordered(found, areas)
+    order = classes_by_area(found, areas)
     half = MOST_CURVES // 2
     return order if len(order) <= MOST_CURVES else [*order[:half], *order[-half:]]
 
@@ -222,7 +208,7 @@ def _probabilities(found: Evaluation, scores: np.ndarray, own: np.ndarray, rest:
     if "reliability" not in found.needs or found.multilabel:
         return None
     proba = expit(scores)
-    if _binary(found):  # whose scores are those of decision_function, log-odds or not
+    if is_binary(found):  # whose scores are those of decision_function, log-odds or not
         each = np.diff(own + rest, prepend=0.0)
         sure, _, share = found.reliability_curve()
         if abs(float(each @ np.maximum(proba, 1.0 - proba)) / each.sum() - float(sure @ share)) > CLOSE:

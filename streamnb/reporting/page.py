@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.plotting.svg import WIDTH
-from streamnb.reporting.describing import number
-from streamnb.reporting.facts import CutOff, CutOffs, Facts
+from streamnb.reporting.facts import CutOff, CutOffs, Facts, Share, number, share
 from streamnb.reporting.pictures import Picture
 
 HERE = Path(__file__).parent
@@ -113,16 +112,13 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None or abs(value) == float("inf") else float(f"{value:.6g}")
 
 
-def share(value: float | None) -> str:
-    """A share as a percentage."""
-    return "–" if value is None or value != value else f"{100.0 * value:.1f} %"
-
-
 def chance(value: float) -> str:
     """A probability as a percentage."""
     return "> 99.9 %" if value > 0.999 else "< 0.1 %" if value < 0.001 else share(value)
 
 
 def decimal(value: float | None) -> str:
-    """A number with three decimals."""
-    return "–" if value is None or value != value else f"{value:.3f}".replace("-", "−")
+    """A number with three decimals, or a share as a percentage."""
+    if value is None or value != value or isinstance(value, Share):
+        return share(value)
+    return f"{value:.3f}".replace("-", "−")

@@ -20,8 +20,8 @@ from streamnb.plotting.svg import WIDTH, Drawing, drawn
 from streamnb.plotting.telling import TellingFeaturesDisplay
 from streamnb.plotting.terms import AdditiveDisplay
 from streamnb.plotting.trees import TreeDisplay
-from streamnb.reporting.describing import EACH, number
-from streamnb.reporting.facts import ClassCurves, Facts, Performance, SlicedMetrics
+from streamnb.reporting.describing import EACH
+from streamnb.reporting.facts import ClassCurves, Facts, Performance, SlicedMetrics, number
 
 MOST_SLICES = 20
 MOST_TERMS = 6
@@ -63,25 +63,24 @@ def pictures(model: Any, facts: Facts, draw_choice: Any = None) -> dict[str, lis
 def _of_judged(judged: Performance) -> Iterator[Picture]:
     if judged.curves:
         names = ", ".join(f"{one.label}: area {one.roc_auc:.3f}" for one in judged.curves)
-        yield Picture("ROC curve", f"ROC curves. {names}.", drawn(lambda ax: _roc(ax, judged), "roc", 290))
+        rates = {one.label: (np.append(0.0, one.others), np.append(0.0, one.found)) for one in judged.curves}
+        n_rows = {one.label: (one.share * judged.weight, (1.0 - one.share) * judged.weight) for one in judged.curves}
+        roc = RocDisplay(rates, judged.areas, n_rows=n_rows if judged.independent else None)
+        yield Picture("ROC curve", f"ROC curves. {names}.", drawn(lambda ax: roc.plot(ax, zoom=False), "roc", 290))
         names = ", ".join(f"{one.label}: average precision {one.average_precision:.3f}" for one in judged.curves)
         drawing = drawn(lambda ax: _precision_recall(ax, judged), "precision", 290)
         yield Picture("Precision and recall", f"Precision against recall. {names}.", drawing)
-    if judged.reliability is not None:
+    if judged.reliability is not None and judged.calibration_error is not None:
         text = "; ".join(f"said {p:.0%}, right {r:.0%}" for p, r, _ in zip(*judged.reliability, strict=True))
-        drawing = drawn(lambda ax: _reliability(ax, judged), "reliability", 290)
+        n_equal = judged.weight if judged.independent else None
+        diagram = ReliabilityDisplay(*judged.reliability, error=judged.calibration_error, n_rows=n_equal)
+        drawing = drawn(diagram.plot, "reliability", 290)
         yield Picture("Reliability", f"Predicted probability against share that was right: {text}.", drawing)
     if judged.curves:
         worst = min(judged.curves, key=lambda one: one.roc_auc)
         drawing = drawn(lambda ax: _distributions(ax, worst), "scores", 290)
         text = f"Distribution of scores of rows of {worst.label}, and of other rows."
         yield Picture(f"Scores for “{worst.label}”", text, drawing)
-
-
-def _roc(ax: Any, judged: Performance) -> RocDisplay:
-    curves = {one.label: (np.append(0.0, one.others), np.append(0.0, one.found)) for one in judged.curves}
-    n_rows = {one.label: (one.share * judged.weight, (1.0 - one.share) * judged.weight) for one in judged.curves}
-    return RocDisplay(curves, judged.areas, n_rows=n_rows if judged.independent else None).plot(ax, zoom=False)
 
 
 def _precision_recall(ax: Any, judged: Performance) -> None:
@@ -102,12 +101,6 @@ def _precision_recall(ax: Any, judged: Performance) -> None:
         found = f"{found}, {shortened(worst.label)} {worst.average_precision:.3f}"
     ax.set_title(found, loc="left")
     ax.legend()
-
-
-def _reliability(ax: Any, judged: Performance) -> ReliabilityDisplay:
-    assert judged.reliability is not None and judged.calibration_error is not None
-    n_rows = judged.weight if judged.independent else None
-    return ReliabilityDisplay(*judged.reliability, error=judged.calibration_error, n_rows=n_rows).plot(ax)
 
 
 def _distributions(ax: Any, curves: ClassCurves) -> None:

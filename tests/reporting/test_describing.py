@@ -5,16 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.reporting.describing import MOST_FEATURES, described, number
+from streamnb.reporting.describing import MOST_FEATURES, described
 from tests.reporting.conftest import rows, several
-
-
-@pytest.mark.parametrize(
-    "value, text",
-    [(3, "3"), (12345, "12,345"), (0.12345, "0.1235"), (-2.5, "−2.5"), (1.5e-7, "1.5e−07"), (np.nan, "–"), ("x", "x")],
-)
-def test_numbers_as_text(value, text):
-    assert number(value) == text
 
 
 def test_what_a_model_of_a_table_is(two):
@@ -23,7 +15,7 @@ def test_what_a_model_of_a_table_is(two):
     assert facts.question == "From 3 columns of a row, this model predicts late: “no” or “yes”."
     about = dict(facts.about)
     assert (about["rows learned from"], about["classes"], about["columns"]) == (400, 2, 3)
-    assert facts.missing == (("weight", pytest.approx(58 / 400)),)
+    assert facts.missing.rows == (("weight", pytest.approx(58 / 400)),)
     assert dict(facts.classes) == pytest.approx(dict(rows()["late"].value_counts(normalize=True)))
     assert facts.choice.rows[0][1] == pytest.approx(two[0].cv_results_["mean_test_score"].max())
     assert ("folds", "2") in facts.parameters
@@ -39,7 +31,7 @@ def test_terms_and_their_missing_values():
     model = snb.AdditiveClassifier(0, l2=1.0, folds=2).fit(rows(), "late")
     facts = described(model)
     assert [row[0] for row in facts.features.rows] == model.terms_["name"].tolist()
-    assert facts.missing == (("weight", pytest.approx(58 / 400)),) and not facts.weights
+    assert facts.missing.rows == (("weight", pytest.approx(58 / 400)),) and not facts.weights
 
 
 def test_many_classes_and_columns_are_listed_in_part():
@@ -58,6 +50,13 @@ def test_other_kinds_are_described(model):
     facts = described(model.fit(X, y))
     assert facts.kind.startswith(type(model).__name__) and "one of" not in facts.question
     assert "“0”, “1”, “2” or “3”" in facts.question
+
+
+def test_models_of_labels_predict_any_number_of_them():
+    X, y = several()
+    fitted = snb.LinearNB("gaussian").fit(X, np.eye(4, dtype=int)[y])
+    for model in (fitted, snb.solve(fitted.stats_, "gaussian")[0]):
+        assert described(model).question.endswith("which of 4 labels it has: any number of them.")
 
 
 def test_regressions_have_coefficients():

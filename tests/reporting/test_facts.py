@@ -1,8 +1,9 @@
 """Names of data as text of a page."""
 
+import numpy as np
 import pytest
 
-from streamnb.reporting.facts import LONGEST, Metric, shown
+from streamnb.reporting.facts import LONGEST, Share, number, shown
 
 
 @pytest.mark.parametrize(
@@ -24,5 +25,18 @@ def test_long_names_are_cut():
     assert shown("x" * 10_000) == "x" * (LONGEST - 1) + "…"
 
 
-def test_shares_are_told_from_other_metrics():
-    assert Metric("accuracy", "", "", 0.5).is_share and not Metric("log_loss", "", "", 0.5).is_share
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (3, "3"),
+        (12345, "12,345"),
+        (0.12345, "0.1235"),
+        (-2.5, "−2.5"),
+        (1.5e-7, "1.5e−07"),
+        (np.nan, "–"),
+        ("x", "x"),
+        (Share(0.5), "50.0 %"),
+    ],
+)
+def test_numbers_as_text(value, text):
+    assert number(value) == text

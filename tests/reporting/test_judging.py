@@ -67,9 +67,9 @@ def test_mistakes_and_classes_begin_with_the_worst():
     y = np.repeat(["a", "b", "c"], [5, 4, 3])
     predicted = np.array(list("aaabb" + "bbbc" + "aaa"))
     facts = judged(snb.evaluate(y, predicted))
-    assert [(one.true, one.taken, one.rows) for one in facts.mistakes] == [("c", "a", 3), ("a", "b", 2), ("b", "c", 1)]
-    assert facts.mistakes[0].share == 1.0
-    assert [one.label for one in facts.classes] == ["c", "a", "b"]
+    assert [row[:3] for row in facts.mistakes.rows] == [("c", "a", 3), ("a", "b", 2), ("b", "c", 1)]
+    assert facts.mistakes.rows[0][3] == 1.0
+    assert [row[0] for row in facts.classes.rows] == ["c", "a", "b"]
     assert facts.confusion == ((3, 2, 0), (0, 3, 1), (3, 0, 0))
 
 
@@ -77,8 +77,8 @@ def test_many_classes_have_the_worst_in_place_of_the_matrix():
     rng = np.random.default_rng(0)
     y, predicted = rng.integers(0, 1200, (2, 5000))
     facts = judged(snb.evaluate(y, np.where(rng.random(5000) < 0.7, y, predicted)))
-    assert facts.confusion is None and len(facts.classes) == MOST_CLASSES
-    scores = [one.f_score for one in facts.classes]
+    assert facts.confusion is None and len(facts.classes.rows) == MOST_CLASSES
+    scores = [row[-1] for row in facts.classes.rows]
     assert scores == sorted(scores)
 
 
