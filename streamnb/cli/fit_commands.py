@@ -7,11 +7,14 @@ import click
 
 from streamnb.cli.given import (
     DATA,
+    KEEP_STATS,
     MODEL,
     RUN,
+    SEED,
     SEQUENCES,
     TABLE,
     given_names,
+    new_file_option,
     new_place,
     penalty_of,
     refuse,
@@ -72,12 +75,11 @@ NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"), **dict.fromkeys(RE
     default=None,
 )
 @click.option("--rule", default="best", show_default=True, help="best, one_se, parsimonious.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@SEED
 @click.option("--checkpoint", help="File, or folder of a model of several reads, from which the same command resumes.")
 @click.option("--keep", default="auto", show_default=True, help="Where read rows stay: auto, memory, disk, no.")
-@click.option("-o", "out", required=True, help="The file of the model.")
-@click.option("--stats/--no-stats", default=True, help="Keep statistics in the file, for refit.  [default: stats]")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@KEEP_STATS
+@new_file_option("The file of the model.")
 def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **settings: Any) -> None:
     """Fit a model and save it.
 
@@ -90,7 +92,8 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     Example: streamnb fit all.snb --family multinomial,bernoulli -o m.snb
     """
     if settings["labels"]:
-        settings = {**settings, **_of_sequences(settings)}
+        usual = {"penalty": "none", "smoothing": SMOOTHING_OF_KMERS} if settings["model"] == "bayes" else {}
+        settings |= {name: value for name, value in usual.items() if name not in given_names()}
     else:
         refuse(("k", "both_strands"), "is for sequences, which have --labels")
     path = new_place(out, force)
@@ -104,19 +107,9 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     model = _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
-        X, per_row = rows_of(data, settings, settings["y"], NAMED)
+        X, per_row = rows_of(data, settings, NAMED)
         model.fit(X, **per_row, progress=True, **run)
-    model.save(path, stats=stats)
-    say(f"{out}: {model}")
-    if hasattr(model, "best_score_"):
-        scoring = getattr(model, "scoring", settings["scoring"])
-        say(f"{scoring} on held-out rows: {model.best_score_:.4f} at {model.best_}")
-
-
-def _of_sequences(settings: dict[str, Any]) -> dict[str, Any]:
-    """What is not given, as classifiers of taxa have it: no penalty, and little smoothing, of thousands of classes."""
-    usual = {"penalty": "none", "smoothing": SMOOTHING_OF_KMERS}
-    return {name: value for name, value in usual.items() if settings["model"] == "bayes" and name not in given_names()}
+    leave(model, path, stats)
 
 
 def _model(settings: dict[str, Any]) -> Any:
@@ -153,10 +146,9 @@ def _model(settings: dict[str, Any]) -> Any:
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to compare on.")
 @click.option("--budget", default="auto", show_default=True, help="auto, or a limit: 600s, 10m, or '20 reads'.")
 @click.option("--scoring", default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
-@click.option("-o", "out", required=True, help="The file of the best model.")
-@click.option("--stats/--no-stats", default=True, help="Keep statistics in the file, for refit.  [default: stats]")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@SEED
+@KEEP_STATS
+@new_file_option("The file of the best model.")
 def search(data: str, out: str, stats: bool, force: bool, client: str | None, **settings: Any) -> None:
     """Compare many models on the same folds, print the table, and save the best.
 
@@ -167,7 +159,7 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     named = {"families": list(settings["families"]) or None, "transforms": transforms or None, "folds": settings["cv"]}
     run = {name: settings[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
     with connected(client):
-        X, per_row = rows_of(data, settings, settings["y"], NAMED)
+        X, per_row = rows_of(data, settings, NAMED)
         found = find(X, **per_row, **named, **run, scoring=settings["scoring"].split(","), show=False, progress=True)
     found.best_.save(path, stats=stats)
     click.echo(found)

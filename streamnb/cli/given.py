@@ -50,12 +50,8 @@ def steps_of(given: str | None) -> Any:
     return steps if len(steps) > 1 else (steps[0] if steps else None)
 
 
-def lengths_of(settings: dict[str, Any]) -> dict[str, tuple[int, int] | None]:
-    """Parse the lengths of n-grams of each kind, such as 1-2, or none."""
-    return {name: _lengths(settings[name], f"--{name}") for name in KINDS}
-
-
 def _lengths(given: str | None, hint: str) -> tuple[int, int] | None:
+    """Parse lengths of n-grams, such as 1-2, or none."""
     if given in (None, "none"):
         return None
     low, _, high = given.partition("-")
@@ -85,42 +81,30 @@ def _n_bins(given: str) -> int | None:
     return None if given == "none" else int(given)
 
 
-def rows_of(
-    path: str, settings: dict[str, Any], y: str | None, keep_tokens: int | None = None, groups: str | None = None
-) -> tuple[Any, dict[str, Any]]:
+def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None) -> tuple[Any, dict[str, Any]]:
     """X as a path, a table of chosen columns or texts, and the keywords for labels, weights and groups."""
     if not is_url(path) and not any(sign in path for sign in "*?["):
         put_back(Path(path))  # if a command was killed while it replaced this store
         if not Path(path).exists():
             raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
-    per_row = {"y": y, "sample_weight": settings.get("weight"), **({} if groups is None else {"groups": groups})}
-    chosen = {name: settings[name] for name in TABLE_OPTIONS if settings.get(name)}
+    y, weight, groups = (settings.get(name) for name in ("y", "weight", "groups"))
+    of_groups = {} if groups is None else {"groups": groups}
+    chosen = [name for name in TABLE_OPTIONS if settings.get(name)]
     if settings.get("labels"):
-        return _sequences(path, settings), {}
-    if settings["text"] is None and not chosen:
-        return path, per_row
-    if settings["text"] is None:
-        return _table(path, settings, chosen, groups), {}
-    if chosen:
-        raise click.BadParameter(f"--text has one column, of texts, and --{next(iter(chosen))} is of tables")
-    how = {"keep_tokens": keep_tokens, **text_options(settings)}
-    X = text(path, settings["text"], y=y, weight=settings.get("weight"), **how)
-    return X, {name: per_row[name] for name in ("groups",) if name in per_row}
-
-
-def _sequences(path: str, settings: dict[str, Any]) -> Any:
-    """Sequences with their labels; options of other rows are refused."""
-    not_taken = "y", "text", "weight", "n_features", "layer", *KINDS, *TABLE_OPTIONS
-    refuse(not_taken, "is not for sequences, whose labels are --labels")
-    options = {name: settings[name] for name in ("k", "both_strands", "n_threads")}
-    return sequences(path, settings["labels"], **options)
-
-
-def _table(path: str, settings: dict[str, Any], chosen: dict[str, str], groups: str | None) -> Any:
-    """Rows of a table with the chosen columns and their encoding."""
+        not_taken = "y", "text", "weight", "n_features", "layer", *KINDS, *TABLE_OPTIONS
+        refuse(not_taken, "is not for sequences, whose labels are --labels")
+        options = {name: settings[name] for name in ("k", "both_strands", "n_threads")}
+        return sequences(path, settings["labels"], **options), {}
+    if settings["text"] is not None:
+        if chosen:
+            raise click.BadParameter(f"--text has one column, of texts, and --{chosen[0]} is of tables")
+        how = {"keep_tokens": keep_tokens, **text_options(settings)}
+        return text(path, settings["text"], y=y, weight=weight, **how), of_groups
+    if not chosen:
+        return path, {"y": y, "sample_weight": weight, **of_groups}
     if not is_table(path):
-        raise click.BadParameter(f"{path!r} is no table, which --{next(iter(chosen))} is of", param_hint="DATA")
-    return table(path, settings["y"], weight=settings["weight"], groups=groups, **table_options(settings))
+        raise click.BadParameter(f"{path!r} is no table, which --{chosen[0]} is of", param_hint="DATA")
+    return table(path, y, weight=weight, groups=groups, **table_options(settings)), {}
 
 
 def table_options(settings: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +121,8 @@ def table_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 def text_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `text` about columns."""
-    return lengths_of(settings) | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
+    lengths = {name: _lengths(settings[name], f"--{name}") for name in KINDS}
+    return lengths | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
 
 
 def saved(path: str, hint: str, who: str = "fit or search") -> Any:
@@ -221,6 +206,18 @@ def options(*more: Callable) -> Callable:
     return add
 
 
+FORCE = click.option("--force", is_flag=True, help="Replace a file that is there.")
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+THREADS = click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default.")
+SUMS_LIMIT = click.option("--memory-limit", help="Bytes for the sums, such as 4GB.")
+CLIENT = click.option("--client", help="Address of a Dask scheduler whose workers read, such as tcp://host:8786.")
+KEEP_STATS = click.option(
+    "--stats/--no-stats", default=True, help="Keep statistics in the file of the model, for refit.  [default: stats]"
+)
+STEPS = options(
+    click.option("--transform", help="Steps for each row, split at commas: log1p, or l1:10000,log1p."),
+    click.option("--normalize", type=click.Choice(["l1", "l2"]), help="Divide each row by its length."),
+)
 NGRAMS = options(
     click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words, or none."),
     click.option("--chars", help="Lengths of n-grams of characters: 3-5."),
@@ -247,9 +244,9 @@ TABLE = options(
     ),
 )
 RUN = options(
-    click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
+    THREADS,
     click.option("--memory-limit", help="Bytes for sums and weights, such as 4GB."),
-    click.option("--client", help="Address of a Dask scheduler whose workers read, such as tcp://host:8786."),
+    CLIENT,
 )
 PARTS = options(
     click.option(
@@ -259,14 +256,22 @@ PARTS = options(
         help="Lines of a corpus that cannot be read: stop there, or leave them out and count them.",
     ),
     click.option("--whole-files", is_flag=True, help="Each file of a corpus is the text of one row."),
-    click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
+    THREADS,
 )
 MODEL = options(
     click.option("--family", default="multinomial", show_default=True, help="Distribution of each feature, or auto."),
     click.option("--penalty", default="l1:score", show_default=True, help=f"One of {PENALTIES}."),
     click.option("--scheme", type=click.Choice(["joint", "ovr", "ovo", "reference"]), default="joint"),
-    click.option("--transform", help="Steps for each row, split at commas: log1p, or l1:10000,log1p."),
-    click.option("--normalize", type=click.Choice(["l1", "l2"]), help="Divide each row by its length."),
+    STEPS,
     click.option("--idf", is_flag=True, help="Multiply features by their inverse frequency in rows."),
     click.option("--smoothing", type=float, help="Strength of the prior; that of the family by default."),
 )
+JUDGED = options(
+    click.option("--groups", help="Column or array of groups whose rows are not independent, for intervals."),
+    click.option("--by", help="Columns by whose values rows are sliced, split at commas: hospital,age."),
+)
+
+
+def new_file_option(what: str) -> Callable:
+    """Options of the file that a command writes."""
+    return options(click.option("-o", "out", required=True, help=what), FORCE)

@@ -8,14 +8,7 @@ from typing import Any
 
 import click
 
-from streamnb.cli import (
-    corpus_commands,
-    fit_commands,
-    read_commands,
-    report_command,
-    sharing_commands,
-    warm_command,
-)
+from streamnb.cli import fit_commands, read_commands, sharing_commands
 from streamnb.cli.output import BarLines, say
 from streamnb.passes import stopping
 
@@ -31,12 +24,12 @@ COMMANDS = (
     sharing_commands.read,
     sharing_commands.step,
     read_commands.predict,
-    corpus_commands.select,
+    read_commands.select,
     read_commands.evaluate,
-    report_command.report,
+    read_commands.report,
     read_commands.inspect,
     read_commands.export,
-    warm_command.warm,
+    read_commands.warm,
 )
 
 

@@ -1,4 +1,4 @@
-"""The commands that read data or a model: convert, plan, predict, evaluate, inspect, export."""
+"""The commands that read rows or a model: convert, plan, predict, select, evaluate, report, inspect, export, warm."""
 
 from pathlib import Path
 from typing import Any
@@ -6,31 +6,39 @@ from typing import Any
 import click
 import numpy as np
 
-from streamnb.cli.corpus_commands import predict_parts
 from streamnb.cli.given import (
+    CLIENT,
     DATA,
+    FORCE,
+    JUDGED,
     NGRAMS,
     PARTS,
     ROWS,
+    SUMS_LIMIT,
     TABLE,
     is_folder,
     model_of,
     names_of,
     new_file,
     new_place,
+    parts_options,
     refuse,
     rows_of,
 )
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
-from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole
+from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole, write_predictions
+from streamnb.corpora.selecting import select as select_rows
 from streamnb.encoding.converting import convert as convert_rows
 from streamnb.encoding.ngrams import KINDS
 from streamnb.encoding.sequences import KMers
 from streamnb.estimators.taxonomy import identifiers_of
 from streamnb.evaluation.evaluating import evaluate as judge
 from streamnb.passes.dask_workers import connected
+from streamnb.reporting.report import RowsToJudge, write_report
 from streamnb.rows.files import size_of
 from streamnb.scanning.planning import plan as plan_scan
+from streamnb.searching.search_result import Search
+from streamnb.searching.warming import warming
 
 OF_PARTS = "format", "keep", "errors", "whole_files"
 NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
@@ -44,13 +52,13 @@ NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
 @click.option("--groups", help="Name of the groups stored with the rows, or of a column.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read and encode; it is written here.")
 @click.option("--force", is_flag=True, help="Replace a store that is there.")
-def convert(data: str, store: str, groups: str | None, client: str | None, force: bool, **settings: Any) -> None:
+def convert(data: str, store: str, client: str | None, force: bool, **settings: Any) -> None:
     """Write rows of any kind into a Zarr store, the format that is read fastest.
 
     Example: streamnb convert flights.parquet flights.zarr --y late --hash tailnum,route --bins distance=20
     """
     with new_store(store, force) as place, connected(client):
-        X, per_row = rows_of(data, settings, settings["y"], groups=groups)
+        X, per_row = rows_of(data, settings)
         convert_rows(X, place, **per_row, layer=settings["layer"])
     say(f"{store} is written")
 
@@ -60,13 +68,13 @@ def convert(data: str, store: str, groups: str | None, client: str | None, force
 @DATA
 @TABLE
 @click.option("--folds", type=int, help="Folds of a cross-validation.")
-@click.option("--memory-limit", help="Bytes for the sums, such as 4GB.")
+@SUMS_LIMIT
 def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any) -> None:
     """Show what a scan would read and how much memory it would take, before any row is read.
 
     Example: streamnb plan store.zarr --y y --folds 5
     """
-    X, per_row = rows_of(data, settings, settings["y"])
+    X, per_row = rows_of(data, settings)
     click.echo(plan_scan(X, per_row.get("y"), folds=folds, memory_limit=memory_limit, layer=settings["layer"]))
 
 
@@ -88,7 +96,7 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
 @click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
 @NGRAMS
 @click.option("--n-features", type=int, help="Columns of hashed words.")
-@click.option("--client", help="Address of a Dask scheduler whose workers read.")
+@CLIENT
 def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     """Labels of rows, and probabilities or scores.
 
@@ -102,12 +110,15 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
         refuse(NOT_OF_RANKS, "has no effect beside --confidence")
     if out is not None and is_folder(out):
         refuse(["confidence"], "is for a file, and -o is a folder")
-        predict_parts(model, data, out, settings)
+        asked = {name: settings[name] for name in ("proba", "scores", "format", "force")}
+        options = {**asked, "keep": names_of(settings["keep"]), **parts_options(settings)}
+        with connected(settings["client"]):
+            say(str(write_predictions(model_of(model), data, out, **options)))
         return
     refuse(OF_PARTS, "is for parts in a folder, and -o is none")
     path = new_file(out, settings["force"])
     check_ending(path)
-    fitted, (X, _) = model_of(model), rows_of(data, settings, None)
+    fitted, (X, _) = model_of(model), rows_of(data, settings)
     if settings["confidence"] is not None:
         if not hasattr(fitted, "predict_ranks"):
             raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
@@ -129,21 +140,70 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     write_table(columns, path)
 
 
+def _by_label(given: str | None, convert: Any, hint: str) -> Any:
+    """A number, or numbers by label: 0.1, or en=0.1,de=0.2."""
+    if given is None:
+        return None
+    try:
+        if "=" not in given:
+            return convert(given)
+        pairs = (one.rpartition("=") for one in given.split(","))
+        return {label: convert(size) for label, _, size in pairs}
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{given!r} should be a number, or numbers by label: en=5,de=2", param_hint=hint
+        ) from error
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True)
+@click.argument("data")
+@click.option("-o", "out", required=True, help="Folder or URL for the parts.")
+@click.option("--label", help="The class that is wanted.")
+@click.option("--threshold", type=float, help="Keep rows with at least this probability of the label.")
+@click.option("--share", help="Keep this share of the rows, the best ones; by label: en=0.1,de=0.2.")
+@click.option("--number", help="Keep so many rows, the best ones; by label: en=1000,de=500.")
+@click.option("--resample", type=click.IntRange(1), help="Draw so many rows by the odds of the label.")
+@click.option("--where", help="A condition: 'en > .65 and good > .3'.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of --resample.")
+@click.option("--drop-repeats", is_flag=True, help="Leave out texts that repeat an earlier one.")
+@click.option("--score", default="score", show_default=True, help="Field for the score; empty for none.")
+@click.option("--text", help="Field of texts, where it is not that of the fit.")
+@PARTS
+@click.option("--client", help="Address of a Dask scheduler whose workers read and write.")
+@click.option("--force", is_flag=True, help="Write all parts anew, also over those of another run.")
+def select(models: tuple[str, ...], data: str, out: str, client: str | None, **settings: Any) -> None:
+    """Write the rows of a corpus that models choose, as they are, with their score beside them.
+
+    Example: streamnb select m.snb 'crawl/*.jsonl.zst' --label good --share 0.1 -o kept/
+
+    Example: streamnb select en.snb good.snb 'crawl/*.jsonl.zst' --where 'en > .65 and good > .3' -o kept/
+    """
+    given = {Path(path).stem: model_of(path) for path in models}
+    if len(given) < len(models):
+        raise click.BadParameter("two models have one name; rename a file", param_hint="MODELS")
+    names = "label", "threshold", "resample", "where", "seed", "drop_repeats", "force"
+    chosen = {name: settings[name] for name in names}
+    chosen["share"] = _by_label(settings["share"], float, "--share")
+    chosen["number"] = _by_label(settings["number"], int, "--number")
+    with connected(client):
+        options = {**chosen, "score": settings["score"] or None, **parts_options(settings)}
+        say(str(select_rows(given if len(given) > 1 else next(iter(given.values())), data, out, **options)))
+
+
 @click.command()
 @click.argument("model")
 @click.argument("data")
 @ROWS
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 @click.option("--interval", type=float, help="Confidence of intervals, such as .95; none by default.")
-@click.option("--groups", help="Column or array of groups whose rows are not independent, for intervals.")
-@click.option("--by", help="Columns by whose values rows are sliced, split at commas: hospital,age.")
-@click.option("--client", help="Address of a Dask scheduler whose workers read.")
+@JUDGED
+@CLIENT
 def evaluate(
     model: str,
     data: str,
     as_json: bool,
     interval: float | None,
-    groups: str | None,
     by: str | None,
     client: str | None,
     **settings: Any,
@@ -154,13 +214,47 @@ def evaluate(
 
     Example: streamnb evaluate m.snb test.parquet --y late --interval 0.95 --by hospital
     """
-    fitted, (X, per_row) = model_of(model), rows_of(data, settings, settings["y"], groups=groups)
+    fitted, (X, per_row) = model_of(model), rows_of(data, settings)
     with connected(client):
         found = judge(fitted, X, **per_row, interval=interval, by=names_of(by) or None)
     if as_json:
         write_json(found.summary() | ({"slices": found.slices.to_dict("records")} if by else {}))
     else:
         click.echo(f"{found}\n{found.slices.to_string(index=False)}" if by else found)
+
+
+@click.command()
+@click.argument("model")
+@click.argument("data", required=False)
+@ROWS
+@click.option("-o", "out", default="report.html", show_default=True, help="The page.")
+@click.option("--interval", type=float, default=0.95, show_default=True, help="Confidence of intervals.")
+@JUDGED
+@click.option("--against", help="A second set of rows, to show what differs from DATA.")
+@CLIENT
+@FORCE
+def report(model: str, data: str | None, out: str, **settings: Any) -> None:
+    """Write one page of HTML that shows a model, judged on rows whose labels are known.
+
+    Without DATA the page shows the model alone.
+
+    Example: streamnb report m.snb test.parquet --y late --by city -o report.html
+    """
+    path = new_file(out, settings["force"])
+    found = model_of(model, Search)
+    given = RowsToJudge(interval=settings["interval"])
+    if data is not None:
+        X, per_row = rows_of(data, settings)
+        against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
+        by = names_of(settings["by"]) or None
+        given = RowsToJudge(X=X, interval=settings["interval"], by=by, against=against, **per_row)
+    with connected(settings["client"]):
+        if isinstance(found, Search):
+            found.report(path, **vars(given), force=settings["force"])
+        else:
+            write_report(found, given, path, force=settings["force"], file=model)
+    assert path is not None
+    say(f"{out}: {path.stat().st_size:,} bytes")
 
 
 @click.command()
@@ -193,7 +287,7 @@ def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> N
 @click.command()
 @click.argument("model")
 @click.argument("out")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@FORCE
 def export(model: str, out: str, force: bool) -> None:
     """Write a model for other programs: .onnx or .json, or .snb without its statistics.
 
@@ -207,3 +301,13 @@ def export(model: str, out: str, force: bool) -> None:
     else:
         fitted.export(path)
     say(f"{out}: {size_of(out):,} bytes")
+
+
+@click.command()
+def warm() -> None:
+    """Compile the usual kernels once, for a container image, and say where they are kept.
+
+    Example: streamnb warm, in a Dockerfile that sets NUMBA_CACHE_DIR=/opt/kernels
+    """
+    for line in warming():
+        say(line)

@@ -9,9 +9,15 @@ import click
 
 from streamnb.cli.given import (
     DATA,
+    KEEP_STATS,
+    SEED,
+    STEPS,
+    SUMS_LIMIT,
     TABLE,
     TABLE_OPTIONS,
+    THREADS,
     names_of,
+    new_file_option,
     new_place,
     options,
     saved,
@@ -29,10 +35,9 @@ SITE = options(
     click.option("--site", help="Name of the site; that of the file by default."),
     click.option("--y", help="Name of the labels, if not the one in the schema."),
     click.option("--weight", help="Name of the weights, if not the one in the schema."),
-    click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
-    click.option("--memory-limit", help="Bytes for the sums, such as 4GB."),
-    click.option("-o", "out", required=True, help="The file of the sums."),
-    click.option("--force", is_flag=True, help="Replace a file that is there."),
+    THREADS,
+    SUMS_LIMIT,
+    new_file_option("The file of the sums."),
 )
 
 
@@ -49,13 +54,11 @@ def _write(made: Any, path: Any, out: str) -> None:
 @click.option("--vocabulary", type=click.IntRange(1), help="Number of n-grams of --text to learn, in place of hashing.")
 @click.option("--classes", help="All labels, split at commas; those of the data by default.")
 @click.option("--moments", help="Sums to keep, split at commas: sum,sum_sq,nonzero,above by default.")
-@click.option("--transform", help="Steps for each row, split at commas: log1p, or l1:10000,log1p.")
-@click.option("--normalize", type=click.Choice(["l1", "l2"]), help="Divide each row by its length.")
+@STEPS
 @click.option("--folds", type=click.IntRange(2), help="Folds into which each site splits its rows.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@SEED
 @click.option("--sites", help="All sites, split at commas, where each is to be a fold.")
-@click.option("-o", "out", required=True, help="The file of the schema.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@new_file_option("The file of the schema.")
 def schema(data: str, out: str, force: bool, **settings: Any) -> None:
     """Make the schema by which sites scan: classes, columns and how they are encoded, sums and folds.
 
@@ -95,8 +98,7 @@ def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @click.option("--drop-counts", is_flag=True, help="Leave out of a schema the counts that it was learned from.")
-@click.option("-o", "out", required=True, help="The file of the sum.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@new_file_option("The file of the sum.")
 def merge(files: tuple[str, ...], drop_counts: bool, out: str, force: bool) -> None:
     """Add what sites left: schemas, sums of scans, or a round followed by answers to it.
 
@@ -136,9 +138,8 @@ def read(data: str, of: str, site: str | None, out: str, force: bool, **settings
 @click.command()
 @click.argument("of")
 @click.argument("answers", nargs=-1, required=True)
-@click.option("-o", "out", required=True, help="The file of the next round, or of the model.")
-@click.option("--stats/--no-stats", default=True, help="Keep statistics in the file of the model.  [default: stats]")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@KEEP_STATS
+@new_file_option("The file of the next round, or of the model.")
 def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) -> None:
     """Go on from a round with the answers of all sites: to the next round, or to the model.
 

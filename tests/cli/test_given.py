@@ -5,7 +5,7 @@ import fsspec
 import pytest
 
 import streamnb as snb
-from streamnb.cli.given import bins_of, lengths_of, names_of, penalty_of, rows_of, steps_of
+from streamnb.cli.given import bins_of, names_of, penalty_of, rows_of, steps_of, text_options
 from tests.support.command_line import ran, store, texts
 
 
@@ -29,7 +29,7 @@ def test_steps_and_ranges():
     assert steps_of(None) is None and steps_of("log1p") == "log1p" and steps_of("l1:10,log1p") == ("l1:10", "log1p")
     assert names_of("a,b") == ["a", "b"] and names_of(None) == []
     assert bins_of("16") == 16 and bins_of("none") is None and bins_of("a=20,b=none") == {"a": 20, "b": None}
-    lengths = lengths_of({"words": "none", "chars": "1-2", "bytes": "3"})
+    lengths = text_options({"words": "none", "chars": "1-2", "bytes": "3", "n_features": None})
     assert lengths == {"words": None, "chars": (1, 2), "bytes": (3, 3)}
 
 
@@ -74,9 +74,9 @@ def test_files_that_are_missing_or_there_already(tmp_path, capsys):
 def test_a_store_whose_replacement_was_killed_is_found_again(tmp_path):
     path = str(tmp_path / "rows.zarr")
     with pytest.raises(click.BadParameter, match="there is no"):
-        rows_of(path, {"text": None}, "y")
+        rows_of(path, {"text": None, "y": "y"})
     (tmp_path / ".rows.zarr.7.8.replaced").mkdir()
-    assert rows_of(path, {"text": None}, "y") == (path, {"y": "y", "sample_weight": None})
+    assert rows_of(path, {"text": None, "y": "y"}) == (path, {"y": "y", "sample_weight": None})
     assert [left.name for left in tmp_path.iterdir()] == ["rows.zarr"]
 
 

@@ -1,6 +1,7 @@
 """Commands that read data or models: their data is what the library answers."""
 
 import json
+import re
 
 import distributed
 import numpy as np
@@ -8,8 +9,14 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
+from streamnb.cli import read_commands
+from streamnb.kernels import compiler
+from tests.reporting.conftest import rows, without_pictures
 from tests.support.command_line import LABELS, ran, store, texts
+from tests.support.corpora import corpus, lines, model, written, written_lines
 from tests.support.reference_kmers import fasta, fastq
+
+__all__ = ["without_pictures"]
 
 
 @pytest.fixture
@@ -221,3 +228,114 @@ def test_options_of_sequences_are_refused_for_other_rows_and_models(fitted, tmp_
     normal.save(tmp_path / "bare.snb", stats=False)
     ended, _, words = ran(capsys, "predict", tmp_path / "bare.snb", path, "--confidence", 0.7)
     assert ended == 2 and "has no ranks; fit it with its statistics" in words
+
+
+@pytest.fixture
+def of_corpus(tmp_path):
+    model().save(tmp_path / "m.snb")
+    model(words=(1, 2)).save(tmp_path / "other.snb")
+    return tmp_path / "m.snb", corpus(tmp_path / "in"), tmp_path
+
+
+def test_predictions_go_to_a_folder_in_parts(of_corpus, capsys):
+    file, data, folder = of_corpus
+    arguments = "predict", file, data, "--text", "text", "--proba", "--keep", "id,kind"
+    ended, said, words = ran(capsys, *arguments, "-o", f"{folder}/scores/")
+    assert (ended, said) == (0, "") and "300 rows, 300 kept (100.0%)" in words
+    snb.write_predictions(model(), data, folder / "same", proba=True, keep=["id", "kind"], text="text")
+    assert written(folder / "scores") == written(folder / "same")
+    ended, _, words = ran(capsys, *arguments, "--format", "jsonl", "-o", folder / "scores")
+    assert ended == 1 and "is of another run" in words
+    assert ran(capsys, *arguments, "--format", "jsonl", "-o", folder / "scores", "--force")[0] == 0
+
+
+def test_rows_are_selected(of_corpus, capsys):
+    file, data, folder = of_corpus
+    ended, said, words = ran(
+        capsys, "select", file, data, "--label", "good", "--share", 0.1, "--text", "text", "-o", folder / "a"
+    )
+    assert (ended, said) == (0, "") and "30 kept (10.0%)" in words
+    snb.select(model(), data, folder / "same", "good", share=0.1, text="text")
+    assert written(folder / "a") == written(folder / "same")
+    where = "m.good > .5 and other.good > .6"
+    ended = ran(
+        capsys, "select", file, folder / "other.snb", data, "--where", where, "--text", "text", "-o", folder / "b"
+    )
+    assert ended[0] == 0
+    both = {"m": model(), "other": model(words=(1, 2))}
+    snb.select(both, data, folder / "both", where=where, text="text")
+    assert written(folder / "b") == written(folder / "both")
+    quotas = ["--number", "good=3,raw=2", "--score", "", "--text", "text"]
+    assert ran(capsys, "select", file, data, *quotas, "-o", folder / "c")[0] == 0
+    assert set(written_lines(folder / "c")) < set(lines()) and len(written_lines(folder / "c")) == 5
+
+
+def test_wrong_use_of_a_corpus_is_told_from_wrong_data(of_corpus, capsys):
+    file, data, folder = of_corpus
+    ended, _, words = ran(capsys, "select", file, data, "--share", "a lot", "-o", folder / "x")
+    assert ended == 2 and "'a lot' should be a number, or numbers by label" in words
+    ended, _, words = ran(capsys, "select", file, file, data, "--share", "0.1", "-o", folder / "x")
+    assert ended == 2 and "one name" in words
+    ended, _, words = ran(
+        capsys, "select", file, f"{folder}/no*", "--label", "good", "--share", "0.1", "-o", folder / "x"
+    )
+    assert ended == 1 and "there is no such file" in words
+
+
+@pytest.fixture
+def of_report(tmp_path):
+    """A model, a search, and a table."""
+    rows().to_parquet(tmp_path / "test.parquet")
+    snb.LinearNB().fit(rows(), "late").save(tmp_path / "m.snb")
+    return tmp_path
+
+
+def plain(page):
+    """A page without what differs from one to the next."""
+    return re.sub(r"<th scope=\"row\">written</th>.*", "", page)
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_the_page_is_that_of_the_library(of_report, capsys):
+    model, table, out = of_report / "m.snb", of_report / "test.parquet", of_report / "r.html"
+    asked = "report", model, table, "--y", "late", "--by", "city", "--against", table, "-o", out
+    ended, said, words = ran(capsys, *asked)
+    assert ended == 0 and not said and "bytes" in words
+    snb.report(snb.load(model), table, "late", of_report / "other.html", by="city", against=table)
+    page, other = (plain(one.read_text()) for one in (out, of_report / "other.html"))
+    assert page == other.replace("model.snb", str(model))
+    assert ran(capsys, *asked)[0] == 2 and "--force" in ran(capsys, *asked)[2]
+    assert ran(capsys, *asked, "--force")[0] == 0
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_model_alone_and_a_search(of_report, capsys):
+    assert ran(capsys, "report", of_report / "m.snb", "-o", of_report / "alone.html")[0] == 0
+    assert "shows the model alone" in (of_report / "alone.html").read_text()
+    families = {"families": ["multinomial"], "penalties": [None]}
+    snb.search(rows(), "late", **families, folds=2, show=False).save(of_report / "s.snb")
+    assert ran(capsys, "report", of_report / "s.snb", "-o", of_report / "search.html")[0] == 0
+    assert "Candidates, the best first" in (of_report / "search.html").read_text()
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_rows_without_labels_and_folders_that_are_not_there(of_report, capsys):
+    unlabelled = pd.read_parquet(of_report / "test.parquet").drop(columns="late")
+    unlabelled.to_parquet(of_report / "new.parquet")
+    assert ran(capsys, "report", of_report / "m.snb", of_report / "new.parquet", "-o", of_report / "r.html")[0] == 0
+    assert "shows the model alone" in (of_report / "r.html").read_text()
+    ended, _, words = ran(capsys, "report", of_report / "m.snb", "-o", of_report / "no" / "r.html")
+    assert ended == 2 and "no folder" in words
+
+
+def test_words_of_warming_go_to_stderr(monkeypatch, capsys):
+    monkeypatch.setattr(read_commands, "warming", lambda: iter(["texts: 3 kernels", "/kept holds 3"]))
+    assert ran(capsys, "warm") == (0, "", "texts: 3 kernels\n/kept holds 3\n")
+
+
+def test_a_folder_of_kernels_that_cannot_be_written_to_is_a_fault(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(compiler.flags, "DISABLE_JIT", 0)
+    monkeypatch.setattr(compiler, "FOLDER", tmp_path / "file" / "streamnb")
+    ended, said, words = ran(capsys, "warm")
+    assert (ended, said) == (1, "") and "set NUMBA_CACHE_DIR to a folder that can be written to" in words
