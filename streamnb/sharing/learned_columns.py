@@ -20,6 +20,7 @@ from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import ColumnPart
+from streamnb.sharing.site_rows import single_labels
 
 
 class LabelCounts:
@@ -61,10 +62,7 @@ class LabelScan(PassTask):
         return LabelCounts({}, None if self.columns is None else self.columns.partial())
 
     def add(self, partial: LabelCounts, block: Block) -> None:
-        y = label_checks.check_y(block.y, block.first_row)
-        if y.ndim == 2:
-            raise ValueError("y is an indicator of labels; a schema is of rows with one label each")
-        labels, counts = np.unique(y, return_counts=True)
+        labels, counts = np.unique(single_labels(block), return_counts=True)
         partial.rows.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
         if self.columns is not None:
             self.columns.add(partial.of_columns, block)

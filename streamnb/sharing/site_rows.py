@@ -73,9 +73,7 @@ class SiteRows(WrappedSource):
 
     def _declared(self, block: Block) -> Block:
         """The rows of a block with declared labels."""
-        y = label_checks.check_y(block.y, block.first_row)
-        if y.ndim == 2:
-            raise ValueError("y is an indicator of labels; a schema is of rows with one label each")
+        y = single_labels(block)
         if len(y) and label_checks.label_kind(y) != label_checks.label_kind(self._classes):
             raise ValueError(f"y holds {label_checks.label_kind(y)}, and the classes are {self._classes.tolist()}")
         known = np.isin(y, self._classes)
@@ -102,6 +100,14 @@ class SiteRows(WrappedSource):
             of_columns = ", ".join(f"{name!r} {count:,}" for name, count in levels.items())
             messages.warn(f"values outside of the schema have no effect; by column there are: {of_columns}")
         return Outside(rows, levels)
+
+
+def single_labels(block: Block) -> np.ndarray:
+    """The labels of a block, one for each row."""
+    y = label_checks.check_y(block.y, block.first_row)
+    if y.ndim == 2:
+        raise ValueError("y is an indicator of labels; a schema is of rows with one label each")
+    return y
 
 
 def no_rows(n_features: int, names: Any, encoding: Any) -> Source:
