@@ -54,28 +54,29 @@ def _pack_columns(rows: Any) -> tuple[Callable, list[Any]]:
     lengths = rows.columns[rows.lead].chunks[0]
     ends = np.nan_to_num(np.cumsum(lengths))  # first rows appear in messages; 0 where unknown
     first_rows = da.from_array(np.append(0, ends[:-1]).astype(np.int64), chunks=1)
-    cut = [_cut(name, column, rows.lead, lengths) for name, column in rows.columns.items()]
+    whole = {name: c if is_dask(c) or c.ndim > 1 else whole_column(c, name) for name, c in rows.columns.items()}
+    cut = [_cut(name, column, rows.lead, lengths) for name, column in whole.items()]
     return partial(_packed_columns, names=tuple(rows.columns)), [first_rows, *cut]
 
 
 def _cut(name: str, column: Any, lead: str, lengths: tuple[float, ...]) -> Any:
-    """A column as a Dask array with the row chunks of the column `lead`, and one chunk of columns."""
+    """A column as a Dask array with these row chunks, those of `lead`, and one chunk of columns."""
     import dask.array as da
 
-    known = not np.isnan(lengths).any()
-    if known and not np.isnan(n_rows := column.shape[0]):
-        row_checks.check_lengths(int(np.sum(lengths)), n_rows, name, lead)
-        if is_dask(column):
-            return column.rechunk((lengths, *((n,) for n in column.shape[1:])))
-        if column.ndim == 1:
-            column = whole_column(column, name)
-        return da.from_array(column, chunks=(lengths, *column.shape[1:]), asarray=False)
-    if not is_dask(column) or column.numblocks[0] != len(lengths):
+    known = not np.isnan([*lengths, column.shape[0]]).any()
+    if known:
+        row_checks.check_lengths(int(np.sum(lengths)), int(column.shape[0]), name, lead)
+        if not is_dask(column):
+            return da.from_array(column, chunks=(lengths, *column.shape[1:]), asarray=False)
+    elif not is_dask(column) or column.numblocks[0] != len(lengths):
+        n_blocks = f"{column.numblocks[0]} blocks" if is_dask(column) else "no blocks"
         raise ValueError(
-            f"{name} cannot be cut like {lead}, as row-chunk sizes are unknown: give all as Dask arrays with the same "
-            "blocks, or call compute_chunk_sizes() first"
+            f"{name} has {n_blocks} and {lead}, of unknown row-chunk sizes, {len(lengths)}; give both the same blocks, "
+            f"or call {lead}.compute_chunk_sizes() first"
         )
-    return column if column.ndim == 1 else column.rechunk({1: -1})
+    if column.ndim == 2:
+        column = column.rechunk({1: -1})
+    return column.rechunk({0: lengths}) if known else column
 
 
 def _packed_columns(first_row: np.ndarray, *parts: Any, names: tuple[str, ...]) -> Block:
@@ -204,17 +205,11 @@ def _length(block: Any) -> np.ndarray:
 
 def _beside(X: Any, column: Any, name: str, check_y: Callable[..., Any]) -> Any:
     """Labels or weights as a Dask array with the row chunks of X."""
-    import dask.array as da
-
     if column is None:
         return None
-    lengths = X.chunks[0]
-    known = not np.isnan(lengths).any()
     if not is_dask(column):
         values = column[:] if hasattr(column, "store") else column
-        values = check_column(name, values, check_y, int(X.shape[0]))
-        row_checks.check_lengths(int(X.shape[0]), values.shape[0], name)
-        return da.from_array(values, chunks=(lengths, *((n,) for n in values.shape[1:])), asarray=False)
+        return _cut(name, check_column(name, values, check_y, int(X.shape[0])), "X", X.chunks[0])
     column = dask_array(column)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -222,15 +217,7 @@ def _beside(X: Any, column: Any, name: str, check_y: Callable[..., Any]) -> Any:
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
     if column.ndim == 2 and column.numblocks[1] > 1:
         raise ValueError(f"{name} has its labels in {column.numblocks[1]} chunks; put them in one: rechunk({{1: -1}})")
-    if known and not np.isnan(column.shape[0]):
-        row_checks.check_lengths(int(X.shape[0]), int(column.shape[0]), name)
-        return column.rechunk({0: lengths})
-    if column.numblocks[0] != X.numblocks[0]:
-        raise ValueError(
-            f"{name} has {column.numblocks[0]} blocks and X, of unknown row-chunk sizes, {X.numblocks[0]}; "
-            "give both the same blocks, or call X.compute_chunk_sizes() first"
-        )
-    return column
+    return _cut(name, column, "X", X.chunks[0])
 
 
 def _packed(
