@@ -188,7 +188,7 @@ class CategoryModel(LinearModel):
     def n_features(self) -> int:
         return len(self.slots.n_categories)
 
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """ln P(y) + ln P(x | y), (n_rows, K)."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
         cells = Cells.of(chunk, survey)

@@ -5,7 +5,7 @@ The sets are the labels of a hierarchy, or the bits of error-correcting output c
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from streamnb.core import arguments, persistence
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.models.linear import LinearModel
-from streamnb.models.nested import NestedModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family
 from streamnb.problem.label_structure import Nested, check_code, check_hierarchy, nested, random_code
@@ -144,8 +143,7 @@ class HierarchyNB(LinearNB):
     def _solved(self) -> LinearModel:
         labels, follows = self._now("_nested")
         model = model_of_sets(self, follows[:, np.searchsorted(labels, self.classes_)], labels)
-        parts = {part.name: getattr(model, part.name) for part in fields(LinearModel)}
-        return NestedModel(**parts | {"classes_": labels, "scheme": Nested(follows)})
+        return replace(model, classes_=labels, scheme=Nested(follows))
 
     def _portable(self) -> Any:
         raise ValueError("labels that follow from others are in no such file; save(path) keeps them")

@@ -13,6 +13,7 @@ from streamnb.encoding.learning import ChosenColumns
 from streamnb.encoding.terms import TermColumns
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
+from streamnb.models.sparse_weights import scaled
 from streamnb.models.steps import ColumnSums, Indicators, RowStep
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
@@ -32,9 +33,7 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
         The model needs something that a portable model has no step for; the message names it.
     """
     _check(model, step)
-    scheme = model.scheme
-    weights = model.weights if model.scale is None else sp.diags_array(model.scale) @ model.weights
-    steps = list(_steps(model, step))
+    scheme, weights, steps = model.scheme, scaled(model.weights, model.scale), list(_steps(model, step))
     if isinstance(step, TermColumns):
         weights = _with_sums(weights, step, steps)
     weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)

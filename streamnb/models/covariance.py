@@ -66,10 +66,9 @@ class CovarianceModel(LinearModel):
         """True if scores are not linear."""
         return len(self.roots) > 1
 
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Return the scores of a checked block, (n_rows, R)."""
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         if not self.quadratic:
-            return super().margins(chunk, survey)
+            return super()._raw_margins(chunk, survey)
         halves = self.squared_distances(chunk, survey) * (self.factor / 2.0)
         return self.intercept_ - (halves if len(self.intercept_) > 1 else halves[:, 1:] - halves[:, :1])
 

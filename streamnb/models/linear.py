@@ -19,11 +19,12 @@ from streamnb.models.class_threshold import ClassThreshold
 from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.many_classes import MANY, ClassTiles
-from streamnb.models.sparse_weights import of_stored, quicker_in_full, stored
+from streamnb.models.sparse_weights import of_stored, quicker_in_full, scaled, stored
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.problem.label_structure import Nested
 from streamnb.problem.references import UNLABELLED
 from streamnb.problem.schemes import LabelReference, MultiLabel, Reference, Scheme, as_scheme, probabilities
 from streamnb.rows.block import Block
@@ -197,13 +198,15 @@ class LinearModel:
         """All possible predictions: the classes, and last the label of rejected rows."""
         return self.classes_ if self.rule is None else self.rule.labels(self.classes_)
 
-    def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
+    def _hits(self, predicted: np.ndarray, y: Any) -> np.ndarray:
         """Return where predictions equal the labels, (n_rows,) bool."""
+        if isinstance(self.scheme, Nested) and not sp.issparse(y):
+            return self.scheme.hits(predicted, y, self.classes_)
         label_checks.check_kind(y, self.classes_, self.scheme.multilabel)
         if self.scheme.multilabel:
-            return (found == y.toarray()).all(axis=1)
+            return (predicted == y.toarray()).all(axis=1)
         merged_classes(self.classes_, y)  # raises an error for labels of another kind, none of which could match
-        return found == y
+        return predicted == y
 
     def _probabilities(self, margins: np.ndarray) -> np.ndarray:
         return probabilities(self.scheme, margins)
@@ -216,11 +219,7 @@ class LinearModel:
     @cached_property
     def _scorer(self) -> tuple[Any, np.ndarray]:
         """Weights that include idf, and the intercepts."""
-        weights, intercept = self.weights, self.intercept_
-        if self.scale is not None:
-            weights = (
-                weights * self.scale[:, None] if not sp.issparse(weights) else sp.diags_array(self.scale) @ weights
-            )
+        weights, intercept = scaled(self.weights, self.scale), self.intercept_
         if self.absent.any():
             intercept = intercept + self.absent @ weights
         return weights if sp.issparse(weights) else memory.cache_aligned(weights), intercept
@@ -251,21 +250,28 @@ class LinearModel:
         return chunk
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Return the scores of the rows of weights for a checked block, (n_rows, R)."""
-        given, chunk = chunk, self.prepared(chunk, survey)
-        weights, intercept = self._scorer
-        out = np.zeros((chunk.shape[0], weights.shape[1]))
-        if sp.issparse(weights) and quicker_in_full(weights, isinstance(chunk, DenseChunk)):
+        """Return the scores of the rows of weights for a checked block, calibrated by `curves` if any, (n_rows, R)."""
+        margins = self._raw_margins(chunk, survey)
+        return margins if self.curves is None else self.curves.applied(self.scheme, margins)
+
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Return the scores of the rows of weights before `curves`, (n_rows, R)."""
+        prepared, (weights, intercept) = self.prepared(chunk, survey), self._scorer
+        out = np.zeros((prepared.shape[0], weights.shape[1]))
+        if sp.issparse(weights) and quicker_in_full(weights, isinstance(prepared, DenseChunk)):
             weights = self._in_full
         if sp.issparse(weights):
-            for some, rows in chunk.sparse(np.arange(chunk.shape[0])):
+            for some, rows in prepared.sparse(np.arange(prepared.shape[0])):
                 score_cells(*rows, weights.data, weights.indices, weights.indptr, 0, out[some])
         else:
-            chunk.add_scores(weights, out)
-        if self.second is not None:
-            self._add_second(given, survey, out)
+            prepared.add_scores(weights, out)
+        if self.second is not None:  # the weights of ln(1 - x)
+            columns, log1m = np.flatnonzero(self.second.any(axis=1)), TABLE["log1m_sum"]
+            chunk, survey = transformed(chunk, survey, self.options)
+            Domain(type(self).__name__, *log1m.domain, columns, self.options.seen).check(chunk, survey)
+            chunk.mapped(partial(log1m.of, options=self.options), columns).add_scores(self.second, out)
         out += intercept
-        return out if self.curves is None else self.curves.applied(self.scheme, out)
+        return out
 
     @cached_property
     def _tiles(self) -> ClassTiles | None:
@@ -289,15 +295,6 @@ class LinearModel:
         step = min(max(CACHED_MARGINS // self._n_scores, FEW_ROWS), max(MARGINS // self._n_scores, 1))
         for start in range(0, max(chunk.shape[0], 1), step):
             yield slice(start, start + step), self.margins(chunk.of_rows(start, start + step), survey)
-
-    def _add_second(self, chunk: Chunk, survey: Any, out: np.ndarray) -> None:
-        """Add ln(1 - x) times its weights, in the columns that have some."""
-        assert self.second is not None
-        columns = np.flatnonzero(self.second.any(axis=1))
-        chunk, survey = transformed(chunk, survey, self.options)
-        log1m = TABLE["log1m_sum"]
-        Domain(type(self).__name__, *log1m.domain, columns, self.options.seen).check(chunk, survey)
-        chunk.mapped(partial(log1m.of, options=self.options), columns).add_scores(self.second, out)
 
     # ---- rows of any kind --------------------------------------------------------------------------------------------
 

@@ -41,10 +41,9 @@ class OddsModel(LinearModel):
             weights, intercept = np.vstack([weights, counts]), np.concatenate([intercept, zeros[1]])
         return cls(classes, np.ascontiguousarray(weights.T), intercept, Joint(), **options)
 
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Return ln P(y) + ln P(x | y), (n_rows, K)."""
-        margins = super().margins(chunk, survey)
-        scores, impossible = np.split(margins, [len(self.classes_)], axis=1)
+        scores, impossible = np.split(super()._raw_margins(chunk, survey), [len(self.classes_)], axis=1)
         return np.where(impossible > 0.5, -np.inf, scores) if impossible.shape[1] else scores
 
 

@@ -55,7 +55,7 @@ class PairwiseModel(UnheldModel):
     def _n_scores(self) -> int:
         return len(self.classes_)
 
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Return votes for each class, with bounded margins to break ties, (n_rows, K)."""
         chunk = self.prepared(chunk, survey)
         columns = chunk.used_columns()

@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import row_checks
 from streamnb.kernels import predictive
 from streamnb.models.linear import LinearModel
-from streamnb.models.quadratic import ScoresOfZeros
+from streamnb.models.quadratic import JointModel
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.priors import NormalInverseGamma, Pseudo
 from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.boundary import Domain
 from streamnb.rows.chunk import Chunk, CSRChunk
-from streamnb.rows.preparing import transformed
 from streamnb.stats.class_stats import ClassStats
 
+ModelParts = tuple[type, dict[str, Any]]  # the class of a model, and its arrays by name
 HAVE = "'bernoulli', 'poisson', 'multinomial' and 'gaussian'"
 
 
@@ -70,26 +69,26 @@ def predictive_model(
     with np.errstate(divide="ignore"):
         log_priors = np.where(stats.weight > 0, np.log(shares), -np.inf)
     mean = stats.sum.sum(axis=0) / stats.weight.sum()
-    tables = makers[family.name](stats, prior.pseudo(mean, slice(None), stats.n_features), smoothing, log_priors)
-    return tables(classes_=stats.classes, scheme=model.scheme, options=model.options, rule=model.rule)
+    kind, tables = makers[family.name](stats, prior.pseudo(mean, slice(None), stats.n_features), smoothing, log_priors)
+    return kind(classes_=stats.classes, scheme=model.scheme, options=model.options, rule=model.rule, **tables)
 
 
-def _negative_binomial(stats: ClassStats, pseudo: Pseudo, prior: Any, log_priors: np.ndarray) -> Any:
+def _negative_binomial(stats: ClassStats, pseudo: Pseudo, prior: Any, log_priors: np.ndarray) -> ModelParts:
     """Poisson features: x is negative binomial with size A = S + a and probability B / (B + 1), B = N + b."""
     sizes = _feature_major(stats.sum + pseudo.sum)
     rates = _feature_major(stats.weight[:, None] + pseudo.count)
     zeros = -(sizes * np.log1p(1.0 / rates)).sum(axis=0)
-    return _partial(CountModel, weights=sizes, intercept_=zeros + log_priors, slopes=-np.log1p(rates))
+    return CountModel, {"weights": sizes, "intercept_": zeros + log_priors, "slopes": -np.log1p(rates)}
 
 
-def _dirichlet_multinomial(stats: ClassStats, pseudo: Pseudo, prior: Any, log_priors: np.ndarray) -> Any:
+def _dirichlet_multinomial(stats: ClassStats, pseudo: Pseudo, prior: Any, log_priors: np.ndarray) -> ModelParts:
     """Rows of n counts: ln n! / prod x_j! + ln G(A) / G(A + n) + sum_j ln G(A_j + x_j) / G(A_j), A = sum_j A_j."""
     sizes = _feature_major(stats.sum + pseudo.sum)
-    no_slopes = np.zeros((1, sizes.shape[1]))
-    return _partial(CountModel, weights=sizes, intercept_=log_priors, slopes=no_slopes, totals=sizes.sum(axis=0))
+    totals, no_slopes = sizes.sum(axis=0), np.zeros((1, sizes.shape[1]))
+    return CountModel, {"weights": sizes, "intercept_": log_priors, "slopes": no_slopes, "totals": totals}
 
 
-def _student(stats: ClassStats, pseudo: Pseudo, prior: NormalInverseGamma, log_priors: np.ndarray) -> Any:
+def _student(stats: ClassStats, pseudo: Pseudo, prior: NormalInverseGamma, log_priors: np.ndarray) -> ModelParts:
     """Gaussian features with a variance in each class: t with 2a' degrees of freedom.
 
     About m' with squared scale b' (n' + 1) / (a' n'): n' = n0 + N, m' = (n0 mean + S) / n', a' = a + N / 2,
@@ -104,11 +103,8 @@ def _student(stats: ClassStats, pseudo: Pseudo, prior: NormalInverseGamma, log_p
     heights = np.empty(shapes.shape)
     predictive.log_rising_table(shapes, 0.5, heights)
     intercept = (heights - 0.5 * np.log(np.pi * widths)).sum(axis=0) + log_priors
-    return _partial(StudentModel, weights=means, intercept_=intercept, inverse=1.0 / widths, powers=shapes + 0.5)
-
-
-def _partial(kind: type, **tables: Any) -> Any:
-    return lambda **common: kind(**tables, **common)
+    tables = {"weights": means, "intercept_": intercept, "inverse": 1.0 / widths, "powers": shapes + 0.5}
+    return StudentModel, tables
 
 
 def _feature_major(table: Any) -> np.ndarray:
@@ -117,22 +113,7 @@ def _feature_major(table: Any) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PredictiveModel(LinearModel):
-    """Scores ln P(y) + ln p(x | y) with all terms; for two classes, their difference."""
-
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Return the scores of a checked block, (n_rows, K), or (n_rows, 1) for two classes."""
-        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        scores = self.log_joint(*transformed(chunk, survey, self.options))
-        return scores if scores.shape[1] > 2 else scores[:, 1:] - scores[:, :1]
-
-    def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Return ln P(y) + ln p(x | y) of transformed rows, (n_rows, K)."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class CountModel(PredictiveModel):
+class CountModel(JointModel):
     """Scores of counts, from what stored values add to a row of zeros; `weights` are the sizes A (n_features, K)."""
 
     slopes: np.ndarray  # (n_features or 1, K)
@@ -149,7 +130,7 @@ class CountModel(PredictiveModel):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class StudentModel(ScoresOfZeros, PredictiveModel):
+class StudentModel(JointModel):
     """Scores ``intercept_ - sum_j powers_jk ln(1 + (x_j - weights_jk)^2 inverse_jk)``; tables (n_features, K)."""
 
     inverse: np.ndarray

@@ -12,18 +12,34 @@ from streamnb.kernels import quadratic
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.rows.chunk import Chunk, CSRChunk
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.totals import whole
 
 _STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves", "privacy"
 
 
-class ScoresOfZeros:
-    """Scores sparse rows as a row of zeros plus the changes by stored values."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class JointModel(LinearModel):
+    """Scores ln P(y) + ln p(x | y) of all classes with all terms; the margin of two classes is their difference."""
 
-    _absent: Any  # the term of each feature if it is zero, (n_features, K)
-    intercept_: np.ndarray
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        row_checks.check_n_features(chunk.shape[1], self.options.n_taken or self.n_features, type(self).__name__)
+        return self.margins_of(*transformed(chunk, survey, self.options))
+
+    def margins_of(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
+        """Return the margins of a block of transformed rows, (n_rows, R)."""
+        scores = self.log_joint(chunk, survey)
+        return scores[:, 1:] - scores[:, :1] if isinstance(self.scheme, TwoClasses) else scores
+
+    def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Return ln P(y) + ln p(x | y) of transformed rows, (n_rows, K)."""
+        raise NotImplementedError
+
+    @property
+    def _absent(self) -> np.ndarray:
+        """What each feature subtracts from the scores if it is zero, (n_features, K)."""
+        raise NotImplementedError
 
     @cached_property
     def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +55,7 @@ class ScoresOfZeros:
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class QuadraticModel(ScoresOfZeros, LinearModel):
+class QuadraticModel(JointModel):
     """Scores ``intercept_ - sum_j (x_j - weights_jk)^2 halves_jk``; tables (n_features, K). It has no coef_."""
 
     halves: np.ndarray
@@ -85,18 +101,7 @@ class QuadraticModel(ScoresOfZeros, LinearModel):
     def _absent(self) -> np.ndarray:
         return self.weights**2 * self.halves
 
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Return ln P(y) + ln p(x | y), (n_rows, K), or for two classes their difference, (n_rows, 1)."""
-        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        margins = self.margins_of(self.prepared(chunk, survey))
-        return margins if self.curves is None else self.curves.applied(self.scheme, margins)
-
-    def margins_of(self, chunk: Chunk) -> np.ndarray:
-        """Return the margins of a prepared block."""
-        scores = self._scores(chunk)
-        return scores[:, 1:] - scores[:, :1] if isinstance(self.scheme, TwoClasses) else scores
-
-    def _scores(self, chunk: Chunk) -> np.ndarray:
+    def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
         if isinstance(chunk, CSRChunk):
             return self.of_sparse(chunk, quadratic.score_csr, self.weights, self.halves)
         values: Any = chunk

@@ -1,4 +1,4 @@
-"""Mostly zero weights: how they are saved, and when dense weights score faster."""
+"""Weights that may be sparse: how they are scaled and saved, and when dense ones score faster."""
 
 from typing import Any
 
@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 from streamnb.core.csr import sound_csr
 
-FEW_WEIGHTS = (
-    1 / 4
-)  # share of nonzero weights below which storing them with their places takes less than half the space
+FEW_WEIGHTS = 1 / 4  # share of nonzero weights below which these with their places take less than half the space
 QUICK_WEIGHTS = 1 / 20  # share of nonzero weights below which sparse weights score faster
 IN_FULL = 1 << 28  # bytes up to which weights are made dense for dense rows
 _INDEX = ["i4", "i8"]
@@ -22,6 +20,13 @@ def quicker_in_full(weights: sp.csr_array, dense_rows: bool) -> bool:
     if weights.nnz >= QUICK_WEIGHTS * weights.shape[0] * weights.shape[1]:
         return n_bytes <= IN_FULL or n_bytes <= memory.allowed(None)
     return dense_rows and n_bytes <= IN_FULL
+
+
+def scaled(weights: Any, factors: np.ndarray | None) -> Any:
+    """Return weights (n_features, R) times a factor of each feature, such as idf; sparse ones stay sparse."""
+    if factors is None:
+        return weights
+    return sp.diags_array(factors) @ weights if sp.issparse(weights) else weights * factors[:, None]
 
 
 def stored(weights: Any) -> Any:

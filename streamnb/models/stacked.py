@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence, row_checks
 from streamnb.models.linear import LinearModel
+from streamnb.models.sparse_weights import scaled
 from streamnb.rows.boundary import surveyed
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import LearnedStep
@@ -104,7 +105,7 @@ def _mean(models: list[LinearModel]) -> list[LinearModel]:
         return models
     weights, intercepts = np.zeros(first.weights.shape), np.array([model.intercept_ for model in models])
     for model in models:
-        weights += (model.weights if model.scale is None else model.weights * model.scale[:, None]) / len(models)
+        weights += scaled(model.weights, model.scale) / len(models)
     known = np.isfinite(intercepts)  # ignores folds without the class
     mean = np.where(known, intercepts, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     return [replace(first, weights=weights, intercept_=mean, scale=None)]

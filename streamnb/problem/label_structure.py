@@ -25,6 +25,11 @@ class Nested(MultiLabel):
         own = super().log_proba(margins)
         return np.stack([own[:, below].max(axis=1) for below in self.follows], axis=1)
 
+    def hits(self, predicted: np.ndarray, lowest: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Where the lowest label of a row and all above it are predicted, and no other label, (n_rows,) bool."""
+        at = np.minimum(np.searchsorted(labels, lowest), len(labels) - 1)
+        return (predicted == self.follows[:, at].T).all(axis=1) & (labels[at] == lowest)
+
 
 def check_hierarchy(hierarchy: Any) -> dict[Any, tuple[Any, ...]]:
     """The parents of each label that has any.

@@ -66,7 +66,7 @@ class CellModel(UnheldModel):
     weights_of: Callable[[np.ndarray], CellWeights] | None = None
     n_kinds: int = 1
 
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Return the scores of the rows of weights for a checked block, (n_rows, R)."""
         chunk = self.prepared(chunk, survey)
         X: Any = sp.csr_array(chunk.to_matrix())

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.metrics import log_loss
 
 import streamnb as snb
 from streamnb.models.covariance import CovarianceModel
@@ -42,3 +43,11 @@ def test_what_a_file_holds_has_to_fit_together():
     assert snb.LinearNB(snb.Gaussian(covariance="pooled")).fit(X, Y).calibrate(X, Y).sparsify().score(X, Y) > 0.3
     shifted = model.shifted(np.array([5.0, 0.0, 0.0]))
     np.testing.assert_allclose(shifted.decision_function(X) - model.decision_function(X), [[5.0, 0.0, 0.0]] * 80)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_quadratic_scores_are_calibrated_on_other_rows(method):
+    model = snb.LinearNB(snb.Gaussian(covariance="full")).fit(X[:20] + Y[:20, None], Y[:20])  # too sure of itself
+    before = log_loss(Y, model.predict_proba(X + Y[:, None]))
+    model.calibrate(X[20:] + Y[20:, None], Y[20:], method=method)
+    assert log_loss(Y, model.predict_proba(X + Y[:, None])) < 0.8 * before

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 
 import streamnb as snb
+from streamnb.models.linear import LinearModel
+from streamnb.problem.label_structure import Nested
 from tests.support import reference as ref
 from tests.support.problems import FAMILIES, SCHEMES, random_problem, scanned, solved
 from tests.support.sums_by_rows import transformed
@@ -119,3 +121,12 @@ def test_indicators_of_fewer_labels_are_refused():
     for judge in (lambda y: model.score(X, y), lambda y: snb.RocDisplay.from_estimator(model, X, y)):
         with pytest.raises(ValueError, match=r"y has 2 columns; .* one for each label of the model.*: \[0, 1, 2\]"):
             judge(Y[:, :2])
+
+
+def test_a_row_that_names_its_lowest_label_is_right_with_all_above_it_and_no_other():
+    follows = np.array([[1, 1, 1], [0, 1, 0], [0, 0, 1]], bool)  # "a" is above "b" and "c"
+    model = LinearModel(np.array(["a", "b", "c"]), np.eye(3), np.full(3, -0.5), Nested(follows))
+    X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    assert model.predict(X).tolist() == [[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 0, 1]]
+    assert model.score(X, np.array(["b", "a", "b", "d"])) == 0.5
+    assert model.score(X, sp.csr_array(model.predict(X))) == 1.0
