@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, persistence
-from streamnb.core.replacing import replacing
-from streamnb.export.as_json import json_bytes
-from streamnb.export.as_onnx import onnx_bytes
 from streamnb.export.as_portable import portable
 from streamnb.export.as_sklearn import as_sklearn
 from streamnb.export.raw_rows import of_numbers
+from streamnb.export.writing import write
 from streamnb.models.portable import PortableModel
-
-WRITERS = {".onnx": onnx_bytes, ".json": json_bytes}
 
 
 def save(self: Any, path: Any, *, stats: bool = True, meta: Any = None) -> None:
@@ -75,14 +70,7 @@ def export(self: Any, path: Any) -> None:
     ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))[:3]
     ['feature_names', 'format', 'multilabel']
     """
-    file = persistence.check_place("path", path)
-    ending = Path(file).suffix
-    if ending not in WRITERS:
-        raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
-    model = of_numbers(self._portable())
-    written = WRITERS[ending](model)
-    with replacing(file) as out:
-        out.write(written)
+    write(path, of_numbers(self._portable()))
 
 
 def to_sklearn(self: Any) -> Pipeline:

@@ -1,5 +1,7 @@
 """Exports a model as a fitted scikit-learn pipeline."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,6 @@ from sklearn.svm import LinearSVC
 
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import RowStep
-
-FUNCTIONS = {"log1p": np.log1p, "sqrt": np.sqrt, "log": np.log}
 
 
 def as_sklearn(model: PortableModel) -> Pipeline:
@@ -32,28 +32,18 @@ def as_sklearn(model: PortableModel) -> Pipeline:
 
 
 def _transformers(step: RowStep, n_features: int) -> list[Any]:
+    """The transformers of a step, fitted for rows with so many features."""
     if step.columns is not None:
         raise ValueError(
             "Mixed takes other functions of some columns, which to_sklearn has no step for; export to .onnx"
         )
-    if step.do in FUNCTIONS:
-        return [FunctionTransformer(FUNCTIONS[step.do], accept_sparse=True)]
-    if step.do == "binary":
-        return [FunctionTransformer(abs, accept_sparse=True), _fitted(Binarizer(threshold=0.0), n_features)]
-    if step.do in ("l1", "l2"):
-        norm = _fitted(Normalizer(step.do), n_features)
-        return [norm] if step.value == 1.0 else [norm, _scaler(n_features, factor=step.value)]
-    if step.do == "scale":
-        return [_scaler(n_features, factor=step.value)]
-    if step.do == "above":
-        return [_fitted(Binarizer(threshold=step.value), n_features)]
-    if step.do == "distance":
-        return [_scaler(n_features, shift=step.value), FunctionTransformer(abs)]
     if step.do in ("sums", "products"):
         raise ValueError(f"{step.do} of columns have no transformer of scikit-learn's; export to .onnx or .json")
-    raise ValueError(
-        "indicators of bins and categories are not those of scikit-learn's transformers; export to .onnx or .json"
-    )
+    if step.do == "indicators":
+        raise ValueError(
+            "indicators of bins and categories are not those of scikit-learn's transformers; export to .onnx or .json"
+        )
+    return TRANSFORMERS[step.do](n_features, step.value)
 
 
 def _fitted(transformer: Any, n_features: int) -> Any:
@@ -68,6 +58,24 @@ def _scaler(n_features: int, factor: Any = None, shift: float | None = None) -> 
     scaler.scale_ = None if factor is None else np.broadcast_to(1.0 / np.asarray(factor), n_features).copy()
     scaler.n_samples_seen_ = 1
     return scaler
+
+
+def _normalizer(norm: str, n_features: int, length: float) -> list[Any]:
+    divided = _fitted(Normalizer(norm), n_features)
+    return [divided] if length == 1.0 else [divided, _scaler(n_features, factor=length)]
+
+
+TRANSFORMERS: dict[str, Callable[[int, Any], list[Any]]] = {  # by the name of a step: of a number of features
+    "log1p": lambda n, _: [FunctionTransformer(np.log1p, accept_sparse=True)],
+    "sqrt": lambda n, _: [FunctionTransformer(np.sqrt, accept_sparse=True)],
+    "log": lambda n, _: [FunctionTransformer(np.log, accept_sparse=True)],
+    "binary": lambda n, _: [FunctionTransformer(abs, accept_sparse=True), _fitted(Binarizer(threshold=0.0), n)],
+    "l1": partial(_normalizer, "l1"),
+    "l2": partial(_normalizer, "l2"),
+    "scale": lambda n, factors: [_scaler(n, factor=factors)],
+    "above": lambda n, value: [_fitted(Binarizer(threshold=value), n)],
+    "distance": lambda n, value: [_scaler(n, shift=value), FunctionTransformer(abs)],
+}
 
 
 def _classifier(model: PortableModel) -> Any:

@@ -23,13 +23,10 @@ def of_numbers(model: PortableModel) -> PortableModel:
     ValueError
         Rows are texts, or a column holds neither binned numbers nor numeric categories; the message names it.
     """
-    encoding = model.encoding
-    if encoding is None:
+    if model.encoding is None:
         return model
-    if not isinstance(encoding, TableEncoding) or encoding.texts:
-        raise ValueError(f"the columns are made of texts, and rows of exports are numbers; {CURE}")
-    names = list(encoding.columns)
-    parts = [_indicators(part, code, names) for part, code in encoding.coded]
+    names = columns_of_table(model.encoding, CURE)
+    parts = [_indicators(part, code, names) for part, code in model.encoding.coded]
     joined = {one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Indicators)}
     return replace(
         model,
@@ -38,6 +35,13 @@ def of_numbers(model: PortableModel) -> PortableModel:
         steps=(RowStep("indicators", Indicators(**joined)), *model.steps),
         encoding=None,
     )
+
+
+def columns_of_table(encoding: Any, cure: str) -> list[str]:
+    """The names of the columns that the rows of an export have; raises for texts."""
+    if not isinstance(encoding, TableEncoding) or encoding.texts:
+        raise ValueError(f"the columns are made of texts, and rows of exports are numbers; {cure}")
+    return list(encoding.columns)
 
 
 def _indicators(part: ColumnPart, code: Code, names: list[str]) -> Indicators:

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from streamnb.encoding.table_codes import PlainNumber
-from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.export.as_onnx import IR_VERSION, OPSET, check_size
+from streamnb.export.as_onnx import Graph, check_size
+from streamnb.export.raw_rows import columns_of_table
 
 VERSION = 1
 CURE = "save(path) and snb.load keep what makes the columns"
@@ -42,9 +42,7 @@ class RegressionWeights:
         """
         if encoding is None:
             return self
-        if not isinstance(encoding, TableEncoding) or encoding.texts:
-            raise ValueError(f"the columns are made of texts, and rows of exports are numbers; {CURE}")
-        names, places = list(encoding.columns), list[int]()
+        names, places = columns_of_table(encoding, CURE), list[int]()
         for part, code in encoding.coded:
             if not isinstance(code, PlainNumber) or code.missing or part.date_part is not None:
                 had = "had missing values" if isinstance(code, PlainNumber) and code.missing else "is not of numbers"
@@ -77,29 +75,14 @@ def onnx_of(model: RegressionWeights) -> bytes:
     ValueError
         The weights do not fit into a file of this format.
     """
-    try:
-        from onnx import TensorProto, checker, helper, numpy_helper
-    except ImportError as error:
-        raise ImportError("export to .onnx needs onnx: pip install streamnb[onnx]") from error
+    graph = Graph()
     check_size(model.weights.nbytes, "export to .json, or save(path)")
     one = len(model.intercepts) == 1  # predictions have the shape of those of the model
-    weights = model.weights[:, 0] if one else model.weights
-    shape: list[str | int | None] = ["n_rows"] if one else ["n_rows", len(model.intercepts)]
-    intercepts = model.intercepts.reshape(() if one else -1)
-    constants = {"weights": np.ascontiguousarray(weights), "intercepts": intercepts}
-    nodes = [
-        helper.make_node("Cast", ["rows"], ["numbers"], to=TensorProto.DOUBLE),
-        helper.make_node("MatMul", ["numbers", "weights"], ["products"]),
-        helper.make_node("Add", ["products", "intercepts"], ["predictions"]),
-    ]
-    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n_rows", len(model.weights)])
-    made = helper.make_tensor_value_info("predictions", TensorProto.DOUBLE, shape)
-    stored = [numpy_helper.from_array(values, name) for name, values in constants.items()]
-    graph = helper.make_graph(nodes, "streamnb", [rows], [made], stored)
-    opsets = [helper.make_opsetid("", OPSET)]
-    whole = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="streamnb")
-    checker.check_model(whole)
-    return whole.SerializeToString()
+    weights = graph.constant(model.weights[:, 0] if one else model.weights, "weights")
+    intercepts = graph.constant(model.intercepts.reshape(() if one else -1), "intercepts")
+    predictions = graph.add("Add", [graph.add("MatMul", [graph.numbers(), weights]), intercepts])
+    shape = [] if one else [len(model.intercepts)]
+    return graph.finished(len(model.weights), (predictions, "predictions", graph.onnx.TensorProto.DOUBLE, shape))
 
 
 def linear_regression_of(model: RegressionWeights) -> LinearRegression:

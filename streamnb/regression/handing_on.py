@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import persistence
-from streamnb.core.replacing import replacing
-from streamnb.export.regressions import RegressionWeights, json_of, linear_regression_of, onnx_of
-
-WRITERS = {".onnx": onnx_of, ".json": json_of}
+from streamnb.export.regressions import RegressionWeights, linear_regression_of
+from streamnb.export.writing import write
 
 
 def export(self: Any, path: Any) -> None:
@@ -43,13 +39,7 @@ def export(self: Any, path: Any) -> None:
     ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))
     ['feature_names', 'format', 'intercepts', 'version', 'weights']
     """
-    file = persistence.check_place("path", path)
-    ending = Path(file).suffix
-    if ending not in WRITERS:
-        raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
-    written = WRITERS[ending](_weights_of(self))
-    with replacing(file) as out:
-        out.write(written)
+    write(path, _weights_of(self))
 
 
 def to_sklearn(self: Any) -> LinearRegression:

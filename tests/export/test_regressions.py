@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.export.regressions import RegressionWeights, json_of, linear_regression_of, onnx_of
+from streamnb.export.regressions import RegressionWeights, json_of, onnx_of
 from tests.support.refusals import cases, refused
 
 rng = np.random.default_rng(3)
@@ -24,17 +24,6 @@ def test_the_file_has_a_list_of_weights_for_each_target():
         "weights": [[1.0, 3.0, 0.1], [2.0, -4.0, 0.0]],
         "intercepts": [0.5, -1.0],
     }
-
-
-@pytest.mark.parametrize("n_targets", [1, 2])
-def test_every_form_predicts_the_same(n_targets):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    model = RegressionWeights(OF_TWO.weights[:, :n_targets], OF_TWO.intercepts[:n_targets], None)
-    rows = rng.normal(size=(20, 3)).astype(np.float32)
-    (found,) = onnxruntime.InferenceSession(onnx_of(model)).run(["predictions"], {"rows": rows})
-    expected = linear_regression_of(model).predict(rows.astype(float))
-    assert found.dtype == np.float64 and found.shape == expected.shape == ((20,) if n_targets == 1 else (20, 2))
-    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
 
 
 def test_weights_that_do_not_fit_are_refused(monkeypatch):

@@ -1,5 +1,7 @@
 """Models that leave the package, of every kind that exports hold, with rows for them."""
 
+from functools import cache
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -37,6 +39,7 @@ MODELS = {
 }
 
 
+@cache
 def fitted(name):
     """A model and rows to predict, other than those that it learned from."""
     model, y = MODELS[name]

@@ -1,0 +1,16 @@
+"""Files of exports: the endings that there are, and nothing written where a model is refused."""
+
+import pytest
+
+import streamnb as snb
+from tests.support.refusals import refused
+
+
+@pytest.mark.parametrize("kind", [snb.LinearNB, snb.Ridge])
+def test_paths_and_models_are_checked_before_anything_is_written(kind, tmp_path):
+    with refused(ValueError, "not fitted"):
+        kind().export(tmp_path / "m.json")
+    model = kind().fit([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], [0, 1, 1])
+    with refused(ValueError, "m.pkl' should end with one of .onnx, .json"):
+        model.export(tmp_path / "m.pkl")
+    assert not list(tmp_path.iterdir())
