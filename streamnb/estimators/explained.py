@@ -6,8 +6,7 @@ from typing import Any
 
 from streamnb.core.types import Rows
 from streamnb.estimators.preparation import names_of_columns
-from streamnb.explaining import feature_tables, normals
-from streamnb.models.linear import LinearModel
+from streamnb.explaining.feature_tables import contrasting_features, contributions, strongest_features
 
 
 def top_features(self: Any, n_features: int = 10) -> Any:
@@ -41,8 +40,7 @@ def top_features(self: Any, n_features: int = 10) -> Any:
     >>> snb.LinearNB().fit(X, y).top_features(1)[["class", "feature"]].values.tolist()
     [['cat', 0], ['dog', 0]]
     """
-    model = self._explained()
-    return _kind(model).strongest_features(model, names_of_columns(self), n_features)
+    return strongest_features(self._explained(), names_of_columns(self), n_features)
 
 
 def contrast(self: Any, class_: Any, against: Any, n_features: int = 10) -> Any:
@@ -74,8 +72,7 @@ def contrast(self: Any, class_: Any, against: Any, n_features: int = 10) -> Any:
     >>> snb.LinearNB().fit(X, y).contrast("dog", "cat", 1)[["class", "feature"]].values.tolist()
     [['dog', 1], ['cat', 0]]
     """
-    model = self._explained()
-    return _kind(model).contrasting_features(model, names_of_columns(self), class_, against, n_features)
+    return contrasting_features(self._explained(), names_of_columns(self), class_, against, n_features)
 
 
 def explain(self: Any, X: Rows, class_: Any = None, against: Any = None) -> Any:
@@ -116,9 +113,4 @@ def explain(self: Any, X: Rows, class_: Any = None, against: Any = None) -> Any:
     """
     self._explained()
     model, rows = self._ready(X)
-    return _kind(model).contributions(model, names_of_columns(self), rows, class_, against)
-
-
-def _kind(model: LinearModel) -> Any:
-    """The module that explains such scores."""
-    return feature_tables if normals.normals_of(model) is None else normals
+    return contributions(model, names_of_columns(self), rows, class_, against)

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
-from streamnb.explaining.weights import class_weights, difference
+from streamnb.explaining.normals import normals_of
+from streamnb.explaining.weights import class_weights, difference, row_score
 from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
 from streamnb.rows.chunk import Chunk
@@ -17,25 +18,30 @@ from streamnb.rows.source import Source
 
 
 def strongest_features(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
-    """A data frame of the features of each class with the largest weights, in absolute value or only positive ones."""
-    n_features = arguments.positive_integer("n_features", n_features)
+    """A data frame of the features of each class with the largest weights, in absolute value or only positive ones.
+
+    The weights of features of normal classes are their divergences from the other classes.
+    """
+    n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     names = names_of(names, model.n_features)
-    found = [
-        listed(label, names, weights, weights if positive else abs(weights), n_features)
-        for label, weights in class_weights(model)
+    each = class_weights(model) if normals is None else normals.class_divergences()
+    rows = [
+        row
+        for label, weights in each
+        for row in _listed(label, names, weights, weights if positive else abs(weights), n_features)
     ]
-    return frame_of(("class", "feature", "weight"), (row for some in found for row in some))
+    return frame_of(("class", "feature", "weight"), rows)
 
 
 def contrasting_features(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
     """A data frame of the features that favour one class over another, and of those that favour the other."""
-    n_features = arguments.positive_integer("n_features", n_features)
+    n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     names = names_of(names, model.n_features)
-    weights, _ = difference(model, class_, against)
-    rows = [
-        *listed(class_, names, weights, weights, n_features),
-        *listed(against, names, weights, -weights, n_features),
-    ]
+    if normals is None:
+        here = there = difference(model, class_, against)[0]
+    else:
+        here, there = normals.contrast(class_, against)
+    rows = [*_listed(class_, names, here, here, n_features), *_listed(against, names, there, -there, n_features)]
     return frame_of(("class", "feature", "weight"), rows)
 
 
@@ -49,21 +55,20 @@ def contributions(model: LinearModel, names: Any, rows: Source, class_: Any, aga
     """
     if model.curves is not None or model.second is not None:
         raise ValueError(
-            "explain is of scores that are sums of weights times features; these go through the curves of isotonic "
-            "calibration, or are of Beta features, which have two weights each"
+            "explain is of scores that are sums over features; these go through the curves of isotonic calibration, or "
+            "are of Beta features, which have two weights each"
         )
-    names = names_of(names, model.n_features)
-    values = row_of(partial(values_of, model), rows, model.n_features)[None]
-    if class_ is None:
-        class_, against = _decided(model, values, against)
-    weights, intercept = difference(model, class_, against)
-    added = values[0] * weights
-    order = np.argsort(-abs(added), kind="stable")
-    order = order[added[order] != 0.0]
-    rest = zip(names[order].tolist(), values[0, order].tolist(), weights[order].tolist(), strict=True)
-    table = [("(intercept)", 1.0, intercept, intercept), *((*one, one[1] * one[2]) for one in rest)]
-    frame = frame_of(("feature", "value", "weight", "contribution"), table)
-    frame.attrs |= {"class": class_, "against": against, "score": float(intercept + added.sum())}
+    names, normals = names_of(names, model.n_features), normals_of(model)
+    values = row_of(partial(_values, model), rows, model.n_features)
+    score = row_score(model, values, class_, against) if normals is None else normals.row_score(values, class_, against)
+    order = np.argsort(-abs(score.parts), kind="stable")
+    order = order[score.parts[order] != 0.0]
+    columns = (each[order].tolist() for each in (names, values, score.factors, score.parts))
+    of_intercept = score.intercept if score.column == "weight" else np.nan
+    table = [("(intercept)", 1.0, of_intercept, score.intercept), *zip(*columns, strict=True)]
+    frame = frame_of(("feature", "value", score.column, "contribution"), table)
+    total = float(score.intercept + score.parts.sum())
+    frame.attrs |= {"class": score.class_, "against": score.against, "score": total}
     return frame
 
 
@@ -77,26 +82,11 @@ def row_of(function: Any, rows: Source, n_features: int) -> np.ndarray:
     return values[0]
 
 
-def values_of(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
+def _values(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
     """The values that weights are multiplied by, (n_rows, n_features)."""
     matrix: Any = model.prepared(chunk, survey).to_matrix()
     values = (matrix.toarray() if sp.issparse(matrix) else matrix) + model.absent
     return values if model.scale is None else values * model.scale
-
-
-def _decided(model: LinearModel, values: np.ndarray, against: Any) -> tuple[Any, Any]:
-    """The class with the highest score; where it has no weights of its own, against the second highest."""
-    coef = model.coef_
-    margins = (coef @ values.T).T + model.intercept_ if sp.issparse(coef) else values @ coef.T + model.intercept_
-    labels = model.classes_.tolist()
-    scores = model.scheme.class_scores(np.asarray(margins))
-    if scores.ndim == 1:
-        return labels[int(scores[0] > 0)], against
-    if model.scheme.width(len(labels)) != len(labels):
-        labels = model.scheme.row_names(model.classes_)
-    best, second = (labels[k] for k in np.argsort(-scores[0], kind="stable")[:2].repeat(2)[[0, -1]])
-    pairs = model.scheme.name == "ovo" or best not in model.scheme.row_names(model.classes_)
-    return best, second if pairs and against is None else against
 
 
 def names_of(names: Any, n_features: int) -> np.ndarray:
@@ -104,7 +94,7 @@ def names_of(names: Any, n_features: int) -> np.ndarray:
     return np.asarray(np.arange(n_features) if names is None else names, object)
 
 
-def listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int) -> Iterator[tuple[Any, ...]]:
+def _listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int) -> Iterator[tuple[Any, ...]]:
     """Rows (label, name, weight) of the n features that rank highest `by` some numbers, if these are above 0."""
     best = np.argsort(-by, kind="stable")[:n]
     best = best[by[best] > 0.0]

@@ -1,7 +1,7 @@
 """The weights of a linear model as evidence for a class, or for one class against another."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +43,48 @@ def difference(model: LinearModel, class_: Any, against: Any = None) -> tuple[np
     return weights - others, intercept - less
 
 
+class RowScore(NamedTuple):
+    """The score of a row: an intercept and a part for each feature.
+
+    Attributes
+    ----------
+    class_, against : labels
+    column : {"weight", "mean"}
+        The name of `factors`: weights, or the means of the class.
+    factors, parts : (n_features,)
+    intercept : float
+    """
+
+    class_: Any
+    against: Any
+    column: str
+    factors: np.ndarray
+    parts: np.ndarray
+    intercept: float
+
+
+def row_score(model: LinearModel, values: np.ndarray, class_: Any, against: Any) -> RowScore:
+    """The score of a row for a class, the best one by default, or the difference from the score of another."""
+    if class_ is None:
+        class_, against = _decided(model, values, against)
+    weights, intercept = difference(model, class_, against)
+    return RowScore(class_, against, "weight", weights, values * weights, intercept)
+
+
+def _decided(model: LinearModel, values: np.ndarray, against: Any) -> tuple[Any, Any]:
+    """The class with the highest score; where it has no weights of its own, against the second highest."""
+    margins = values[None] @ model.coef_.T + model.intercept_
+    labels = model.classes_.tolist()
+    scores = model.scheme.class_scores(margins)
+    if scores.ndim == 1:
+        return labels[int(scores[0] > 0)], against
+    if model.scheme.width(len(labels)) != len(labels):
+        labels = model.scheme.row_names(model.classes_)
+    best, second = (labels[k] for k in np.argsort(-scores[0], kind="stable")[:2].repeat(2)[[0, -1]])
+    pairs = model.scheme.name == "ovo" or best not in model.scheme.row_names(model.classes_)
+    return best, second if pairs and against is None else against
+
+
 def number_of(model: LinearModel, name: str, label: Any) -> int:
     """The index of a class that was given as the argument `name`."""
     at = np.flatnonzero([label == known for known in model.classes_.tolist()])
@@ -70,12 +112,12 @@ def _score(model: LinearModel, name: str, label: Any) -> tuple[np.ndarray, float
 
 
 def _pair(model: LinearModel, class_: Any, against: Any) -> tuple[np.ndarray, float]:
-    one, other = number_of(model, "class_", class_), number_of(model, "against", against)
-    if one == other:
+    first, other = number_of(model, "class_", class_), number_of(model, "against", against)
+    if first == other:
         return np.zeros(model.n_features), 0.0
     labels = model.classes_.tolist()
-    row = model.scheme.row_names(model.classes_).index((labels[min(one, other)], labels[max(one, other)]))
-    sign = 1.0 if one > other else -1.0
+    row = model.scheme.row_names(model.classes_).index((labels[min(first, other)], labels[max(first, other)]))
+    sign = 1.0 if first > other else -1.0
     return sign * of_row(model, row), sign * float(model.intercept_[row])
 
 

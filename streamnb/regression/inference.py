@@ -12,7 +12,7 @@ from streamnb.core import messages
 from streamnb.core.blas import one_thread
 from streamnb.core.frames import pandas_for
 from streamnb.core.types import Rows
-from streamnb.passes.answering import answer
+from streamnb.explaining.feature_tables import row_of
 from streamnb.regression.systems import System
 
 MOST_ROUNDING = 1e-6  # of degrees of freedom
@@ -104,19 +104,13 @@ def explain(self: Any, X: Rows) -> Any:
         "(intercept)" first, then the largest contributions. They add up to the prediction.
     """
     pd, rows = pandas_for("explain"), self._opened(X)
-    values = np.asarray(answer(_values, rows, rows.n_features, np.dtype(np.float64)))
-    if len(values) != 1:
-        raise ValueError(f"X has {len(values)} rows; explain takes one")
-    weights, intercepts = self._weights
+    values, (weights, intercepts) = row_of(_values, rows, rows.n_features), self._weights
     names = np.array(["(intercept)", *(self._name_of(j) for j in range(len(weights)))], object)
     frames = []
     for k in range(weights.shape[1]):
-        parts = values[0] * weights[:, k]
-        order = np.argsort(-np.abs(parts), kind="stable")
-        at = np.append(0, 1 + order)
-        found, own = np.append(1.0, values[0]), np.append(intercepts[k], weights[:, k])
-        frame = pd.DataFrame({"feature": names[at], "value": found[at], "weight": own[at]})
-        frame["contribution"] = frame["value"] * frame["weight"]
+        at = np.append(0, 1 + np.argsort(-np.abs(values * weights[:, k]), kind="stable"))
+        columns = {"value": np.append(1.0, values)[at], "weight": np.append(intercepts[k], weights[:, k])[at]}
+        frame = pd.DataFrame({"feature": names[at], **columns, "contribution": columns["value"] * columns["weight"]})
         frames.append(frame if weights.shape[1] == 1 else frame.assign(target=k))
     return pd.concat(frames, ignore_index=True)
 

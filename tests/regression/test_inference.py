@@ -81,5 +81,5 @@ def test_contributions_add_up_to_the_prediction():
     sums = table.groupby("target")["contribution"].sum()
     np.testing.assert_allclose(sums, model.predict(SMALL[:1])[0], rtol=1e-12)
     assert table["feature"][0] == "(intercept)"
-    with pytest.raises(ValueError, match="X has 2 rows; explain takes one"):
+    with pytest.raises(ValueError, match="X has 2 rows; explain is of one"):
         model.explain(SMALL[:2])
