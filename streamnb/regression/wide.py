@@ -157,8 +157,7 @@ def fit_wide(
     own = 0.5 * (sums.with_targets - np.outer(every.whole, means) + every.whole[:, None])
     every = replace(every, own=own, own_weight=np.full(n_targets, 0.5 * every.weight))
     scale = scale_by_deviation(every) if standardize else None
-    zeros = np.zeros((n + 1, n_targets))
-    task = TargetRead(LeastSquares(), stats.options, ONE_CLASS, zeros, np.ones(n + 1), 1.0)
+    task = TargetRead.at_zero(LeastSquares(), stats.options, ONE_CLASS, (n, n_targets))
     training = TrainingRows.of(stats, rows, options, None, True)
     data = TrainingData(task, every, scale)
     data = data if training.features is None else data.of_features(training.features)

@@ -182,7 +182,7 @@ class FoldModel:
     reached : list of int, after each read the index of the model's weights among those judged
     objectives : list of float, after each read
     trained : Trained or None, the result; None where training was stopped before there was one
-    outcome : further results of the trainer
+    outcome : further results of the method
     """
 
     def __init__(self, fold: int, point: int, trainer: Trainer):
@@ -218,7 +218,7 @@ class FoldModel:
     def stop(self) -> None:
         """Stop training, keep the weights so far, and free other memory."""
         self.trained = self.trainer.so_far if self.trained is None else self.trained
-        self.outcome, self.request = self.trainer.outcome, None
+        self.outcome, self.request = self.trained and self.trained.outcome, None
         self.trainer = self._reads = None
 
     def after(self, n_reads: int) -> int:

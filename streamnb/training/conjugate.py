@@ -28,7 +28,7 @@ from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import Penalties, Visit, pieces
 from streamnb.training.fitting import DescentTrainer
-from streamnb.training.method import Method, Reads, Trained, Trainer
+from streamnb.training.method import Method, Reads, Trainer
 from streamnb.training.objectives import LeastSquares, Objective
 from streamnb.training.reading import FactoredWeights, JudgedWeights, ReadTask, power_above
 
@@ -123,12 +123,13 @@ class Solved(Trainer):
     """Weights that are known without a read, and the weights to judge, which apply to unscaled rows."""
 
     def __init__(self, task: ReadTask, weights: JudgedWeights, judged: JudgedWeights):
-        self.task, self._weights, self._judged = task, weights, judged
+        super().__init__(task)
+        self._weights, self._judged = weights, judged
 
     def reads(self) -> Reads:
         yield None, self._judged
         weights = self._weights.expanded() if isinstance(self._weights, FactoredWeights) else self._weights
-        return Trained(weights, True, 0.0, {name: np.zeros(0) for name in ("objective", "gradient_norm", "seconds")})
+        return self.trained(weights, True, 0.0)
 
 
 class ConjugateGradients(DescentTrainer):
@@ -157,7 +158,7 @@ class ConjugateGradients(DescentTrainer):
             directions = Directions(step, product, self.n_threads)
             objective -= directions.minimise(point, residual)
             left = self._memory.length(residual)
-            self._note(objective, left, seconds)
+            self.note(objective, left, seconds)
             if left > self._tol * first and self.n_passes < self._max_passes:
                 step = directions.conjugate(scale * residual)
         yield None, self._at.for_rows(point) if self.judges else None

@@ -269,6 +269,8 @@ class PlaneTrainer(Trainer):
     max_passes : int
     """
 
+    columns = "objective", "gap", "seconds"
+
     def __init__(
         self,
         task: ReadTask,
@@ -279,11 +281,11 @@ class PlaneTrainer(Trainer):
         tol: float,
         max_passes: int,
     ):
-        self.task, self._at, self._shared = task, at, shared
+        super().__init__(task)
+        self._at, self._shared = at, shared
         self._C, self._intercepts, self._tol, self._max_passes = C, intercepts, tol, max_passes
         self._weights = np.zeros((len(at.kept), task.weights.shape[1]))
         self._last_read: tuple[Any, float] = (None, 0.0)  # the last sums and the loss
-        self._n_reads, self._stopped = 0, False
 
     @property
     def planes(self) -> CuttingPlanes:
@@ -295,8 +297,8 @@ class PlaneTrainer(Trainer):
         return {"planes_": self.planes}
 
     def finish_soon(self) -> None:
-        """Stop and be judged as it is, as time is up."""
-        self._stopped = True
+        """Allow no further reads and be judged as it is, as time is up."""
+        self._max_passes = self.n_passes
 
     def share(self, sums: Any) -> None:
         """Add the plane of this read for all models that share planes, before any of them continues."""
@@ -304,17 +306,15 @@ class PlaneTrainer(Trainer):
             return
         slope, loss = sums.gradient[self._at.kept] * self._at.factors, float(sums.losses[0, 0])
         slope[-1] *= self._intercepts
-        self._n_reads, self._last_read = self._n_reads + 1, (sums, loss)
-        self._shared.add(slope, loss - dot(slope, self._weights), self._n_reads)
+        self._last_read = sums, loss
+        self._shared.add(slope, loss - dot(slope, self._weights), self.n_passes + 1)
 
     def reads(self) -> Reads:
-        tol, max_passes = self._tol, self._max_passes
-        shares, own = self._shared.shares(self._C, {})
+        shares, by_number = self._shared.shares(self._C, {})
         best, least, bound = self._weights, self._C * self._at.sums.weight, self.planes.bound(shares)
-        history: dict[str, list[float]] = {"objective": [], "gap": [], "seconds": []}
-        while not self._n_reads or (least - bound > tol * least and self._n_reads < max_passes and not self._stopped):
+        while not self.n_passes or (least - bound > self._tol * least and self.n_passes < self._max_passes):
             began, weights = time.perf_counter(), self.planes.weights(shares)
-            if self._n_reads:
+            if self.n_passes:
                 weights = best + STEP_SHARE * (weights - best)
             self._weights = weights
             sums = yield self._read(weights), None
@@ -322,24 +322,18 @@ class PlaneTrainer(Trainer):
             value = 0.5 * dot(weights, weights) + self._C * self._last_read[1]
             if value < least:
                 best, least = weights, value
-            shares, own = self._shared.shares(self._C, own)
+            shares, by_number = self._shared.shares(self._C, by_number)
             bound = max(bound, self.planes.bound(shares))
-            noted = value, least - bound, time.perf_counter() - began
-            for column, one in zip(history.values(), noted, strict=True):
-                column.append(one)
+            self.note(value, least - bound, time.perf_counter() - began)
         left = max(least - bound, 0.0)
-        self.outcome = self._end(shares, left, left <= tol * least, max_passes)
+        slope, offset = self.planes.weights(shares) / -self._C, float(shares @ self.planes.offsets) / self._C
+        allowed = max(self._max_passes, self.n_passes)  # fewer are allowed where time is up
+        end = PlanesEnd(left, left <= self._tol * least, self._at.of_all(slope), offset, self.n_passes, allowed)
         judged, weights = best * self._at.factors, best
         if best.shape[1] == 2:  # two classes have one score
             judged, weights = np.diff(judged, axis=1), np.diff(weights, axis=1)
         yield None, self._at.of_all(judged)
-        columns = {name: np.array(column) for name, column in history.items()}
-        return Trained(self._at.of_all(weights), self.outcome.converged, left, columns)
-
-    def _end(self, shares: np.ndarray, gap: float, converged: bool, max_passes: int) -> PlanesEnd:
-        slope, offset = self.planes.weights(shares) / -self._C, float(shares @ self.planes.offsets) / self._C
-        allowed = self._n_reads if self._stopped else max_passes
-        return PlanesEnd(gap, converged, self._at.of_all(slope), offset, self._n_reads, allowed)
+        return self.trained(self._at.of_all(weights), end.converged, left, end)
 
     def _read(self, weights: np.ndarray) -> ReadTask:
         """A read at these weights, with a bound on the loss: all scores on the wrong side."""

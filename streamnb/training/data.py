@@ -53,11 +53,10 @@ class TrainingData:
 
     def of_features(self, features: np.ndarray) -> Self:
         """The same for prepared rows that have only these features."""
-        used = np.append(features, len(self.task.weights) - 1)
-        zeros, ones = np.zeros((len(used), self.task.weights.shape[1])), np.ones(len(used))
+        given, shape = self.task, (len(features), self.task.weights.shape[1])
+        task = given.at_zero(given.objective, RowOptions(), given.classes, shape, given.class_weight)
         scale = None if self.scale is None else self.scale[features]
-        start = None if self.start is None else self.start[used]
-        task = replace(self.task, options=RowOptions(), weights=zeros, grid=ones)
+        start = None if self.start is None else self.start[np.append(features, len(given.weights) - 1)]
         sums = self.sums.of_features(features)
         return replace(self, task=task, sums=sums, scale=scale, start=start, features=features)
 

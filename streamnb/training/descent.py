@@ -212,16 +212,15 @@ class Descent:
             found = yield from read(visit.point + step, visit.objective)
             change = found.objective - visit.objective
             stalled = abs(change) <= STALLED * abs(visit.objective)
-            if change <= SUFFICIENT_DECREASE * promised or (stalled and self._shorter(found, visit)):
+            length = self.memory.length
+            shorter = stalled and length(found.steepest) < length(visit.steepest)
+            if change <= SUFFICIENT_DECREASE * promised or shorter:
                 self.memory.remember(step, found.gradient - visit.gradient)
                 return found
             if stalled:
                 return None
             direction *= min(max(-0.5 * promised / (change - promised), 0.1), 0.5)
         return None
-
-    def _shorter(self, found: Visit, visit: Visit) -> bool:
-        return self.memory.length(found.steepest) < self.memory.length(visit.steepest)
 
     def _descent_direction(self, visit: Visit) -> np.ndarray:
         if self.memory.sampled is not None:

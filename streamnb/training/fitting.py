@@ -123,7 +123,8 @@ class DescentTrainer(Trainer):
         max_passes: int,
         coordinates: CentredFeatures | None = None,
     ):
-        self.task, self._penalties, self._tol, self._max_passes = data.task, penalties, tol, max_passes
+        super().__init__(data.task)
+        self._penalties, self._tol, self._max_passes = penalties, tol, max_passes
         self._start_weights = data.start
         self._at = CentredFeatures(data.sums, data.scale) if coordinates is None else coordinates
         self._sums = self._at.sums
@@ -133,13 +134,7 @@ class DescentTrainer(Trainer):
         self._largest, self._n_judged = np.zeros(0), 0
         self._buffer: np.ndarray | None = None  # reused for weights that are not needed after their read
         self._descent: Descent | None = None
-        self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
-        self.objectives = self._history["objective"]
-
-    @property
-    def n_passes(self) -> int:
-        """Reads so far."""
-        return len(self._history["seconds"])
+        self.objectives = self.history["objective"]
 
     @property
     def reached(self) -> int:  # type: ignore[override]
@@ -186,8 +181,7 @@ class DescentTrainer(Trainer):
         return descent
 
     def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
-        history = {name: np.array(column) for name, column in self._history.items()}
-        return Trained(self._at.of_model(point), converged, left, history)
+        return self.trained(self._at.of_model(point), converged, left)
 
     def _check_optimum(self, visit: Visit, arrived: bool = True) -> None:
         """Raise where no optimum exists: without a penalty, weights of separable rows grow without bound."""
@@ -230,7 +224,7 @@ class DescentTrainer(Trainer):
         curvature = SampledCurvature(sample, objective, self.task.class_weight, self._at, self._penalties, known)
         point = curvature.optimum(start.point, Memory(memory.scale, memory.balanced))
         memory.sampled = curvature if objective.twice_differentiable else None
-        self._note(start.objective, memory.length(start.steepest), sample.seconds)
+        self.note(start.objective, memory.length(start.steepest), sample.seconds)
         return point
 
     # ---- reads -------------------------------------------------------------------------------------------------------
@@ -243,11 +237,11 @@ class DescentTrainer(Trainer):
         objective = self.task.objective
         along = {"step": self._at.for_rows(step), "lengths": lengths}
         sums, seconds = yield from self._run(start.point, start.objective, **along)
-        pulls = np.array([self._penalties.value(length * step) for length in lengths])
-        found = sums.losses + (pulls if objective.of_rows else pulls.sum(axis=1, keepdims=True))
-        best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
-        least = found[best, np.arange(len(best))]
-        self._note(float(np.minimum(least, at_start).sum()), self._memory.length(start.steepest), seconds)
+        penalties = np.array([self._penalties.value(length * step) for length in lengths])
+        objectives = sums.losses + (penalties if objective.of_rows else penalties.sum(axis=1, keepdims=True))
+        best, at_start = objectives.argmin(axis=0), objective.at_start(self._sums)
+        least = objectives[best, np.arange(len(best))]
+        self.note(float(np.minimum(least, at_start).sum()), self._memory.length(start.steepest), seconds)
         return np.where(least < at_start, lengths[best], 0.0) * step
 
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
@@ -259,7 +253,7 @@ class DescentTrainer(Trainer):
         visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient), self._n_judged)
         self._n_judged += 1
         self._check_optimum(visit, arrived=False)
-        self._note(value, self._memory.length(visit.steepest), seconds)
+        self.note(value, self._memory.length(visit.steepest), seconds)
         return visit
 
     def _run(
@@ -276,13 +270,12 @@ class DescentTrainer(Trainer):
         if per is not None:
             weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
-        shown = None if judged is None or not self.judges else weights if judged is point else self._at.for_rows(judged)
-        sums = yield task, shown
+        if judged is None or not self.judges:
+            to_judge = None
+        else:
+            to_judge = weights if judged is point else self._at.for_rows(judged)
+        sums = yield task, to_judge
         return sums, time.perf_counter() - began
-
-    def _note(self, *row: float) -> None:
-        for column, value in zip(self._history.values(), row, strict=True):
-            column.append(value)
 
 
 def _inverse_curvature(at: CentredFeatures, objective: Objective, penalties: Penalties) -> np.ndarray:

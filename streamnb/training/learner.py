@@ -134,9 +134,8 @@ class Learner:
         objective = self.method.objective(weighted)
         self.check_memory(stats, 1, options)
         scale = inverse_frequency(weighted) if self.idf and not self.idf_first else None
-        zeros = np.zeros((stats.n_features + 1, self.method.n_rows(stats)))
-        factors, ones = self._class_factors(stats), np.ones(len(zeros))
-        task = ReadTask(objective, stats.options, stats.classes, zeros, ones, 1.0, factors)
+        shape = stats.n_features, self.method.n_rows(stats)
+        task = ReadTask.at_zero(objective, stats.options, stats.classes, shape, self._class_factors(stats))
         start = None
         if isinstance(self.start, LinearModel):
             start = start_weights(self.start, stats, task, scale, rows.options) / self.factor
@@ -169,9 +168,8 @@ class Learner:
         `scan` reports the scan of the rows; `name` is that of a file for a checkpoint.
         """
         alone = rows.read.sites is not None  # rows of a sample would leave their sites
-        if alone or not self.sampled or data.start is not None or self.max_passes < 2:
-            return None, Report()
-        if not self.method.samples(data, point):
+        never = alone or not self.sampled or data.start is not None or self.max_passes < 2
+        if never or not self.method.samples(data, point):
             return None, Report()
         row_bytes = scan.bytes / max(scan.rows, 1)
         return TrainingSample.of(stats, rows, options_of(options, name), row_bytes, self.method.sampling)
@@ -191,12 +189,9 @@ class Learner:
         data = replace(data, sample=sample)
         trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
         trained = train(trainer, rows.read, options, stats.n_rows)
-        fitted = FittedModel(
-            self.model(stats, data, trained), trained.history, trained.converged, before + trained.report
-        )
-        if not trained.converged:
-            fitted = replace(fitted, warning=self.method.unconverged(trained, self.tol, max_passes, self.max_passes))
-        return replace(fitted, attributes=trainer.attributes)
+        warning = "" if trained.converged else self.method.unconverged(trained, self.tol, max_passes, self.max_passes)
+        results = trained.history, trained.converged, before + trained.report
+        return FittedModel(self.model(stats, data, trained), *results, attributes=trainer.attributes, warning=warning)
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
         """The model with the trained weights."""

@@ -23,7 +23,7 @@ Reads = Generator[tuple[ReadTask | None, JudgedWeights | None], Any, "Trained"] 
 class Trained:
     """Trained weights (n_features + 1, R), intercepts last; `history` has one value per read.
 
-    `left` is the norm of the final gradient relative to that at the start.
+    `left` is the norm of the final gradient relative to that at the start; `outcome` holds further results of a method.
     """
 
     weights: np.ndarray
@@ -31,6 +31,7 @@ class Trained:
     left: float
     history: dict[str, np.ndarray]
     report: Report = field(default_factory=Report)
+    outcome: Any = None
 
 
 class Trainer:
@@ -43,11 +44,11 @@ class Trainer:
     ----------
     task : ReadTask
         A read of the same rows, which defines how they are prepared.
-    objectives : the objective after each read
+    history : dict of list
+        A value of each of the `columns` per read.
+    objectives : the objective after each read; empty where weights are judged at the end only
     reached : int
         The index, among the judged weights, of the current weights of the model.
-    outcome : Any
-        Further results of a finished model, apart from its weights.
     attributes : dict
         Further attributes of a fitted estimator, by name.
     judges : bool
@@ -56,12 +57,20 @@ class Trainer:
         Threads for the work between reads.
     """
 
-    task: ReadTask
+    columns = "objective", "gradient_norm", "seconds"
     objectives: Sequence[float] = ()
     reached = 0
-    outcome: Any = None
     judges = True
     n_threads = 1
+
+    def __init__(self, task: ReadTask):
+        self.task = task
+        self.history: dict[str, list[float]] = {name: [] for name in self.columns}
+
+    @property
+    def n_passes(self) -> int:
+        """Reads so far."""
+        return len(self.history["seconds"])
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -75,6 +84,16 @@ class Trainer:
     def reads(self) -> Reads:
         """Yield requests for reads, and return the trained weights."""
         raise NotImplementedError
+
+    def note(self, *values: float) -> None:
+        """Add the values of a read to the history."""
+        for column, value in zip(self.history.values(), values, strict=True):
+            column.append(value)
+
+    def trained(self, weights: np.ndarray, converged: bool, left: float, outcome: Any = None) -> Trained:
+        """The result, with the history so far."""
+        history = {name: np.array(column) for name, column in self.history.items()}
+        return Trained(weights, converged, left, history, outcome=outcome)
 
     def share(self, sums: Any) -> None:
         """Store what models of the same rows share, before any of them continues. Does nothing here."""

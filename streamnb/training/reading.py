@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -112,6 +112,21 @@ class ReadTask(PassTask):
     lengths: np.ndarray | None = None  # (T,)
     title = "read"
 
+    @classmethod
+    def at_zero(
+        cls,
+        objective: Objective,
+        options: RowOptions,
+        classes: np.ndarray,
+        shape: tuple[int, int],
+        class_weight: np.ndarray | None = None,
+    ) -> Self:
+        """A read at weights of 0 for a shape (n_features, R), from which others are made."""
+        n_features, n_rows = shape
+        return cls(
+            objective, options, classes, np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1), 1.0, class_weight
+        )
+
     def partial(self) -> ReadSums:
         n_groups = self.weights.shape[1] if self.objective.of_rows else 1
         gradient = np.zeros(self.weights.shape if self.step is None else (0, self.weights.shape[1]))
@@ -138,35 +153,19 @@ class ReadTask(PassTask):
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
         same = block.forms is not None and block.forms.are_of(block.X) and self.options == RowOptions()
         forms = block.forms if same else None
-        for some in self._batch_slices(block.n_rows, CACHED_SCORES[isinstance(chunk, CSRChunk)]):
-            rows = chunk.of_rows(some.start, some.stop)
-            yield RowBatch(some, rows, y[some], targets[some], weight[some], shared, forms=forms)
+        n_scores, n_rows = CACHED_SCORES[isinstance(chunk, CSRChunk)], block.n_rows
+        n_parts = -(-n_rows // min(max(n_scores // self.weights.shape[1], MIN_ROWS), MAX_ROWS))
+        for part in range(n_parts):  # of about equal size
+            where = slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)
+            rows = chunk.of_rows(where.start, where.stop)
+            yield RowBatch(where, rows, y[where], targets[where], weight[where], shared, forms=forms)
 
     def add_rows(self, partial: ReadSums, rows: "RowBatch") -> np.ndarray:
         """Add a batch of rows, and return their scores under `weights`."""
-        weight, partial.rows = rows.weight, partial.rows + len(rows.weight)
+        chunk, targets, weight, columns = rows.chunk, rows.targets, rows.weight, rows.columns(self.weights)
+        partial.rows += len(weight)
         if self.class_weight is not None:
-            targets = rows.targets
             weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
-        return self._add(partial, rows, weight)
-
-    def about(self) -> dict[str, str]:
-        """As for any task, with weights compared by a digest."""
-        plain, weights, digest = dict(vars(self)), ("weights", "grid", "step", "lengths"), sha256()
-        for array in map(plain.pop, weights):
-            digest.update(b"" if array is None else array.tobytes())
-        plain = {name: shown(value) for name, value in plain.items()}
-        return {"the task": self.name, **plain, WEIGHTS_KEY: digest.hexdigest()[:16]}
-
-    def _batch_slices(self, n_rows: int, n_scores: int) -> Iterator[slice]:
-        """Slices of about equal size with about `n_scores` scores at most."""
-        most = min(max(n_scores // self.weights.shape[1], MIN_ROWS), MAX_ROWS)
-        n_parts = -(-n_rows // most)
-        for part in range(n_parts):
-            yield slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)
-
-    def _add(self, partial: ReadSums, rows: RowBatch, weight: np.ndarray) -> np.ndarray:
-        chunk, targets, columns = rows.chunk, rows.targets, rows.columns(self.weights)
         scores = scores_of(chunk, self.weights, columns)
         if self.step is not None and self.lengths is not None:
             slopes = scores_of(chunk, self.step, columns)
@@ -182,6 +181,14 @@ class ReadTask(PassTask):
             columns = rows.columns(self.weights, cached=0)
         add_products(chunk, columns, residual, 3.0 * self.grid[:-1], partial.gradient)
         return scores
+
+    def about(self) -> dict[str, str]:
+        """As for any task, with weights compared by a digest."""
+        plain, weights, digest = dict(vars(self)), ("weights", "grid", "step", "lengths"), sha256()
+        for array in map(plain.pop, weights):
+            digest.update(b"" if array is None else array.tobytes())
+        plain = {name: shown(value) for name, value in plain.items()}
+        return {"the task": self.name, **plain, WEIGHTS_KEY: digest.hexdigest()[:16]}
 
 
 class FactoredWeights(NamedTuple):

@@ -1,7 +1,5 @@
 """Training by hand: what a model is trained on, and its trainer asked for all reads."""
 
-import numpy as np
-
 import streamnb as snb
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
@@ -18,8 +16,7 @@ OPTIONS = RunOptions(progress=False)
 def data_of(stats, objective, n_rows=None):
     """What a model is trained on, of statistics with the moments of training."""
     n_rows = n_rows or (1 if objectives.one_row(stats) else len(stats.classes))
-    zeros = np.zeros((stats.n_features + 1, n_rows))
-    task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
+    task = ReadTask.at_zero(objective, RowOptions(), stats.classes, (stats.n_features, n_rows))
     return TrainingData(task, RowSums.of(stats))
 
 

@@ -1,4 +1,4 @@
-"""Least squares: the exact solution after as few reads as directions allow, a true history; and by products in none."""
+"""Least squares: exact in as few reads as directions allow, by products in none; and components of labels."""
 
 from dataclasses import replace
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import streamnb as snb
+from streamnb.rows.boundary import as_chunk
+from streamnb.solving.label_axes import LabelAxes
 from streamnb.solving.least_squares import LeastSquaresPath
-from streamnb.training.conjugate import ConjugateGradients, LeastSquaresMethod
+from streamnb.training.conjugate import ConjugateGradients, LeastSquaresMethod, Solved, of_labels
 from streamnb.training.descent import Penalties
 from streamnb.training.objectives import MOMENTS, LeastSquares
+from streamnb.training.reading import FactoredWeights, judged_scores, n_used, scores_of
 from tests.support import training
 
 rng = np.random.default_rng(4)
@@ -62,3 +65,28 @@ def test_by_products_weights_are_judged_once_and_have_come_to_their_end():
     trained = end.value.value
     np.testing.assert_array_equal(trained.weights[:-1], weights)
     assert trained.converged and not len(trained.history["seconds"])
+
+
+AXES = LabelAxes(rng.normal(size=(2, 5)), np.ones(2), rng.normal(size=5))
+WEIGHTS = np.insert(rng.normal(size=(4, 2)), 1, 0.0, axis=0)  # of 4 features, one of which nobody has
+
+
+def test_a_product_of_few_columns_scores_as_all_weights_do():
+    judged = of_labels(WEIGHTS, AXES)
+    assert isinstance(judged, FactoredWeights)
+    whole, (chunk, _) = judged.expanded(), as_chunk(rng.normal(size=(7, 4)))
+    np.testing.assert_allclose(judged_scores(chunk, judged), scores_of(chunk, whole))
+    np.testing.assert_array_equal(judged_scores(chunk, whole), scores_of(chunk, whole))
+    np.testing.assert_array_equal(n_used(judged), n_used(whole))
+    few = LabelAxes(AXES.axes[:, :2], AXES.scatter, AXES.base[:2])
+    assert isinstance(of_labels(WEIGHTS, few), np.ndarray)  # no smaller as a product
+
+
+def test_what_is_solved_has_one_thing_to_judge_and_nothing_to_read():
+    judged = of_labels(2.0 * WEIGHTS, AXES)
+    reads = Solved(None, FactoredWeights(WEIGHTS, AXES.axes, AXES.base), judged).reads()
+    assert next(reads) == (None, judged)
+    with pytest.raises(StopIteration) as end:
+        next(reads)
+    np.testing.assert_allclose(end.value.value.weights[:-1], WEIGHTS[:-1] @ AXES.axes)
+    np.testing.assert_allclose(end.value.value.weights[-1], WEIGHTS[-1] @ AXES.axes + AXES.base)

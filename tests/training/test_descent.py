@@ -24,21 +24,26 @@ def least_squares(penalties, asked):
     return read
 
 
-def ended(asking):
-    """What a generator that asks for nothing returns."""
+def ended(reads):
+    """What a generator that requests nothing returns."""
     with pytest.raises(StopIteration) as end:
-        next(asking)
+        next(reads)
     return end.value.value
+
+
+def descended(penalties, target, allowed, scale=1.0 / 40.0):
+    """The start and the descent from it, and the points that were read; `target` is relative to the start."""
+    asked, memory = [], Memory(np.full((7, 2), scale))
+    read = least_squares(penalties, asked)
+    start = ended(read(np.zeros((7, 2)), np.inf))
+    descent = Descent(memory, penalties, target * memory.length(start.steepest), start)
+    ended(descent.run(read, lambda: len(asked) < allowed))
+    return start, descent, asked
 
 
 @pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (3.0, 0.0), (0.5, 2.0), (0.0, 6.0)])
 def test_the_optimum_is_found_and_what_l1_leaves_out_is_0(l2, l1):
-    penalties, asked = Penalties(l2, l1), []
-    read = least_squares(penalties, asked)
-    start = ended(read(np.zeros((7, 2)), np.inf))
-    memory = Memory(np.full((7, 2), 1.0 / 40.0))
-    descent = Descent(memory, penalties, 1e-8 * memory.length(start.steepest), start)
-    ended(descent.run(read, lambda: len(asked) < 200))
+    _, descent, asked = descended(Penalties(l2, l1), 1e-8, 200)
     visit = descent.visit
     assert descent.arrived and len(asked) < 80
     if l1 == 0.0:
@@ -53,20 +58,12 @@ def test_the_optimum_is_found_and_what_l1_leaves_out_is_0(l2, l1):
 
 
 def test_no_read_more_than_is_allowed_and_the_last_point_is_the_best():
-    asked = []
-    read = least_squares(Penalties(0.0, 0.0), asked)
-    start = ended(read(np.zeros((7, 2)), np.inf))
-    descent = Descent(Memory(np.full((7, 2), 1.0)), Penalties(0.0, 0.0), 0.0, start)
-    ended(descent.run(read, lambda: len(asked) < 6))
+    start, descent, asked = descended(Penalties(0.0, 0.0), 0.0, 6, scale=1.0)
     assert len(asked) == 6 and descent.visit.objective <= start.objective
 
 
 def test_what_no_longer_falls_ends():
-    asked = []
-    read = least_squares(Penalties(1.0, 0.0), asked)
-    start = ended(read(np.zeros((7, 2)), np.inf))
-    descent = Descent(Memory(np.full((7, 2), 1.0 / 40.0)), Penalties(1.0, 0.0), 0.0, start)
-    ended(descent.run(read, lambda: len(asked) < 500))
+    _, _, asked = descended(Penalties(1.0, 0.0), 0.0, 500)
     assert len(asked) < 500
 
 
