@@ -202,12 +202,21 @@ class ElasticNet(LinearRegressor):
         paths.check_l1_ratios(self.l1_ratio)
 
     def _solve(self, system: System) -> np.ndarray:
-        weights, self.n_iter_ = _at_alpha(self, system, float(self.l1_ratio))
+        n_iter, l1_ratio = np.zeros(system.sums.n_targets, int), float(self.l1_ratio)
+        if self.alpha == 0.0 or l1_ratio == 0.0:
+            weights = system.ridge(self.alpha * system.weight, self._name_of)
+        else:
+            grid = paths.alpha_grid(system, l1_ratio, STEPS)
+            with paths.quiet():  # from few features to many
+                path = paths.elastic_net(system, np.append(grid[grid > self.alpha], self.alpha), l1_ratio)
+            path.warn(np.array([self.alpha]))
+            weights, n_iter = path.weights[:, :, -1], path.n_iter.sum(axis=1)
+        self.n_iter_ = int(n_iter[0]) if len(n_iter) == 1 else n_iter
         return weights
 
 
 @persistence.register
-class Lasso(LinearRegressor):
+class Lasso(ElasticNet):
     r"""Least squares with an L1 penalty, which sets weights to 0; fitted in one read.
 
     `ElasticNet` with ``l1_ratio=1``; the objective is that of scikit-learn's Lasso.
@@ -232,29 +241,9 @@ class Lasso(LinearRegressor):
     array([1.92, 0.  ])
     """
 
+    l1_ratio = 1.0
+
     def __init__(
         self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, exact: bool | str = "auto"
     ):
         self.alpha, self.fit_intercept, self.standardize, self.exact = alpha, fit_intercept, standardize, exact
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        arguments.finite_number("alpha", self.alpha, minimum=0.0)
-
-    def _solve(self, system: System) -> np.ndarray:
-        weights, self.n_iter_ = _at_alpha(self, system, 1.0)
-        return weights
-
-
-def _at_alpha(self: Any, system: System, l1_ratio: float) -> tuple[np.ndarray, Any]:
-    """The weights of an elastic net at `alpha`, and the iterations that they took."""
-    n_iter = np.zeros(system.sums.n_targets, int)
-    if self.alpha == 0.0 or l1_ratio == 0.0:
-        weights = system.ridge(self.alpha * system.weight, self._name_of)
-    else:
-        grid = paths.alpha_grid(system, l1_ratio, STEPS)
-        with paths.quiet():  # from few features to many
-            path = paths.elastic_net(system, np.append(grid[grid > self.alpha], self.alpha), l1_ratio)
-        path.warn(np.array([self.alpha]))
-        weights, n_iter = path.weights[:, :, -1], path.n_iter.sum(axis=1)
-    return weights, int(n_iter[0]) if len(n_iter) == 1 else n_iter

@@ -20,6 +20,7 @@ from sklearn.linear_model import enet_path
 from streamnb.core import messages
 from streamnb.core.blas import one_thread
 from streamnb.regression.systems import System
+from streamnb.selection.split_intervals import standard_error
 
 TOLERANCE, MOST_ITERATIONS = 1e-10, 10_000  # of coordinate descent
 OPTIMAL = 1e-8  # how far the conditions of the optimum may be missed, relative to the largest product with a target
@@ -157,8 +158,7 @@ def chosen(errors: np.ndarray, rule: str) -> int:
     best = int(means.argmin())
     if rule == "best":
         return best
-    spread = errors[best].std(ddof=1) / np.sqrt(errors.shape[1]) if errors.shape[1] > 1 else 0.0
-    return int(np.flatnonzero(means <= means[best] + spread)[0])
+    return int(np.flatnonzero(means <= means[best] + standard_error(errors[best]))[0])
 
 
 def check_l1_ratios(given: Any) -> list[float]:
