@@ -35,7 +35,6 @@ from streamnb.selection.candidates import summing
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.score_table import RULES, check_choice, check_rule
-from streamnb.solving.covariance_path import check_covariant
 from streamnb.solving.penalty_checks import check_penalty
 from streamnb.stats.class_stats import ClassStats
 
@@ -292,8 +291,6 @@ def _defined(
         for name, penalty in penalties.items():
             try:
                 check_penalty(penalty, family, as_rows, len(stats.classes))
-                if family.covariant:
-                    check_covariant(family, penalty, stats, scheme)
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
                 left_out[family_name, name] = str(error)

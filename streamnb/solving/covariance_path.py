@@ -10,8 +10,6 @@ from streamnb.encoding.learning import check_applied
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
-from streamnb.problem.penalties import Penalty
-from streamnb.problem.priors import Prior
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.problem.smoothing import log_class_priors
 from streamnb.solving.covariances import Basis, Covariances
@@ -110,7 +108,7 @@ class CovariancePath:
         if not isinstance(stats, ClassStats) or not isinstance(family, Family) or not family.covariant:
             raise ValueError("a path of covariances should have statistics, and a family with covariances")
         options = {"priors": state["priors"], "estimate": state["estimate"]}
-        return covariance_path(stats, family, None, as_scheme("joint", stats.classes, None, stats.multilabel), options)
+        return covariance_path(stats, family, as_scheme("joint", stats.classes, None, stats.multilabel), options)
 
 
 def _of_one(means: np.ndarray, centre: np.ndarray, root: np.ndarray, two: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -126,35 +124,11 @@ def _difference(a: float, b: float) -> float:
     return 0.0 if a == b else float(a - b)
 
 
-def check_covariant(family: Family, penalty: Penalty | None, stats: ClassStats, scheme: str) -> None:
-    """Raise an error for arguments that have no meaning for covariances."""
-    named = f"family={family!r}"
-    if stats.multilabel or scheme != "joint":
-        given = "a 2-D y" if stats.multilabel else f"scheme={scheme!r}"
-        raise ValueError(
-            f"{named} is for scheme='joint' and one label a row, not for {given}; covariance='diagonal' is for all"
-        )
-    if penalty is not None:
-        raise ValueError(
-            f"{named} takes no penalty, not penalty={penalty!r}: its shrinkage is what draws it to simpler models; "
-            "covariance='diagonal' takes penalties"
-        )
-
-
-def covariance_path(
-    stats: ClassStats, family: Family, penalty: Penalty | None, scheme: Scheme, options: dict[str, Any]
-) -> CovariancePath:
+def covariance_path(stats: ClassStats, family: Family, scheme: Scheme, options: dict[str, Any]) -> CovariancePath:
     """Return the path of a family with covariances; raise an error for options that do not apply to these."""
-    check_covariant(family, penalty, stats, options.get("scheme", "joint"))
-    named = f"family={family!r}"
-    cures = {"idf": "scale the columns", "smoothing": "its shrinkage smooths", "feature_weight": "scale the columns"}
-    for option, cure in cures.items():
-        value = options.get(option)
-        number = option == "smoothing" and not isinstance(value, Prior | str)
-        if not (number or value is None or value is False):
-            raise ValueError(f"{named} does not go with {option}={value!r}; {cure}, or take covariance='diagonal'")
     if len(family.map_names) > 1:
-        raise ValueError(f"{named} has {len(family.map_names)} maps, and statistics are of one; give one of them")
+        n_maps = len(family.map_names)
+        raise ValueError(f"family={family!r} has {n_maps} maps, and statistics are of one; give one of them")
     if family.map_names:
         check_applied(family.map_names, stats.options.columns)
     arguments.one_of("estimate", options.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])

@@ -7,13 +7,9 @@ import numpy as np
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.families import Gaussian
 from streamnb.problem.family import Family
-from streamnb.problem.penalties import Penalty
-from streamnb.problem.priors import Prior
-from streamnb.problem.schemes import Joint, Scheme, TwoClasses
+from streamnb.problem.schemes import Scheme
 from streamnb.problem.smoothing import log_class_priors
 from streamnb.stats.class_stats import ClassStats
-
-_NOT = "is not for Gaussian(covariance='own'), whose scores are quadratic; it should be"
 
 
 def is_own(family: Family) -> bool:
@@ -36,30 +32,9 @@ class QuadraticPath:
 
     penalty = None
 
-    def __init__(
-        self,
-        stats: ClassStats,
-        family: Any,
-        penalty: Penalty | None,
-        scheme: Scheme,
-        smoothing: Any = 1.0,
-        priors: Any = None,
-        idf: bool = False,
-        estimate: str = "posterior_mean",
-        feature_weight: Any = None,
-        **_: Any,
-    ):
-        check_own(penalty, family, scheme)
-        for name, given, wrong, right in (
-            ("smoothing", smoothing, isinstance(smoothing, (Prior, str)), "a number, which smooths no Gaussian"),
-            ("idf", idf, bool(idf), "False"),
-            ("feature_weight", feature_weight, feature_weight is not None, "None"),
-        ):
-            if wrong:
-                shown = f"{name}=[..]" if np.ndim(given) else f"{name}={given!r}"
-                raise ValueError(f"{shown} {_NOT} {right}")
+    def __init__(self, stats: ClassStats, family: Any, scheme: Scheme, options: dict[str, Any]):
         self._stats, self._family, self._scheme = stats, family, scheme
-        self._log_priors = log_class_priors(priors, stats, estimate)
+        self._log_priors = log_class_priors(options.get("priors"), stats, options.get("estimate", "posterior_mean"))
         self.grid: list[dict[str, Any]] = [{}]
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.n_features = np.array([stats.n_features])
@@ -100,11 +75,3 @@ class QuadraticPath:
         raise ValueError("weights, and rankings or plots of them, need linear scores; take family='gaussian'")
 
     weights = by_columns = breakpoints
-
-
-def check_own(penalty: Penalty | None, family: Family, scheme: Scheme | None = None) -> None:
-    """Raise an error for penalties and schemes that quadratic scores do not have."""
-    if is_own(family) and penalty is not None:
-        raise ValueError(f"penalty={penalty!r} {_NOT} None")
-    if is_own(family) and not isinstance(scheme, (Joint, TwoClasses, type(None))):
-        raise ValueError(f"scheme={scheme.name!r} {_NOT} 'joint', with one label a row")

@@ -35,7 +35,7 @@ from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.own_variances import QuadraticPath, is_own
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
-from streamnb.solving.penalty_checks import check_penalty
+from streamnb.solving.penalty_checks import check_normal, check_penalty
 from streamnb.solving.taus import taus_from_data
 from streamnb.solving.weight_problem import Kept, Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
@@ -68,10 +68,11 @@ def weight_path(
     member = as_family(family)
     options["smoothing"] = chosen(options.get("smoothing", 1.0), member, options.get("estimate", "posterior_mean"))
     given = {"scheme": scheme, "reference": reference, **options}
+    check_normal(member, penalty, checked, options)
     if member.covariant:
-        return covariance_path(stats, member, as_penalty(penalty), checked, given)
+        return covariance_path(stats, member, checked, given)
     if is_own(member):
-        return cast(WeightPath, QuadraticPath(stats, member, penalty, checked, **options))
+        return cast(WeightPath, QuadraticPath(stats, member, checked, options))
     path = WeightPath(Problem(stats, member, checked, **options), as_penalty(penalty), check_n_threads(n_threads))
     path.asked = given
     return path
