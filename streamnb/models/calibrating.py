@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import isotonic_regression
+from scipy.optimize import isotonic_regression, minimize
 
-from streamnb.core import label_checks, memory, row_checks
+from streamnb.core import blas, label_checks, memory, row_checks
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
-from streamnb.models.matrix_scaling import can_mix, fit_matrix, mixed
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.quadratic import QuadraticModel
-from streamnb.problem.schemes import Joint, LabelReference, Scheme, TwoClasses
+from streamnb.problem.schemes import Joint, LabelReference, OneVsRest, Scheme, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
@@ -28,6 +27,11 @@ AUTO = "auto"  # "sigmoid" or "matrix", by the log loss of rows that they were n
 ALONE = 1 << 17  # products at once, few enough that BLAS uses one thread
 MOST_STEPS = 100
 CONVERGED = 1e-12  # relative decrease of the loss at which Newton steps stop
+MATRIX_RIDGE = (
+    5.0  # prior of how far a matrix is from a single factor, for scores of mean size 1: precision of a normal
+)
+MATRIX_STEPS = 200
+MATRIX_CONVERGED = 1e-7  # relative decrease of the loss at which its steps stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +154,19 @@ def fit_softmax(
     al. 2017, "On calibration of modern neural networks", by Newton's method, with ridges that keep all finite. Scores
     that rank the classes in reverse get t = 0, which leaves the shares of the classes.
     """
-    scores = scores - scores.mean(axis=1, keepdims=True)
-    scale = max(float(np.average(np.abs(scores).mean(axis=1), weights=weight)), np.finfo(np.float64).tiny)
+    scores, scale = _centred(scores, weight)
     ridge = np.append(RIDGE, np.full(scores.shape[1], bias_ridge))
     theta = _newton(scores / scale, targets, weight, ridge)
     if theta[0] < 0.0:
         theta = _newton(np.zeros_like(scores), targets, weight, ridge)
     return float(theta[0] / scale), theta[1:]
+
+
+def _centred(scores: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, float]:
+    """Scores about the mean of each row, and their weighted mean size."""
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    size = float(np.average(np.abs(centred).mean(axis=1), weights=weight))
+    return centred, max(size, np.finfo(np.float64).tiny)
 
 
 def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -234,6 +244,51 @@ def _derivatives(
     return gradient, hessian
 
 
+def fit_matrix(
+    scores: np.ndarray, targets: np.ndarray, weight: np.ndarray, factor: float, biases: np.ndarray, bias_ridge: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a matrix A, (K, K), and biases b, (K,), to minimise log loss of softmax(scores A + b).
+
+    ``min -sum_i w_i sum_k targets_ik ln softmax_k(s_i A + b) + (r m^2 |A - t I|^2 + bias_ridge |b|^2) / 2``, with m the
+    mean absolute score and r `MATRIX_RIDGE`, by L-BFGS from t I and b, the `factor` and the `biases` of `fit_softmax`.
+    """
+    n_classes = scores.shape[1]
+    centred, size = _centred(scores, weight)
+    unit = centred / size
+
+    def at(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        apart, bias = theta[:-n_classes].reshape(n_classes, n_classes), theta[-n_classes:]
+        z = unit @ apart + bias
+        z += factor * centred
+        z -= z.max(axis=1, keepdims=True)
+        own = np.einsum("nk,nk->n", targets, z)
+        np.exp(z, out=z)
+        total = z.sum(axis=1)
+        loss = np.einsum("n,n->", weight, np.log(total) - own)
+        loss += 0.5 * (MATRIX_RIDGE * np.einsum("jk,jk->", apart, apart) + bias_ridge * np.einsum("k,k->", bias, bias))
+        z /= total[:, None]
+        z -= targets
+        z *= weight[:, None]
+        return float(loss), np.append(unit.T @ z + MATRIX_RIDGE * apart, z.sum(axis=0) + bias_ridge * bias)
+
+    start = np.append(np.zeros(n_classes**2), biases)
+    with blas.one_thread():
+        found = minimize(
+            at, start, jac=True, method="L-BFGS-B", options={"maxiter": MATRIX_STEPS, "ftol": MATRIX_CONVERGED}
+        )
+    apart, bias = found.x[:-n_classes].reshape(n_classes, n_classes), found.x[-n_classes:]
+    matrix = apart / size + factor * np.eye(n_classes)
+    return matrix - matrix.mean(axis=0), bias  # scores need not be centred: the same number in all adds nothing
+
+
+def mixed(model: LinearModel, matrix: np.ndarray, biases: np.ndarray) -> LinearModel:
+    """Return the model with scores ``s @ matrix + biases``, whose softmax are its probabilities."""
+    second = None if model.second is None else model.second @ matrix
+    with blas.one_thread():
+        weights, intercept = model.weights @ matrix, model.intercept_ @ matrix + biases
+    return replace(model, weights=weights, intercept_=intercept, second=second, scheme=Joint())
+
+
 def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> LinearModel:
     """Return the model with its margins multiplied by `factors`, (R,), plus `biases`."""
     if isinstance(model, QuadraticModel) or (isinstance(model, CovarianceModel) and model.quadratic):
@@ -245,6 +300,12 @@ def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> Line
         intercept_=model.intercept_ * factors + biases,
         second=None if second is None else second * factors,
     )
+
+
+def can_mix(model: LinearModel) -> bool:
+    """Whether scores of one class may depend on those of others: three classes or more, with dense weights."""
+    one_of_many = isinstance(model.scheme, Joint | OneVsRest) and len(model.classes_) > 2
+    return one_of_many and type(model) is LinearModel and not sp.issparse(model.weights)
 
 
 def check_calibrated(model: LinearModel) -> None:
@@ -261,11 +322,8 @@ def _scored(model: LinearModel, rows: Source) -> Scored:
     """Score all rows, in order."""
     if rows.lazy:
         raise TypeError("X is in Dask; thousands of rows are enough to calibrate by: give X.compute() and y.compute()")
-    n_classes = len(model.classes_)
-    if rows.n_rows is not None:
-        n_bytes, limit = 8 * rows.n_rows * 6 * n_classes, memory.allowed(None)
-        if n_bytes > limit:
-            memory.refuse("scores of the rows to calibrate by", n_bytes, limit, "take fewer rows: thousands are enough")
+    n_bytes, cure = 8.0 * (rows.n_rows or 0) * 6 * len(model.classes_), "take fewer rows: thousands are enough"
+    memory.check("scores of the rows to calibrate by", n_bytes, None, cure)
     margins, targets, weights = [], [], []
     for block in rows.blocks():
         chunk, survey = checked(block)

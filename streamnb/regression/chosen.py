@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.regression import penalty_paths as paths
-from streamnb.regression.forward import forward_path, padded_path
+from streamnb.regression import paths
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.systems import System, held_out_errors
 from streamnb.selection.split_intervals import split_interval
@@ -234,10 +233,10 @@ class ForwardRegression(LinearRegressor):
         else:
             self.stats_.check_folds(type(self).__name__)
             most = min(self.max_features, n_features)
-            weights_of = partial(padded_path, most=most)
+            weights_of = partial(paths.padded_path, most=most)
             errors = held_out_errors(self.stats_, weights_of, system.intercept, False, self._n_threads)
             self.mse_path_ = relative(errors, system)
             most = paths.chosen(self.mse_path_, self.rule)  # the first are the simplest, as of alphas
-        order, weights = forward_path(system, most)
+        order, weights = paths.forward_path(system, most)
         self.n_nonzero_coefs_, self.order_ = len(order), system.kept[order]
         return weights[:, :, -1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.passes.options import RunOptions
-from streamnb.regression import penalty_paths as paths
+from streamnb.regression import paths
 from streamnb.regression.inference import evidence, most_evident, summary_of
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.systems import System

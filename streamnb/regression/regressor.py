@@ -20,7 +20,7 @@ from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.regression import handing_on, saving
+from streamnb.regression import saving
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
 from streamnb.regression.inference import explain
 from streamnb.regression.systems import System
@@ -381,8 +381,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     # ---- files -------------------------------------------------------------------------------------------------------
 
     save, _to_state, _from_state = saving.save, saving.to_state, classmethod(saving.from_state)
-    export = handing_on.export
-    to_sklearn = handing_on.to_sklearn
+    export, to_sklearn = saving.export, saving.to_sklearn
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

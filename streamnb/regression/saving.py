@@ -1,4 +1,4 @@
-"""Files of regressions: their sums, from which the weights follow, or weights that were found without sums."""
+"""Files of regressions: their sums, from which the weights follow, weights that were found without, and exports."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, persistence
 from streamnb.estimators import preparation
 from streamnb.estimators.exporting import checked_meta
 from streamnb.estimators.preparation import StepRequest
+from streamnb.export.regressions import RegressionWeights, linear_regression_of
+from streamnb.export.writing import write
 from streamnb.passes.report import Report
 from streamnb.regression.target_sums import TargetSums
 
@@ -73,3 +76,57 @@ def _restore_wide(self: Any, fitted: dict[str, Any]) -> None:
     self.alpha_ = arguments.finite_number("alpha_", fitted["alpha_"], minimum=0.0)
     self.n_passes_ = arguments.whole_number("n_passes_", fitted["n_passes_"])
     self.converged_ = arguments.one_of("converged_", fitted["converged_"], [True, False])
+
+
+def export(self: Any, path: Any) -> None:
+    """Write the weights, without sums, to a file that other programs predict with.
+
+    Parameters
+    ----------
+    path : path or URL
+        "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
+        n_features), and the output "predictions", float64. "m.json": a list of weights for each target, intercepts and
+        names of features. Rows of a model of a table have one number for each of its columns, in the order of the
+        file's feature names.
+
+    Raises
+    ------
+    ValueError
+        The name has another ending, or a column of the table is not one of complete numbers. Nothing is written then.
+    ImportError
+        onnx is not installed.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile, streamnb as snb
+    >>> model = snb.Ridge(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.export(f"{folder}/m.json")
+    ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))
+    ['feature_names', 'format', 'intercepts', 'version', 'weights']
+    """
+    write(path, _weights_of(self))
+
+
+def to_sklearn(self: Any) -> LinearRegression:
+    """The model as a fitted LinearRegression of scikit-learn, which does not need this package.
+
+    Raises
+    ------
+    ValueError
+        As for `export`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.Ridge(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> model.to_sklearn().predict([[3.0]]).round(6)
+    array([7.])
+    """
+    return linear_regression_of(_weights_of(self))
+
+
+def _weights_of(self: Any) -> RegressionWeights:
+    check_is_fitted(self)
+    weights, names = np.atleast_2d(self.coef_).T, getattr(self, "feature_names_in_", None)
+    return RegressionWeights(weights, np.atleast_1d(self.intercept_), names).of_columns(self.encoding_)

@@ -8,13 +8,13 @@ import numpy as np
 from streamnb.models.calibrating import (
     AUTO,
     Scored,
+    can_mix,
     factors_and_biases,
     fitted_to,
     matrix_and_biases,
     row_losses,
 )
 from streamnb.models.linear import LinearModel
-from streamnb.models.matrix_scaling import can_mix
 from streamnb.problem.schemes import Joint, Scheme
 from streamnb.rows.boundary import as_chunk
 from streamnb.stats.class_stats import ClassStats

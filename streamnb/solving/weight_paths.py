@@ -17,7 +17,7 @@ from streamnb.core import arguments, persistence
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.threads import check_n_threads, in_order
 from streamnb.models.linear import LinearModel
-from streamnb.models.pairwise import PairwiseModel
+from streamnb.models.on_demand import PairwiseModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import column_blocks
 from streamnb.problem.penalties import Penalty, as_penalty, slowest_first

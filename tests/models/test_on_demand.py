@@ -8,6 +8,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.models import linear as models
 from streamnb.models import on_demand
+from streamnb.solving import weight_paths
 from streamnb.stats.sparse_tables import SparseTable
 
 N_CLASSES, N_FEATURES = 60, 500
@@ -91,13 +92,19 @@ def test_scores_are_the_same_bits_however_the_rows_are_cut(monkeypatch):
     assert (lazy.compute() == in_pieces).all()
 
 
-def test_what_needs_all_weights_says_what_they_would_take(tmp_path):
-    _, model = pair("poisson")
+@pytest.mark.parametrize(
+    ("scheme", "words"), [("joint", "240.0 kB for 60 classes"), ("ovo", "the 1,770 pairs of 60 classes")]
+)
+def test_what_needs_all_weights_says_what_they_would_take(scheme, words, tmp_path):
+    _, model = pair("poisson", scheme=scheme)
     for ask in (lambda: model.coef_, model.sparsify, lambda: model._model.save(tmp_path / "m.snb")):
-        with pytest.raises(MemoryError, match=r"would take 240.0 kB for 60 classes and 500 features"):
+        with pytest.raises(MemoryError, match=f"would take .*{words} and 500 features"):
             ask()
     assert "computed when needed" in repr(model._model)
-    path = snb.solve(model.stats_, "poisson")
+
+
+def test_weights_of_some_columns_are_those_of_the_whole_model():
+    path = snb.solve(pair("poisson")[1].stats_, "poisson")
     assert (path.weights(0, np.array([3, 40])) == path[0].coef_[:, [3, 40]]).all()
 
 
@@ -126,7 +133,38 @@ def test_weights_of_which_one_needs_others_are_refused(family, penalty, options)
         snb.LinearNB(family, penalty, **options).fit(rows, y, memory_limit=LIMIT)
 
 
-def test_pairs_of_classes_vote_as_ever():
-    held = snb.LinearNB("poisson", scheme="ovo").fit(rows, y)
-    sparse = snb.LinearNB("poisson", scheme="ovo").fit(rows, y, memory_limit=LIMIT)
+def test_pairs_of_classes_vote_as_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(on_demand, "NUMBERS", 1 << 16)
+    monkeypatch.setattr(models, "MARGINS", 1 << 25)
+    held, sparse = pair("poisson", scheme="ovo")
     assert (sparse.predict(rows[:50]) == held.predict(rows[:50])).all()
+    sparse.save(tmp_path / "m.snb")
+    assert (snb.load(tmp_path / "m.snb").predict(rows[:50]) == held.predict(rows[:50])).all()
+    lazy = sparse.predict(da.from_array(X[:50], chunks=(20, -1)))
+    assert (lazy.compute() == held.predict(rows[:50])).all() and not hasattr(sparse, "predict_proba")
+
+
+FEW = np.random.default_rng(0).integers(0, 7, 400)
+COUNTS = rng.poisson(0.4 + rng.random((7, 30))[FEW])
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    ("family", "penalty", "options"),
+    [
+        ("poisson", snb.L1(2.0, scale="score"), {}),
+        ("bernoulli", snb.L2(3.0), {"binarize": -0.5}),
+        ("gaussian", snb.TopK(4), {}),
+        ("multinomial", None, {"idf": True}),
+    ],
+    ids=str,
+)
+def test_votes_of_pairs_are_those_of_the_whole_model(family, penalty, options, storage, monkeypatch):
+    matrix = storage(COUNTS - 0.5 if family == "gaussian" else COUNTS)
+    held = snb.LinearNB(family, penalty, scheme="ovo", **options).fit(matrix, FEW)
+    monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
+    monkeypatch.setattr(on_demand, "NUMBERS", 100)
+    unheld = snb.LinearNB(family, penalty, scheme="ovo", **options).fit(matrix, FEW)
+    np.testing.assert_allclose(unheld.intercept_, held.intercept_, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(unheld.decision_function(matrix), held.decision_function(matrix), rtol=1e-9)
+    assert (unheld.predict(matrix) == held.predict(matrix)).all()

@@ -1,12 +1,25 @@
-"""Files of regressions: what is in them is checked, and they keep the fit whatever parameters were set after it."""
+"""Files of regressions: checked, of the fit whatever parameters were set after it, and read by other programs."""
+
+import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import streamnb as snb
 from streamnb.regression.saving import from_state, to_state
 from tests.regression.test_regressor import X, Y
 
+TWO = np.column_stack([Y, X[:, 1] + 9.0])
+FRAME = pd.DataFrame(X, columns=list("abcde")).assign(y=Y)
+MODELS = {
+    "ridge": lambda: snb.Ridge(0.3).fit(X, Y),
+    "two targets": lambda: snb.ElasticNet(0.1).fit(X, TWO),
+    "without intercept": lambda: snb.Lasso(0.1, fit_intercept=False).fit(X, Y),
+    "chosen": lambda: snb.ElasticNetCV(1.0, n_alphas=5, folds=3).fit(X, TWO),
+    "forward": lambda: snb.ForwardRegression(folds=3).fit(X, Y),
+    "table": lambda: snb.Ridge().fit(FRAME, "y"),
+}
 WIDE = snb.Ridge(0.5, solver="conjugate_gradients").fit(X, Y)
 
 
@@ -38,3 +51,26 @@ def test_weights_without_sums_are_checked(wrong):
     assert from_state(snb.Ridge, state).coef_.tolist() == WIDE.coef_.tolist()
     with pytest.raises((ValueError, TypeError)):
         from_state(snb.Ridge, {**state, "fitted": {**state["fitted"], **wrong}})
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_form_predicts_as_the_model(name, tmp_path):
+    model = MODELS[name]()
+    names = getattr(model, "feature_names_in_", None)
+    x = X.astype(np.float32)
+    rows = x if names is None else pd.DataFrame(x, columns=names)
+    expected = model.predict(rows)
+    model.export(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    assert (content["format"], content["version"]) == ("streamnb regression", 1)
+    found = x @ np.array(content["weights"]).T + content["intercepts"]
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-12)
+    theirs = model.to_sklearn()
+    np.testing.assert_allclose(theirs.predict(rows.astype(float)), expected, rtol=1e-12)
+    assert theirs.n_features_in_ == 5 and np.array_equal(theirs.coef_, model.coef_)
+    assert list(getattr(theirs, "feature_names_in_", [])) == ([] if names is None else list(names))
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model.export(tmp_path / "m.onnx")
+    (found,) = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(["predictions"], {"rows": x})
+    assert found.dtype == np.float64 and found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
