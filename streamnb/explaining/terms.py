@@ -25,13 +25,13 @@ def terms_table(columns: TermColumns, model: LinearModel, tables: TermTables) ->
     order = by_importance(columns, model, tables)
     names = np.empty(len(order), object)
     names[:] = names_of_terms(columns, tables.features)
-    found = {
+    table = {
         "name": names[order],
         "kind": np.where(columns.features[order, 1] < 0, "main", "pair"),
         "importance": importances(columns, model.weights, tables.counts)[order],
         "degrees of freedom": tables.freedom[order],
     }
-    return pandas_for("terms_").DataFrame(found)
+    return pandas_for("terms_").DataFrame(table)
 
 
 def by_importance(columns: TermColumns, model: LinearModel, tables: TermTables) -> np.ndarray:
@@ -59,14 +59,14 @@ def _added(starts: np.ndarray, order: np.ndarray, weights: np.ndarray, chunk: Ch
     n_rows, n_terms = X.shape[0], len(order)
     place_of = np.empty(n_terms, np.intp)
     place_of[order] = np.arange(n_terms)
-    found = np.zeros((n_rows, n_terms, weights.shape[1]))
+    added = np.zeros((n_rows, n_terms, weights.shape[1]))
     if X.nnz == n_rows * n_terms:  # a row has one of every term
-        for term, own in enumerate(np.ascontiguousarray(X.indices.reshape(n_rows, n_terms).T)):
-            found[:, place_of[term]] = weights[own]
+        for term, columns in enumerate(np.ascontiguousarray(X.indices.reshape(n_rows, n_terms).T)):
+            added[:, place_of[term]] = weights[columns]
     else:
         terms = np.searchsorted(starts, X.indices, side="right") - 1
-        found[np.repeat(np.arange(n_rows), np.diff(X.indptr)), place_of[terms]] = weights[X.indices]
-    return found if weights.shape[1] > 1 else found[:, :, 0]
+        added[np.repeat(np.arange(n_rows), np.diff(X.indptr)), place_of[terms]] = weights[X.indices]
+    return added if weights.shape[1] > 1 else added[:, :, 0]
 
 
 def term_table(
@@ -107,9 +107,9 @@ def steps_of(encoding: Encoding | None, columns: TermColumns, feature: int, step
         assert columns.base is not None
         edges = columns.base.edges[feature]
     ends = np.concatenate([[-np.inf], edges, [np.inf, np.nan]])
-    is_gap = [own[0] == len(edges) + 1 for own in order]
-    lower = [np.nan if gap else ends[own[0]] for own, gap in zip(order, is_gap, strict=True)]
-    upper = [np.nan if gap else ends[own[-1] + 1] for own, gap in zip(order, is_gap, strict=True)]
+    is_gap = [codes[0] == len(edges) + 1 for codes in order]
+    lower = [np.nan if gap else ends[codes[0]] for codes, gap in zip(order, is_gap, strict=True)]
+    upper = [np.nan if gap else ends[codes[-1] + 1] for codes, gap in zip(order, is_gap, strict=True)]
     return {"lower": lower, "upper": upper}
 
 
@@ -117,8 +117,8 @@ def _levels(part: ColumnPart, code: LevelCodes, order: list[np.ndarray]) -> Iter
     """The levels of steps that hold these codes."""
     known = [part.named(value) for value in code.values] if len(part.columns) > 1 else code.values
     levels = [*known, *[_unlike("rare", known)] * code.rare, *[None] * code.missing]
-    for own in order:
-        yield levels[own[0]] if len(own) == 1 else _unlike("others", known)
+    for codes in order:
+        yield levels[codes[0]] if len(codes) == 1 else _unlike("others", known)
 
 
 def _unlike(word: str, levels: Sequence[str]) -> str:

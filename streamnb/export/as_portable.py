@@ -37,11 +37,15 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
     if isinstance(step, TermColumns):
         weights = _with_sums(weights, step, steps)
     weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)
+    if step is not None:
+        n_features = step.n_features
+    else:
+        n_features = model.columns.n_taken if isinstance(model, TreeModel) else model.n_features
     return PortableModel(
         classes_=model.classes_,
         weights=weights,
         intercept_=intercept,
-        n_features_in_=_n_features(model) if step is None else step.n_features,
+        n_features_in_=n_features,
         feature_names_in_=names,
         steps=tuple(steps),
         probabilities=_probabilities(scheme) if shares else None,
@@ -49,10 +53,6 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
         reference=scheme.reference if isinstance(scheme, LabelReference) else None,
         **beside,
     )
-
-
-def _n_features(model: LinearModel) -> int:
-    return model.columns.n_taken if isinstance(model, TreeModel) else model.n_features
 
 
 def _check(model: LinearModel, step: Any) -> None:
@@ -127,12 +127,12 @@ def _terms(step: TermColumns) -> Iterator[RowStep]:
         if features[1] < 0:
             continue
         places = []
-        for feature, own in zip(features, sides, strict=True):
-            width = int(own.max()) + 1
+        for feature, step_of in zip(features, sides, strict=True):
+            width = int(step_of.max()) + 1
             if feature not in firsts:
                 firsts[feature] = n_sums
                 codes = place_of[step.firsts[feature] : step.firsts[feature + 1]]
-                parts.append(np.stack([codes, n_sums + own.astype(np.int64)], axis=1))
+                parts.append(np.stack([codes, n_sums + step_of.astype(np.int64)], axis=1))
                 n_sums += width
             places.append(n_codes + firsts[feature] + np.arange(width))
         products.append(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, 2))
@@ -155,12 +155,12 @@ def _with_sums(weights: Any, step: TermColumns, steps: list[RowStep]) -> Any:
     place_of = _codes(step)[1]
     n_cells = len(weights) - len(place_of)
     width = step.n_features if step.base is not None else len(place_of)
-    for one in steps:
-        width = one.width(width)
-    found = np.zeros((width, weights.shape[1]))
-    found[place_of] = weights[: len(place_of)]
-    found[width - n_cells :] = weights[len(place_of) :]
-    return found
+    for row_step in steps:
+        width = row_step.width(width)
+    out = np.zeros((width, weights.shape[1]))
+    out[place_of] = weights[: len(place_of)]
+    out[width - n_cells :] = weights[len(place_of) :]
+    return out
 
 
 def _indicators(step: Any) -> Indicators:

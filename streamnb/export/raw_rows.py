@@ -48,8 +48,8 @@ def _indicators(part: ColumnPart, code: Code, names: list[str]) -> Indicators:
     """The columns of the model that are made from one numeric column."""
     place = np.int64(names.index(part.columns[0]))
     if isinstance(code, BinCodes):
-        found = indicators_of_bins(code.edges)
-        return replace(found, feature=found.feature + place)
+        of_bins = indicators_of_bins(code.edges)
+        return replace(of_bins, feature=of_bins.feature + place)
     values = _numbers(part, code)
     if values is None:
         raise ValueError(

@@ -59,13 +59,13 @@ class TermTables(persistence.Parameters):
 
 def of_terms(columns: TermColumns, values: np.ndarray, others: TermColumns) -> np.ndarray:
     """The values of columns, for the columns of other terms; 0 for those of terms that `columns` lack."""
-    own = {tuple(features): grid for grid, features in enumerate(columns.features.tolist())}
-    found = np.zeros((others.n_columns, *values.shape[1:]))
+    grid_of = {tuple(features): grid for grid, features in enumerate(columns.features.tolist())}
+    out = np.zeros((others.n_columns, *values.shape[1:]))
     for features, first, width in zip(others.features.tolist(), others.starts.tolist(), others.widths, strict=False):
-        if tuple(features) in own:
-            start = columns.starts[own[tuple(features)]]
-            found[first : first + width] = values[start : start + width]
-    return found
+        if tuple(features) in grid_of:
+            start = columns.starts[grid_of[tuple(features)]]
+            out[first : first + width] = values[start : start + width]
+    return out
 
 
 def purified(
@@ -106,8 +106,8 @@ def cells_of(columns: TermColumns, values: np.ndarray, grid: int) -> np.ndarray:
     """A copy of the values of a grid's columns by the steps of both features, (n_first, n_second, R)."""
     b = columns.sides[grid][1]
     n_second = int(b.max()) + 1 if len(b) else 1
-    own = values[columns.starts[grid] : columns.starts[grid + 1]]
-    return own.reshape(-1, n_second, values.shape[1]).copy()
+    flat = values[columns.starts[grid] : columns.starts[grid + 1]]
+    return flat.reshape(-1, n_second, values.shape[1]).copy()
 
 
 def _mean(values: np.ndarray, counts: np.ndarray, axis: int) -> np.ndarray:

@@ -191,9 +191,9 @@ def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> K
     levels, at = np.unique(score, return_inverse=True)
     of_level = np.bincount(at, weight)
     mean = np.bincount(at, weight * platt_targets(target, weight)) / of_level
-    found = isotonic_regression(mean, weights=of_level)
-    ends = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
-    return levels[ends], found.x[ends]
+    fit = isotonic_regression(mean, weights=of_level)
+    ends = np.unique(np.concatenate([fit.blocks[:-1], fit.blocks[1:] - 1]))
+    return levels[ends], fit.x[ends]
 
 
 def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray, ridge: np.ndarray) -> np.ndarray:
@@ -204,10 +204,10 @@ def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray, ridge: 
         """Return the loss and the probabilities (K, n)."""
         z = theta[0] * scores + theta[1:, None]
         z -= z.max(axis=0)
-        own = np.einsum("kn,kn->n", targets, z)
+        of_target = np.einsum("kn,kn->n", targets, z)
         np.exp(z, out=z)
         total = z.sum(axis=0)
-        loss = np.einsum("n,n->", weight, np.log(total) - own) + 0.5 * (ridge @ theta**2)
+        loss = np.einsum("n,n->", weight, np.log(total) - of_target) + 0.5 * (ridge @ theta**2)
         return float(loss), z / total
 
     theta = np.zeros(1 + len(scores))
@@ -261,10 +261,10 @@ def fit_matrix(
         z = unit @ apart + bias
         z += factor * centred
         z -= z.max(axis=1, keepdims=True)
-        own = np.einsum("nk,nk->n", targets, z)
+        of_target = np.einsum("nk,nk->n", targets, z)
         np.exp(z, out=z)
         total = z.sum(axis=1)
-        loss = np.einsum("n,n->", weight, np.log(total) - own)
+        loss = np.einsum("n,n->", weight, np.log(total) - of_target)
         loss += 0.5 * (MATRIX_RIDGE * np.einsum("jk,jk->", apart, apart) + bias_ridge * np.einsum("k,k->", bias, bias))
         z /= total[:, None]
         z -= targets
@@ -273,10 +273,10 @@ def fit_matrix(
 
     start = np.append(np.zeros(n_classes**2), biases)
     with blas.one_thread():
-        found = minimize(
+        best = minimize(
             at, start, jac=True, method="L-BFGS-B", options={"maxiter": MATRIX_STEPS, "ftol": MATRIX_CONVERGED}
         )
-    apart, bias = found.x[:-n_classes].reshape(n_classes, n_classes), found.x[-n_classes:]
+    apart, bias = best.x[:-n_classes].reshape(n_classes, n_classes), best.x[-n_classes:]
     matrix = apart / size + factor * np.eye(n_classes)
     return matrix - matrix.mean(axis=0), bias  # scores need not be centred: the same number in all adds nothing
 

@@ -84,8 +84,8 @@ class DecisionRule(persistence.Parameters):
         return self.checked(classes, scheme, possible)
 
     def _check_reject_label(self, classes: np.ndarray) -> None:
-        kind, own = label_checks.label_kind(classes), label_checks.label_kind(np.array([self.reject_label]))
-        if own != kind and (kind, own) != ("bools", "numbers"):
+        kind, given = label_checks.label_kind(classes), label_checks.label_kind(np.array([self.reject_label]))
+        if given != kind and (kind, given) != ("bools", "numbers"):
             right = "a number" if kind in ("numbers", "bools") else "a string"
             raise ValueError(f"reject_label={self.reject_label!r} should be {right}, for the classes are {kind}")
         if self.reject_label in classes.tolist():

@@ -369,10 +369,10 @@ class LinearModel:
 
 def top_classes(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
     """Return what the scheme decides for each row of a checked block, whatever the rule."""
-    found = None
+    top = None
     if chunk.stored.size > model.n_features and model._tiles is not None:  # of fewer values, tiles take longer
-        found = model._tiles.top_classes(model.prepared(chunk, survey))
-    return model.finished(model.scheme.decide, chunk, survey) if found is None else found
+        top = model._tiles.top_classes(model.prepared(chunk, survey))
+    return model.finished(model.scheme.decide, chunk, survey) if top is None else top
 
 
 @dataclass(frozen=True, eq=False)

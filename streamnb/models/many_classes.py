@@ -31,13 +31,13 @@ class ClassTiles:
         """The first class with the highest score of each row; None if bounds are unsafe or do not help."""
         if not chunk.stored.min(initial=1.0) > 0.0:
             return None
-        found, step = [], max(BOUNDS // self._n, 1)
+        top, step = [], max(BOUNDS // self._n, 1)
         for start, stop in pairwise([0, *range(TRIED, chunk.shape[0], step), chunk.shape[0]]):
-            some = self._top_classes(chunk.of_rows(start, stop))
-            if some is None:
+            of_rows = self._top_classes(chunk.of_rows(start, stop))
+            if of_rows is None:
                 return None
-            found.append(some)
-        return np.concatenate(found)
+            top.append(of_rows)
+        return np.concatenate(top)
 
     def _top_classes(self, chunk: Chunk) -> np.ndarray | None:
         bounds = _scores(chunk, *self._largest)

@@ -65,19 +65,19 @@ class RankedDraws:
         """The class of each row of a checked block and the confidence of each rank, (n_rows, 1 + n_ranks)."""
         if survey is None or not survey.whole or survey.negatives:
             raise ValueError("predict_ranks draws from counts, and X has a value that is negative or no whole number")
-        found = np.empty((chunk.shape[0], 1 + self.taxonomy.n_ranks))
-        found[:, 0] = top_classes(self.model, chunk, survey)
+        answers = np.empty((chunk.shape[0], 1 + self.taxonomy.n_ranks))
+        answers[:, 0] = top_classes(self.model, chunk, survey)
         counts = chunk.together(np.arange(chunk.shape[0]))
         ends = counts.indptr - counts.indptr[0]
         totals = np.diff(np.append(0, np.cumsum(counts.data[: ends[-1]], dtype=np.int64))[ends])
         sizes = np.where(totals > 0, np.maximum(totals // SHARE, 1), 0)
         for rows in self._batches(sizes):
-            decided = found[rows, 0].astype(np.intp)
+            decided = answers[rows, 0].astype(np.intp)
             drawn = [self._drawn(counts, row, chunk.first_row + row, totals[row], sizes[row]) for row in rows.tolist()]
             of_draws = self.taxonomy.groups[:, self._best(drawn, decided // draws.WIDTH)]
             same = of_draws == self.taxonomy.groups[:, decided, None]
-            found[rows, 1:] = same.mean(axis=2).T * (totals[rows] > 0)[:, None]
-        return found
+            answers[rows, 1:] = same.mean(axis=2).T * (totals[rows] > 0)[:, None]
+        return answers
 
     def _batches(self, sizes: np.ndarray) -> Iterator[np.ndarray]:
         """Yield numbers of rows that are processed together, at least one; `sizes` are their units in a draw."""
@@ -100,18 +100,18 @@ class RankedDraws:
             )  # fmt: skip
         return columns, of_draws
 
-    def _best(self, drawn: list[tuple[np.ndarray, np.ndarray]], own: np.ndarray) -> np.ndarray:
+    def _best(self, drawn: list[tuple[np.ndarray, np.ndarray]], first_tiles: np.ndarray) -> np.ndarray:
         """The best class of each draw; the tile `own` of each row is tried first, and then those with a chance."""
         tiles, start, bounds, highest = self._weights
         best = np.full((len(drawn), self.n_draws), -np.inf, np.float32)
         classes, sums = np.zeros(best.shape, np.int64), aligned(self.n_draws, draws.WIDTH, np.float32)
         hopeful = np.zeros((len(drawn), len(tiles)), np.bool_)
         for i, of_row in enumerate(drawn):
-            draws.best_of_draws(tiles[own[i]], own[i], start, *of_row, sums, best[i], classes[i])
+            draws.best_of_draws(tiles[first_tiles[i]], first_tiles[i], start, *of_row, sums, best[i], classes[i])
         for number, tile in enumerate(bounds):
             for i, of_row in enumerate(drawn):
                 draws.find_hopeful(tile, number, highest, *of_row, sums, best[i], hopeful[i])
-        hopeful[np.arange(len(drawn)), own] = False
+        hopeful[np.arange(len(drawn)), first_tiles] = False
         for number, tile in enumerate(tiles):
             for i in np.flatnonzero(hopeful[:, number]).tolist():
                 draws.best_of_draws(tile, number, start, *drawn[i], sums, best[i], classes[i])

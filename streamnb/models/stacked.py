@@ -83,8 +83,8 @@ class MarginColumns(Margins):
     def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
         """Return the margins of the rows of a block."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, "the models of the stack")
-        every = [[margins_of([model], chunk) for model in models] for models in self.members]
-        return np.hstack([sum(margins) / len(margins) for margins in every])
+        of_models = [[margins_of([model], chunk) for model in models] for models in self.members]
+        return np.hstack([sum(margins) / len(margins) for margins in of_models])
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "MarginColumns":

@@ -49,9 +49,9 @@ class TreeColumns:
     @cached_property
     def pairs(self) -> np.ndarray:
         """The columns of child and parent of each product, (n_products, 2)."""
-        every = np.arange(self.n_taken)
-        columns = [every[first:stop] for first, stop in zip(self.firsts[:-1], self.firsts[1:], strict=True)]
-        grids = [np.meshgrid(columns[j], columns[self.parents[j]], indexing="ij") for j in self.children]
+        columns = np.arange(self.n_taken)
+        of_features = [columns[first:stop] for first, stop in zip(self.firsts[:-1], self.firsts[1:], strict=True)]
+        grids = [np.meshgrid(of_features[j], of_features[self.parents[j]], indexing="ij") for j in self.children]
         return np.concatenate([np.stack(grid, axis=-1).reshape(-1, 2) for grid in grids] or [np.empty((0, 2), np.intp)])
 
     @property
@@ -75,11 +75,11 @@ class TreeColumns:
         feature = np.repeat(np.arange(len(widths)), widths)[present.indices]
         levels[rows, feature] = present.indices - self.firsts[feature]
         parents = self.parents[self.children]
-        own, above = levels[:, self.children], levels[:, parents]
+        child, parent = levels[:, self.children], levels[:, parents]
         first = np.cumsum(np.append(0, widths[self.children] * widths[parents]))[:-1]
-        there = (own >= 0) & (above >= 0)
+        there = (child >= 0) & (parent >= 0)
         ends = np.append(0, np.cumsum(np.count_nonzero(there, axis=1)))
-        places = (first + own * widths[parents] + above)[there]
+        places = (first + child * widths[parents] + parent)[there]
         return np.ones(len(places), present.dtype), places, ends
 
     def names(self, columns: Any) -> np.ndarray:

@@ -101,8 +101,10 @@ class ElasticNetCV(LinearRegressor):
             )
             weights_of = partial(_path_weights, alphas=grids[-1], l1_ratio=ratio)
             with paths.quiet():
-                found = held_out_errors(self.stats_, weights_of, system.intercept, system.standardize, self._n_threads)
-            errors.append(relative(found, system))
+                of_targets = held_out_errors(
+                    self.stats_, weights_of, system.intercept, system.standardize, self._n_threads
+                )
+            errors.append(relative(of_targets, system))
         at = [paths.chosen(one, self.rule) for one in errors]
         best = int(np.argmin([one[k].mean() for one, k in zip(errors, at, strict=True)]))
         self.l1_ratio_, self.alpha_ = ratios[best], float(grids[best][at[best]])
@@ -132,11 +134,11 @@ def check_choice(folds: Any, rule: Any, seed: Any) -> None:
 
 def _descending(alphas: Any) -> np.ndarray:
     """Given strengths, largest first."""
-    found = np.atleast_1d(arguments.as_array("alphas", alphas))
-    right = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iuf"
-    if not right or not (np.isfinite(found) & (found > 0.0)).all():
+    strengths = np.atleast_1d(arguments.as_array("alphas", alphas))
+    numeric = strengths.ndim == 1 and strengths.size > 0 and strengths.dtype.kind in "iuf"
+    if not numeric or not (np.isfinite(strengths) & (strengths > 0.0)).all():
         raise ValueError(f"alphas={alphas!r} should be numbers above 0")
-    return np.unique(found.astype(np.float64))[::-1].copy()
+    return np.unique(strengths.astype(np.float64))[::-1].copy()
 
 
 def relative(errors: np.ndarray, system: System) -> np.ndarray:

@@ -87,5 +87,5 @@ class RegressionEvaluation:
         squared = np.diagonal(sums.joined.gram)[:n]
         about = System(sums).of_targets
         r2 = 1.0 - np.divide(squared, about, out=np.where(squared > 0.0, 1.0, 0.0), where=about > 0.0)
-        found = r2, np.sqrt(squared / weight), means[n : 2 * n], means[:n]
-        return cls(sums.n_rows, *(float(values[0]) if n == 1 else values for values in found))
+        errors = r2, np.sqrt(squared / weight), means[n : 2 * n], means[:n]
+        return cls(sums.n_rows, *(float(values[0]) if n == 1 else values for values in errors))

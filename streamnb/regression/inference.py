@@ -62,29 +62,29 @@ def summary_of(
 
     `fitted` are the weights (n_features, n_targets) and the intercepts (n_targets,).
     """
-    pd, weight, n_targets = pandas_for("summary"), system.weight, system.sums.n_targets
+    pd, n_rows, n_targets = pandas_for("summary"), system.weight, system.sums.n_targets
     inverse, _ = system.inverse(strength)
     with one_thread():
         shrunk = inverse @ system.products
         covariance = shrunk @ inverse
-    freedom = weight - float(np.trace(shrunk)) - (1.0 if system.intercept else 0.0)
+    freedom = n_rows - float(np.trace(shrunk)) - (1.0 if system.intercept else 0.0)
     if freedom < MOST_ROUNDING:
-        raise ValueError(f"{weight:g} rows are too few for the standard errors of {len(inverse)} weights")
+        raise ValueError(f"{n_rows:g} rows are too few for the standard errors of {len(inverse)} weights")
     coefficients, intercepts = fitted
     noise = system.squared_errors(coefficients, intercepts) / freedom
     variances = np.full(system.n_features, np.nan)
     variances[system.kept] = np.diagonal(covariance) / system.scale**2
     means = system.means[system.kept] / system.scale
-    of_intercept = 1.0 / weight + means @ covariance @ means if system.intercept else np.nan
+    of_intercept = 1.0 / n_rows + means @ covariance @ means if system.intercept else np.nan
     frames = []
     for k in range(n_targets):
-        found = np.append(intercepts[k], coefficients[:, k])
+        weights = np.append(intercepts[k], coefficients[:, k])
         errors = np.sqrt(noise[k] * np.append(of_intercept, variances))
         with np.errstate(invalid="ignore", divide="ignore"):
-            t = found / errors
+            t = weights / errors
         half = stats.t.ppf(0.5 + 0.5 * confidence, freedom) * errors
-        columns = {"feature": ["(intercept)", *names], "weight": found, "standard_error": errors, "t": t}
-        columns |= {"p": 2.0 * stats.t.sf(np.abs(t), freedom), "lower": found - half, "upper": found + half}
+        columns = {"feature": ["(intercept)", *names], "weight": weights, "standard_error": errors, "t": t}
+        columns |= {"p": 2.0 * stats.t.sf(np.abs(t), freedom), "lower": weights - half, "upper": weights + half}
         frames.append(pd.DataFrame(columns if n_targets == 1 else {"target": k, **columns}))
     return pd.concat(frames, ignore_index=True)
 

@@ -68,8 +68,8 @@ def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:
     """
     n, n_targets = len(system.kept), system.sums.n_targets
     if l1_ratio == 0.0 or not n:
-        found = [_ridge(system, alpha * system.weight) for alpha in alphas]
-        return Path(np.stack(found, axis=-1), np.zeros((n_targets, len(alphas)), int), np.zeros(len(alphas)))
+        weights = [_ridge(system, alpha * system.weight) for alpha in alphas]
+        return Path(np.stack(weights, axis=-1), np.zeros((n_targets, len(alphas)), int), np.zeros(len(alphas)))
     rows, targets = _rows_with(system)
     paths = [_descended(system, k, rows, targets[:, k], alphas, l1_ratio) for k in range(n_targets)]
     weights, n_iter, missed = zip(*paths, strict=True)
@@ -106,8 +106,8 @@ def _descended(
 ) -> tuple[np.ndarray, ...]:
     """The path of one target: weights (n_kept, n_alphas), iterations, and missed conditions, (n_alphas,) each."""
     products, right = system.products, np.ascontiguousarray(system.with_targets[:, target])
-    own = alphas * system.weight / len(rows)
-    known = {"precompute": products, "Xy": right, "alphas": own, "l1_ratio": l1_ratio}
+    for_all_rows = alphas * system.weight / len(rows)
+    known = {"precompute": products, "Xy": right, "alphas": for_all_rows, "l1_ratio": l1_ratio}
     steps = {"tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "return_n_iter": True, "check_input": False}
     with one_thread():
         _, path, _, n_iter = enet_path(rows, np.ascontiguousarray(targets), **known, **steps)

@@ -108,10 +108,11 @@ class Ridge(LinearRegressor):
         return True
 
     def _fit_wide(self, rows: Source, options: RunOptions) -> None:
-        fit = fit_wide(rows, float(self.alpha), self.standardize, self.tol, self.max_passes, options)
-        self.n_features_in_, self.report_ = len(fit.coefficients), fit.report
-        self._set_weights(fit.coefficients, fit.intercepts)
-        self.alpha_, self.n_passes_, self.converged_ = float(self.alpha), fit.n_passes, fit.converged
+        self.alpha_ = float(self.alpha)
+        *weights, trained = fit_wide(rows, self.alpha_, self.standardize, self.tol, self.max_passes, options)
+        self._set_weights(*weights)
+        self.n_features_in_, self.report_ = len(weights[0]), trained.report
+        self.n_passes_, self.converged_ = len(trained.history["seconds"]), trained.converged
 
     def _solve(self, system: System) -> np.ndarray:
         self.n_passes_, self.converged_ = 0, True

@@ -125,14 +125,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         with preparation.all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
             self._n_threads = options.threads
-            self._drop_fit()
+            for name in [name for name in vars(self) if name.endswith("_") and name != "meta_"]:
+                delattr(self, name)  # what an earlier fit learned
             if isinstance(X, TargetSums):
                 check_none_beside(X, y=y, sample_weight=sample_weight, groups=groups)
                 self._check_params()
                 self._preparation = Preparation()
                 self._keep(X, Report())
             else:
-                rows = self._opened_to_fit(X, y, sample_weight, layer)
+                self._check_params()
+                hint_at_classes(y)
+                rows = opened(X, y, sample_weight, labelled=TARGETS, look=self._remember_names, layer=layer)
+                self._preparation = Preparation(rows.encoding, layer)
                 if self._is_wide(rows):
                     check_none_beside(rows, groups=groups)
                     self._used = self.get_params(deep=False)
@@ -249,13 +253,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         row_checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         return stats, report
 
-    def _opened_to_fit(self, X: Any, y: Any, sample_weight: Any, layer: str | None) -> Source:
-        self._check_params()
-        hint_at_classes(y)
-        rows = opened(X, y, sample_weight, labelled=TARGETS, look=self._remember_names, layer=layer)
-        self._preparation = Preparation(rows.encoding, layer)
-        return rows
-
     def _scanned(self, rows: Source, groups: Any, options: RunOptions) -> tuple[TargetSums, Report]:
         folds = self._folds()
         if folds is None:
@@ -323,12 +320,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 "solver='products'"
             )
 
-    def _drop_fit(self) -> None:
-        """Forget what an earlier fit learned."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            if name != "meta_":
-                del self.__dict__[name]
-
     def _name_of(self, column: int) -> str:
         names = preparation.names_of(self)
         return f"x{column}" if names is None else str(names[column])
@@ -342,9 +333,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     encoding_ = preparation.encoding
     layer_ = preparation.layer
 
-    def _opened(self, X: Any, *beside: Any, labelled: Any = False) -> Source:
+    def _opened(self, X: Any, *others: Any, labelled: Any = False) -> Source:
         check_is_fitted(self)
-        rows = self._preparation.opened(X, *beside, labelled=labelled, look=self._check_features)
+        rows = self._preparation.opened(X, *others, labelled=labelled, look=self._check_features)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return rows
 

@@ -167,8 +167,8 @@ class System:
             dependent = [] if first is None else dependent or [first]
         elif not dependent:
             with one_thread():
-                found = cho_solve((factor, True), (self.with_targets * unit[:, None])[order])
-            weights = found[np.argsort(order)] * unit[:, None]
+                solution = cho_solve((factor, True), (self.with_targets * unit[:, None])[order])
+            weights = solution[np.argsort(order)] * unit[:, None]
         if dependent:
             names = messages.listed(np.array([name_of(int(self.kept[j])) for j in dependent], object))
             raise ValueError(
@@ -190,8 +190,8 @@ class System:
         weight, sums, packed = self._tables
         matrix = Doubled(unpacked(packed.hi), unpacked(packed.lo))
         matrix = about_means(matrix, sums, weight) if self.intercept else matrix
-        own, targets = np.ix_(self.kept, self.kept), np.ix_(self.kept, np.arange(self.n_features, len(matrix.hi)))
-        left = matrix.at(*own).plus(exactly(np.diag(strength * self.scale**2)))
+        square, targets = np.ix_(self.kept, self.kept), np.ix_(self.kept, np.arange(self.n_features, len(matrix.hi)))
+        left = matrix.at(*square).plus(exactly(np.diag(strength * self.scale**2)))
         near = np.exp2(-np.round(0.5 * np.log2(np.diagonal(left.hi))))  # powers of two, which round nothing
         least = SMALLEST_PIVOT if self.sums.exact else len(near) * 2.0**-52
         weights, dependent = solved(left.scaled(np.outer(near, near)), matrix.at(*targets).scaled(near[:, None]), least)

@@ -7,7 +7,7 @@ of classes (`training/conjugate`), each read of which moves all targets to the b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.data import TrainingData, TrainingRows
 from streamnb.training.descent import Penalties
 from streamnb.training.learner import options_of, train
+from streamnb.training.method import Trained
 from streamnb.training.objectives import MOMENTS, LeastSquares, RowSums, scale_by_deviation
 from streamnb.training.reading import ReadSums, ReadTask
 
@@ -90,8 +91,8 @@ class WideScan(PassTask):
     title = "scan"
 
     def partial(self) -> Any:
-        every = Accumulator(MOMENTS, RowOptions(), ONE_CLASS, memory_limit=self.memory_limit, together=MOMENTS[1:])
-        return _WideSums(every, Accumulator(("sum",), RowOptions(), None, memory_limit=self.memory_limit))
+        features = Accumulator(MOMENTS, RowOptions(), ONE_CLASS, memory_limit=self.memory_limit, together=MOMENTS[1:])
+        return _WideSums(features, Accumulator(("sum",), RowOptions(), None, memory_limit=self.memory_limit))
 
     def add(self, partial: Any, block: Block) -> None:
         (chunk, survey), y = prepared_block(block, RowOptions()), targets_of(block)
@@ -132,45 +133,37 @@ class TargetRead(ReadTask):
         super().add(partial, replace(block, y=np.zeros(block.n_rows, np.int64)))
 
 
-class WideFit(NamedTuple):
-    """Coefficients (n_features, n_targets), intercepts (n_targets,), and how training went."""
-
-    coefficients: np.ndarray
-    intercepts: np.ndarray
-    n_passes: int
-    converged: bool
-    report: Report
-
-
 def fit_wide(
     rows: Source, alpha: float, standardize: bool, tol: float, max_passes: int, options: RunOptions
-) -> WideFit:
-    """Fit a ridge regression by conjugate gradients; rows are kept where `options` say so."""
+) -> tuple[np.ndarray, np.ndarray, Trained]:
+    """Fit a ridge regression by conjugate gradients; rows are kept where `options` say so.
+
+    Returns coefficients (n_features, n_targets), intercepts (n_targets,), and how training went, with the scan.
+    """
     rows = options.kept(rows)
     sums, report = run(WideScan(options.memory_limit), rows, options_of(options, "scan"))
     stats, n, n_targets = sums.features, sums.features.n_features, sums.n_targets
     cure = "give a larger memory_limit, or fewer targets or columns"
     what = f"weights of {n:,} features for {n_targets:,} targets"
     memory.check(what, 8.0 * N_ARRAYS * (n + 1) * n_targets, options.memory_limit, cure)
-    means, every = sums.target_means, RowSums.of(stats)
+    means, row_sums = sums.target_means, RowSums.of(stats)
     # as of classes with half of the weight each: the gradient at the start, 2 (whole / 2 - own), is that of the targets
-    own = 0.5 * (sums.with_targets - np.outer(every.whole, means) + every.whole[:, None])
-    every = replace(every, own=own, own_weight=np.full(n_targets, 0.5 * every.weight))
-    scale = scale_by_deviation(every) if standardize else None
+    own = 0.5 * (sums.with_targets - np.outer(row_sums.whole, means) + row_sums.whole[:, None])
+    row_sums = replace(row_sums, own=own, own_weight=np.full(n_targets, 0.5 * row_sums.weight))
+    scale = scale_by_deviation(row_sums) if standardize else None
     task = TargetRead.at_zero(LeastSquares(), stats.options, ONE_CLASS, (n, n_targets))
     training = TrainingRows.of(stats, rows, options, None, True)
-    data = TrainingData(task, every, scale)
+    data = TrainingData(task, row_sums, scale)
     data = data if training.features is None else data.of_features(training.features)
     trainer = ConjugateGradients(data, Penalties(alpha, 0.0), tol, max_passes)
     trainer.judges, trainer.n_threads = False, options.threads
     trained = train(trainer, training.read, options, stats.n_rows)
     weights = data.of_model(trained.weights, n)[:-1]
     coefficients = weights if scale is None else weights * scale[:, None]
-    intercepts = means - every.whole / every.weight @ coefficients
-    n_passes = len(trained.history["seconds"])
+    intercepts = means - row_sums.whole / row_sums.weight @ coefficients
     if not trained.converged:
         messages.warn(
             f"conjugate gradients have not converged after max_passes={max_passes} reads: the gradient is "
             f"{trained.left:.1e} of that at the start (tol={tol:g}); more reads, or a larger alpha, come closer"
         )
-    return WideFit(coefficients, intercepts, n_passes, trained.converged, report + trained.report)
+    return coefficients, intercepts, replace(trained, report=report + trained.report)

@@ -89,8 +89,8 @@ class Directions:
 
 def _inverse(curvatures: np.ndarray) -> np.ndarray:
     """The pseudo-inverse of the curvatures between directions, without those that are combinations of others."""
-    own = curvatures.diagonal()
-    unit = np.divide(1.0, np.sqrt(np.abs(own)), out=np.zeros(len(own)), where=own > 0.0)
+    diagonal = curvatures.diagonal()
+    unit = np.divide(1.0, np.sqrt(np.abs(diagonal)), out=np.zeros(len(diagonal)), where=diagonal > 0.0)
     values, axes = np.linalg.eigh(0.5 * (curvatures + curvatures.T) * np.outer(unit, unit))
     distinct = values > INDEPENDENT * values[-1]
     axes = unit[:, None] * axes[:, distinct]

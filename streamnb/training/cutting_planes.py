@@ -91,8 +91,10 @@ class CuttingPlanes:
 
     def with_plane(self, slope: np.ndarray, offset: float) -> "CuttingPlanes":
         """These planes and one more."""
-        beside = np.array([dot(slope, other) for other in self.slopes])
-        products = np.block([[self.products, beside[:, None]], [beside[None, :], np.array([[dot(slope, slope)]])]])
+        with_others = np.array([dot(slope, other) for other in self.slopes])
+        products = np.block(
+            [[self.products, with_others[:, None]], [with_others[None, :], np.array([[dot(slope, slope)]])]]
+        )
         return CuttingPlanes((*self.slopes, slope), np.append(self.offsets, offset), products, self.rows)
 
     def subset(self, some: np.ndarray) -> "CuttingPlanes":
@@ -377,7 +379,7 @@ def _solve_on(active: np.ndarray, products: np.ndarray, offsets: np.ndarray, rid
     system = np.zeros((n + 1, n + 1))
     system[:n, :n] = products[np.ix_(active, active)] + ridge * np.eye(n)
     system[:n, n], system[n, :n] = -1.0, 1.0
-    found = np.linalg.solve(system, np.append(offsets[active], 1.0))
+    unknowns = np.linalg.solve(system, np.append(offsets[active], 1.0))
     solution = np.zeros(len(offsets))
-    solution[active] = found[:n]
-    return solution, float(found[n])
+    solution[active] = unknowns[:n]
+    return solution, float(unknowns[n])

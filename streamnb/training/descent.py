@@ -188,9 +188,9 @@ class Descent:
     def run(self, read: Read, may_read: Callable[[], bool]) -> Generator[Any, Any, None]:
         """Descend until converged, until the objective no longer decreases in float64, or until `may_read` is False."""
         while not self.arrived:
-            found = yield from self._next_point(self.visit, read, may_read)
-            if found is not None:
-                self.visit = found
+            following = yield from self._next_point(self.visit, read, may_read)
+            if following is not None:
+                self.visit = following
             elif may_read() and len(self.memory):
                 self.memory.forget()
             elif may_read() and self.memory.sampled is not None:
@@ -209,14 +209,14 @@ class Descent:
                 return None
             step = self.penalties.within_orthant(visit.point, direction, visit.steepest)
             promised = dot(visit.steepest, step)
-            found = yield from read(visit.point + step, visit.objective)
-            change = found.objective - visit.objective
+            tried = yield from read(visit.point + step, visit.objective)
+            change = tried.objective - visit.objective
             stalled = abs(change) <= STALLED * abs(visit.objective)
             length = self.memory.length
-            shorter = stalled and length(found.steepest) < length(visit.steepest)
+            shorter = stalled and length(tried.steepest) < length(visit.steepest)
             if change <= SUFFICIENT_DECREASE * promised or shorter:
-                self.memory.remember(step, found.gradient - visit.gradient)
-                return found
+                self.memory.remember(step, tried.gradient - visit.gradient)
+                return tried
             if stalled:
                 return None
             direction *= min(max(-0.5 * promised / (change - promised), 0.1), 0.5)

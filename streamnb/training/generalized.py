@@ -36,16 +36,16 @@ def bayes_weights(sums: RowSums, firsts: np.ndarray, smoothing: float, joint: bo
     ln (S_jb + a) / (N + a B_j) for bin b of feature j, which has B_j bins, with N rows in the class.
     """
     widths = np.repeat(np.diff(firsts), np.diff(firsts))[:, None]
-    own = _log_probabilities(sums.own, sums.own_weight, widths, smoothing)
+    of_class = _log_probabilities(sums.own, sums.own_weight, widths, smoothing)
     if joint:
-        return own
-    others = sums.whole[:, None] - sums.own, sums.weight - sums.own_weight
-    return own - _log_probabilities(*others, widths, smoothing)
+        return of_class
+    rest = sums.whole[:, None] - sums.own, sums.weight - sums.own_weight
+    return of_class - _log_probabilities(*rest, widths, smoothing)
 
 
-def _log_probabilities(own: np.ndarray, weight: np.ndarray, widths: np.ndarray, smoothing: float) -> np.ndarray:
+def _log_probabilities(sums: np.ndarray, weight: np.ndarray, widths: np.ndarray, smoothing: float) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.vstack([np.log((own + smoothing) / (weight + smoothing * widths)), np.log(weight)])
+        return np.vstack([np.log((sums + smoothing) / (weight + smoothing * widths)), np.log(weight)])
 
 
 class CorrectionsMethod(DescentMethod):

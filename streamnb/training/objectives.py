@@ -46,11 +46,11 @@ class RowSums:
     @classmethod
     def of(cls, stats: ClassStats) -> "RowSums":
         """From statistics with the moments "sum", "sum_sq" and "deviation" (about 0)."""
-        every, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
-        sums, squares, magnitudes = (whole(every.table(moment)).value()[0] for moment in MOMENTS)
-        own, spread = by_column(stats.table("sum"))[:, k], spread_about_mean(every)
+        counted_once, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
+        sums, squares, magnitudes = (whole(counted_once.table(moment)).value()[0] for moment in MOMENTS)
+        own, spread = by_column(stats.table("sum"))[:, k], spread_about_mean(counted_once)
         features = np.arange(stats.n_features)
-        return cls(features, own, stats.weight[k], sums, every.total_weight, squares, magnitudes, spread)
+        return cls(features, own, stats.weight[k], sums, counted_once.total_weight, squares, magnitudes, spread)
 
     def of_features(self, some: np.ndarray) -> "RowSums":
         """The sums of a subset of the features, ascending; `self` for all of them."""
@@ -66,10 +66,10 @@ class RowSums:
         """
         seen = ((self.share > 0.0) & (self.share < 1.0))[None, :]
         never_negative = ((self.magnitudes == self.whole) & (self.whole > 0.0))[:, None]
-        found = never_negative & seen & ((self.own == 0.0) | (self.own == self.whole[:, None]))
-        at = int(found.argmax())
-        j, r = divmod(at, found.shape[1])
-        return (int(self.features[j]), r) if found.flat[at] else None
+        parts = never_negative & seen & ((self.own == 0.0) | (self.own == self.whole[:, None]))
+        at = int(parts.argmax())
+        j, r = divmod(at, parts.shape[1])
+        return (int(self.features[j]), r) if parts.flat[at] else None
 
     @property
     def share(self) -> np.ndarray:

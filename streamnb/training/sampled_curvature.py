@@ -246,10 +246,12 @@ def weighted_sums(
     """Of each feature the sum of absolute values, and the weighted sums of values and squares, each (n_features,)."""
     sizes, sums, squares = np.zeros((3, n_features))
     for rows in batches:
-        chunk, own = rows.chunk, weight[rows.where]
+        chunk, row_weight = rows.chunk, weight[rows.where]
         values = (chunk.data if isinstance(chunk, CSRChunk) else chunk.values).astype(np.float64)
-        each = (np.repeat(own, np.diff(chunk.indptr)) if isinstance(chunk, CSRChunk) else own[:, None]) * values
-        for total, part in ((sizes, np.abs(values)), (sums, each), (squares, each * values)):
+        weighted = (
+            np.repeat(row_weight, np.diff(chunk.indptr)) if isinstance(chunk, CSRChunk) else row_weight[:, None]
+        ) * values
+        for total, part in ((sizes, np.abs(values)), (sums, weighted), (squares, weighted * values)):
             if isinstance(chunk, CSRChunk):
                 total += np.bincount(chunk.indices, part, n_features)
             else:
