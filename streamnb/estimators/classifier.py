@@ -14,10 +14,9 @@ from streamnb.core import arguments, guesses
 from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
 from streamnb.estimators.preparation import Preparation, StepRequest
-from streamnb.evaluation.beside import Beside
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.judging import judged_in_full
-from streamnb.evaluation.slice_columns import MIN_ROWS
+from streamnb.evaluation.judging import EvaluationOptions, judged_in_full
+from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
@@ -210,9 +209,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._fitted_model()  # raises where there is none
         names = getattr(self, "feature_names_in_", None)
-        X, beside = Beside(interval, groups, by, min_rows).taken_from(X, y, self._preparation.encoding, names)
+        options = EvaluationOptions(interval, groups, by, min_rows)
+        X, options = options.taken_from(X, y, self._preparation.encoding, names)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return judged_in_full(self, model, (rows, None, None), beside)
+        return judged_in_full(self, model, (rows, None, None), options)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         """The model, and the rows with their labels and weights, checked against it."""

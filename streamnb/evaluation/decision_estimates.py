@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.evaluation import metrics
-from streamnb.evaluation.estimates import Estimate, clustered, filled_buckets, per_weight, spread_of
+from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, spread_of
 from streamnb.evaluation.spread import GroupSpread, RowSpread
 from streamnb.evaluation.tallied import Tallied, check_single, decisions
 from streamnb.evaluation.tallies import ratio
@@ -59,7 +59,7 @@ def estimate(
         unknown = 0.0 if judged.multilabel or not gradient.unknown else weight - true.sum(axis=1)
         sums = hit @ gradient.hit + true @ gradient.true + predicted @ gradient.predicted
         sums += weight * gradient.row.sum() + unknown * gradient.unknown
-        return _of_buckets(judged, value, sums, low)
+        return of_buckets(spread, value, sums, low=low)
     added = _squares_of_labels(judged, gradient, spread) if judged.multilabel else _squares(judged, gradient, spread)
     rate = per_weight(judged)
     return Estimate(value, max(added, 0.0) / rate, n_rows * rate, low, is_share=is_share)
@@ -72,7 +72,7 @@ def estimates(judged: Tallied, values: np.ndarray, gradient: Gradient, n_rows: n
     if isinstance(spread, GroupSpread):
         hit, true, predicted = spread.counts
         sums = hit * gradient.hit + true * gradient.true + predicted * gradient.predicted
-        return _of_buckets(judged, values, sums + spread.total.sums[:, -1:] * gradient.row, 0.0)
+        return of_buckets(spread, values, sums + spread.total.sums[:, -1:] * gradient.row)
     added = sum(n * np.square(cell) for n, cell in zip(_cells(judged), gradient.cells(), strict=True))
     return Estimate(values, added / rate, n_rows * rate)
 
@@ -80,27 +80,16 @@ def estimates(judged: Tallied, values: np.ndarray, gradient: Gradient, n_rows: n
 def _cells(judged: Tallied) -> tuple[np.ndarray, ...]:
     """Weight of the rows of each class that are hit, missed, wrongly predicted, or neither."""
     tally = decisions(judged)
-    missed, wrong = tally.true - tally.hit, tally.predicted - tally.hit
-    return tally.hit, missed, wrong, judged.weight - tally.hit - missed - wrong
-
-
-def _of_buckets(judged: Tallied, value: Any, sums: np.ndarray, low: float) -> Estimate:
-    spread = spread_of(judged)
-    assert isinstance(spread, GroupSpread)
-    variance, n, df = clustered(sums)
-    n_buckets = filled_buckets(spread)
-    some = n > 0.0  # otherwise no bucket differs from another
-    return Estimate(value, np.where(some, variance, 0.0), n_buckets, low, df=np.where(some, df, n_buckets - 1))
+    return tally.hit, tally.missed, tally.wrong, judged.weight - tally.hit - tally.missed - tally.wrong
 
 
 def _squares(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
     """The sum over rows with one label each of the square of what each adds."""
     tally, c = decisions(judged), gradient.row.sum()
-    missed, wrong = tally.true - tally.hit, tally.predicted - tally.hit
     n_unknown = judged.weight - tally.true.sum()
     hit, of_true = gradient.hit + gradient.true + gradient.predicted + c, gradient.true + c
-    squares = tally.hit @ hit**2 + missed @ of_true**2 + n_unknown * (gradient.unknown + c) ** 2
-    squares += wrong @ gradient.predicted**2 + 2.0 * c * (wrong @ gradient.predicted)
+    squares = tally.hit @ hit**2 + tally.missed @ of_true**2 + n_unknown * (gradient.unknown + c) ** 2
+    squares += tally.wrong @ gradient.predicted**2 + 2.0 * c * (tally.wrong @ gradient.predicted)
     if gradient.true.any() and gradient.predicted.any():
         squares += 2.0 * _pairs(judged, gradient, spread)
     if gradient.unknown and tally.table is not None:
@@ -116,28 +105,25 @@ def _pairs(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
         wrong = tally.table - np.diag(np.diag(tally.table))
         return float(gradient.true @ wrong @ gradient.predicted)
     if judged.n_classes == 2:
-        missed = tally.true - tally.hit
-        return float(missed @ (gradient.true * gradient.predicted[::-1]))
-    assert spread.sample is not None
-    sample = spread.sample.prune()
+        return float(tally.missed @ (gradient.true * gradient.predicted[::-1]))
+    sample = spread.sampled_rows()
     true, predicted = sample.parts["labels"], sample.parts["predicted"]
     added = np.where(true != predicted, gradient.true[true] * gradient.predicted[predicted], 0.0)
-    return float(sample.weight @ added * tally.true.sum() / max(sample.weight.sum(), 1e-300))
+    return sample.scaled_sum(added, tally.true.sum())
 
 
 def _squares_of_labels(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
     """The same of rows with several labels: exact for each label; how labels go together, from a sample of the rows."""
     cells = gradient.cells()
     squares = float(sum(n @ np.square(cell) for n, cell in zip(_cells(judged), cells, strict=True)))
-    assert spread.sample is not None
-    sample = spread.sample.prune()
+    sample = spread.sampled_rows()
     true, predicted = (sp.csr_array(sample.parts[name], dtype=np.float64) for name in ("labels", "predicted"))
     hit = true.multiply(predicted).tocsr()
     added = hit @ gradient.hit + true @ gradient.true + predicted @ gradient.predicted + gradient.row.sum()
     of_hit, of_missed, of_wrong, of_none = map(np.square, cells)
     alone = hit @ (of_hit - of_missed - of_wrong + of_none) + true @ (of_missed - of_none)
     alone += predicted @ (of_wrong - of_none) + of_none.sum()
-    return squares + float(sample.weight @ (added**2 - alone) * judged.weight / max(sample.weight.sum(), 1e-300))
+    return squares + sample.scaled_sum(added**2 - alone, judged.weight)
 
 
 # ---- metrics ---------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-# ---- two models of a pass ------------------------------------------------------------------------------------------
+# ---- two models of a pass --------------------------------------------------------------------------------------------
 
 
 class Differences:

@@ -7,16 +7,15 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.core import label_checks, row_checks
 from streamnb.core.types import PerRow
 from streamnb.encoding.opening import opened_for
-from streamnb.evaluation.beside import Beside
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
-from streamnb.evaluation.judging import Sheet, judged_in_full, needs_of, ranked_apart
-from streamnb.evaluation.slice_columns import MIN_ROWS, Slicing, given_columns
+from streamnb.evaluation.judging import EvaluationOptions, Sheet, judged_in_full, needs_of, ranked_apart
+from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
+from streamnb.evaluation.tallies import stacked
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
@@ -27,7 +26,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.named_columns import opened_columns
 from streamnb.rows.opening import with_labels
 from streamnb.rows.sizes import BLOCK_ROWS
-from streamnb.stats.matching import merged_classes
+from streamnb.stats.matching import merged_classes, positions
 
 LABELS = ("y_true", "y_pred")
 _SUM_TOLERANCE = 0.01  # probabilities written with few digits do not sum to 1 exactly
@@ -116,11 +115,11 @@ def evaluate(
     """
     if _predicts(y_true):
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
-        return _judged_model(y_true, (y_pred, y, sample_weight), Beside(interval, groups, by, min_rows))
+        return _judged_model(y_true, (y_pred, y, sample_weight), EvaluationOptions(interval, groups, by, min_rows))
     _check_columns(y_true, y_pred, y)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
-    beside = Beside(interval, groups, by, min_rows).checked()
+    level = EvaluationOptions(interval, groups, by, min_rows).checked().interval
     given = {"y_true": y_true, "y_pred": y_pred, "scores": scores, "proba": proba, "sample_weight": sample_weight}
     given["groups"] = groups
     if y_true is None:
@@ -141,7 +140,7 @@ def evaluate(
     if not len(names):
         raise ValueError("y_true is empty; there is nothing to judge")
     order = np.arange(len(names)) if multilabel else np.argsort(names)
-    judge = _Judge(names[order], multilabel, frozenset(given), order, beside.interval, slicing)
+    judge = _Judge(names[order], multilabel, frozenset(given), order, level, slicing)
     evaluation = run(judge, rows, RunOptions())[0].evaluations
     if groups is not None:
         check_groups(evaluation)
@@ -177,45 +176,39 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
         )
 
 
-def _judged_model(model: Any, labelled: tuple[Any, Any, Any], beside: Beside) -> Evaluation:
+def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:
     """The evaluation of a model on rows, labels and weights."""
     if isinstance(model, LinearModel):
-        X, beside = beside.taken_from(*labelled[:2])
-        return judged_in_full(model, model, (X, *labelled[1:]), beside)
+        X, options = options.taken_from(*labelled[:2])
+        return judged_in_full(model, model, (X, *labelled[1:]), options)
     if isinstance(model, PortableModel):
-        return _judged_portable(model, labelled, beside)
+        return _judged_portable(model, labelled, options)
     if not hasattr(model, "evaluate"):
         raise TypeError(
             f"{type(model).__name__} is no model of streamnb; give what it says: evaluate(y_true, model.predict(X), "
             "proba=model.predict_proba(X))"
         )
-    options = beside.given()
-    if options and not hasattr(model, "classes_"):
+    given = options.given()
+    if given and not hasattr(model, "classes_"):
         raise TypeError(
             f"{type(model).__name__} predicts numbers; interval, groups and by are of classifiers, leave them out"
         )
-    return model.evaluate(*labelled, **options)
+    return model.evaluate(*labelled, **given)
 
 
-def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], beside: Beside) -> Evaluation:
+def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:
     """The evaluation of a portable model by its predictions; labels are read separately."""
-    X, beside = beside.taken_from(*labelled[:2], model.encoding, model.feature_names_in_)
+    X, options = options.taken_from(*labelled[:2], model.encoding, model.feature_names_in_)
     X, y = with_labels(X, labelled[1])
     rows = opened_for(model.encoding, X, y, labelled[2])
     blocks = list(rows.row_columns(BLOCK_ROWS))
-    truth, weight = (_joined([block[name] for block in blocks]) for name in ("y", "sample_weight"))
-    given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight, **beside.read_from(rows).given()}
+    truth, weight = (stacked([block[name] for block in blocks]) for name in ("y", "sample_weight"))
+    given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight, **options.read_from(rows).given()}
     if model.reference is None:  # a reference class has no score
         given["scores"] = model.decision_function(X)
     if model.probabilities is not None:
         given["proba"] = model.predict_proba(X)
     return evaluate(truth, model.predict(X), **given)
-
-
-def _joined(parts: list[Any]) -> Any:
-    if parts[0] is None:
-        return None
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _labels(given: dict[str, Any]) -> np.ndarray:
@@ -299,8 +292,8 @@ class _Judge(PassTask):
                 f"{label_checks.label_kind(self.classes)}; "
                 "labels should be all of one kind"
             )
-        codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
-        unknown = np.flatnonzero(self.classes[codes] != labels)
+        codes = positions(self.classes, labels)
+        unknown = np.flatnonzero(codes < 0)
         if unknown.size:
             raise ValueError(
                 f"{name} has the label {labels[unknown[0]].item()!r} at row {first_row + unknown[0]}, which is not in "
@@ -348,33 +341,26 @@ class _LabelsTask(PassTask):
     title = "labels"
 
     def partial(self) -> _Labels:
-        return _Labels(None)
+        return _Labels(np.zeros(0))
 
     def add(self, partial: _Labels, block: Block) -> None:
         for name, labels in block.X.items():
-            partial.see(np.unique(label_checks.check_labels(labels, name, block.first_row)))
+            seen = np.unique(label_checks.check_labels(labels, name, block.first_row))
+            partial.labels = merged_classes(partial.labels, seen)
 
 
+@dataclass(eq=False)
 class _Labels:
-    """Distinct labels, sorted; None while there are none."""
+    """Distinct labels, sorted."""
 
+    labels: np.ndarray
     nbytes = 0
-
-    def __init__(self, labels: np.ndarray | None):
-        self.labels = labels
-
-    def see(self, more: np.ndarray) -> None:
-        """Add labels."""
-        self.labels = more if self.labels is None else merged_classes(self.labels, more)
 
     def finish(self) -> _Labels:
         return self
 
     def __add__(self, other: _Labels) -> _Labels:
-        total = _Labels(self.labels)
-        if other.labels is not None:
-            total.see(other.labels)
-        return total
+        return _Labels(merged_classes(self.labels, other.labels))
 
     def arrays(self) -> dict[str, Any]:
         return {"labels": self.labels}

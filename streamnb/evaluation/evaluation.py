@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamnb.core import notebook, persistence
-from streamnb.evaluation import class_report, intervals, metrics, slice_table, thresholds
+from streamnb.evaluation import breakdowns, intervals, metrics, thresholds
 from streamnb.evaluation.tallied import Tallied, has
 
 
@@ -88,10 +88,10 @@ class Evaluation(Tallied):
     average_precision_error = property(metrics.average_precision_error)
     roc_curve = metrics.roc_curve
     interval = intervals.interval
-    report, confused_pairs = class_report.report, class_report.confused_pairs
+    report, confused_pairs = breakdowns.report, breakdowns.confused_pairs
     threshold, precision_recall_curve = thresholds.threshold, thresholds.precision_recall_curve
     cost_curve = thresholds.cost_curve
-    slices, slice = property(slice_table.slices), slice_table.slice_of
+    slices, slice = property(breakdowns.slices), breakdowns.slice_of
 
     def summary(self) -> dict[str, float]:
         """The metrics of the printed form, by name; with intervals, their ends as "accuracy low", "accuracy high"."""

@@ -1,6 +1,5 @@
 """Evaluates all models of a grid on the same rows at once."""
 
-from copy import copy
 from functools import partial
 from typing import Any, Self
 
@@ -8,17 +7,16 @@ import numpy as np
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, losses_of, ratio
+from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, Tally, losses_of, ratio
 from streamnb.kernels import judge
 from streamnb.problem.schemes import Scheme, raw_scores
 from streamnb.stats.row_means import RowMeans
 
 CACHED_MARGINS = 1 << 16  # transposed at once
-TALLIES = "total", "decisions", "ranking", "margin"
 
 
 @persistence.register
-class GridEvaluation:
+class GridEvaluation(Tally):
     """Evaluates G models on rows with one label each; merges with ``+`` as `Evaluation` does.
 
     Parameters
@@ -29,47 +27,50 @@ class GridEvaluation:
         G.
     """
 
+    parts = "n_rows", "total", "decisions", "ranking", "margin", "losses"
+
     def __init__(self, new: Any, n_points: int):
-        self._empty, self._n_points = new(), n_points
-        self.n_rows = 0
-        K, needs = self._empty.n_classes, self._empty.needs
-        self._tallies: dict[str, Any] = {"total": RowMeans(())}  # those that are needed, out of TALLIES
-        if needs & {"hits", "confusion"}:
-            self._tallies["decisions"] = GridDecisions(n_points, K, "confusion" in needs)
-        self._tallies |= {name: self._empty.ranking_of(n_points) for name in ("ranking", "margin") if name in needs}
-        self._losses = [RowMeans(LOSSES) for _ in range(n_points)] if "probabilities" in needs else []
+        self._empty, self._n_points = empty, n_points = new(), n_points
+        needs = empty.needs
+        self.n_rows, self.total = 0, RowMeans(())
+        of_decisions = needs & {"hits", "confusion"}
+        self.decisions = GridDecisions(n_points, empty.n_classes, "confusion" in needs) if of_decisions else None
+        self.ranking, self.margin = (
+            empty.ranking_of(n_points) if name in needs else None for name in ("ranking", "margin")
+        )
+        self.losses = [RowMeans(LOSSES) for _ in range(n_points)] if "probabilities" in needs else []
 
     def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
         """Add rows with the decisions of the models (n, G), possibly padded; without weights each row counts once."""
-        decisions: GridDecisions = self._tallies["decisions"]
-        if weight is None and decisions.without_table:
+        assert self.decisions is not None
+        if weight is None and self.decisions.without_table:
             self.n_rows += len(labels)
-            self._tallies["total"].pairs[0][-1] += len(labels)
-            decisions.add_each_once(labels, decided)
+            self.total.pairs[0][-1] += len(labels)
+            self.decisions.add_each_once(labels, decided)
         else:
             weight = np.ones(len(labels)) if weight is None else weight
             self._count_rows(weight)
-            decisions.add(labels, weight, decided)
+            self.decisions.add(labels, weight, decided)
 
     def _count_rows(self, weight: np.ndarray) -> None:
         self.n_rows += len(weight)
-        self._tallies["total"].add([], weight)
+        self.total.add([], weight)
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), possibly padded."""
         n = len(margins)
         self._count_rows(weight)
-        if "decisions" in self._tallies:
-            self._tallies["decisions"].add(labels, weight, scheme.decide(margins))
-        for name, ranked_by in (("ranking", scheme.ranking), ("margin", partial(raw_scores, scheme))):
-            if name in self._tallies:
+        if self.decisions is not None:
+            self.decisions.add(labels, weight, scheme.decide(margins))
+        for ranked, ranked_by in ((self.ranking, scheme.ranking), (self.margin, partial(raw_scores, scheme))):
+            if ranked is not None:
                 kept = weight > 0.0
                 scores = self._scores(ranked_by, margins)
                 width = scores.shape[1] * scores.shape[2]
                 row_checks.check_scores(scores.reshape(-1, width), n, width)
                 rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
-                self._tallies[name].add(*rows)
-        for point, losses in enumerate(self._losses):
+                ranked.add(*rows)
+        for point, losses in enumerate(self.losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
             known = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])).known()
             losses.add(losses_of(known), known.weight)
@@ -84,28 +85,17 @@ class GridEvaluation:
             parts.append(np.ascontiguousarray(ranked.reshape(len(some), self._n_points, -1).swapaxes(1, 2)))
         return np.concatenate(parts)
 
-    def __add__(self, other: "GridEvaluation") -> "GridEvaluation":
-        total = copy(self)
-        total.n_rows += other.n_rows
-        total._tallies = {name: own + other._tallies[name] for name, own in self._tallies.items()}
-        total._losses = [a + b for a, b in zip(self._losses, other._losses, strict=True)]
-        return total
-
     def of_point(self, point: int) -> Evaluation:
         """The evaluation of one model."""
-        tallies = {name: own if name == "total" else own.of_point(point) for name, own in self._tallies.items()}
-        if self._losses:
-            tallies["losses"] = self._losses[point]
+        tallies: dict[str, Any] = {"total": self.total}
+        kept = {"decisions": self.decisions, "ranking": self.ranking, "margin": self.margin}
+        tallies |= {name: tally.of_point(point) for name, tally in kept.items() if tally is not None}
+        if self.losses:
+            tallies["losses"] = self.losses[point]
         return self._empty.with_tallies(self.n_rows, tallies)
 
     def _to_state(self) -> dict[str, Any]:
-        return {
-            "empty": self._empty,
-            "n_points": self._n_points,
-            "n_rows": self.n_rows,
-            **{name: self._tallies[name]._to_state() if name in self._tallies else None for name in TALLIES},
-            "losses": [losses._to_state() for losses in self._losses],
-        }
+        return {"empty": self._empty, "n_points": self._n_points, **super()._to_state()}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -115,24 +105,20 @@ class GridEvaluation:
         if state["decisions"] is not None:  # checked before tables larger than the file are allocated
             persistence.array("predicted", state["decisions"]["_predicted"], ["f8"], (n_points, empty.n_classes))
         grid = cls(lambda: empty, n_points)
-        grid.n_rows = arguments.whole_number("n_rows", state["n_rows"])
-        for name in TALLIES:
-            if (name in grid._tallies) == (state[name] is None):
-                raise ValueError(f"{name} of a grid of evaluations are missing, or there should be none")
-        for name, tally in grid._tallies.items():
-            tally.restore(state[name])
-        for losses, kept in zip(grid._losses, state["losses"], strict=True):
-            losses.restore(kept)
+        grid.restore({name: state[name] for name in cls.parts})
         return grid
 
     def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray, None]:
         """Accuracy of all models (G,), and recall of each class (G, K), NaN for classes without rows; both exact."""
-        return *self._tallies["decisions"].rates(), None
+        assert self.decisions is not None
+        return *self.decisions.rates(), None
 
 
 @persistence.register
-class EachEvaluation:
+class EachEvaluation(Tally):
     """Evaluates models one by one: for multi-label rows, and for pairs of classes."""
+
+    parts = ("_each",)
 
     def __init__(self, new: Any, n_points: int):
         self._each = [new() for _ in range(n_points)]
@@ -153,11 +139,6 @@ class EachEvaluation:
             own = np.ascontiguousarray(margins[:, :, point])
             evaluation.add(labels, weight, **{name: function(own) for name, function in needed.items()})
 
-    def __add__(self, other: "EachEvaluation") -> "EachEvaluation":
-        total = copy(self)
-        total._each = [a + b for a, b in zip(self._each, other._each, strict=True)]
-        return total
-
     def of_point(self, point: int) -> Evaluation:
         """The evaluation of one model."""
         return self._each[point]
@@ -174,8 +155,10 @@ class EachEvaluation:
         return cls(lambda: next(remaining), len(each))
 
 
-class GridDecisions:
+class GridDecisions(Tally):
     """`Decisions` of G models: arrays with an axis for the models before those of the classes."""
+
+    parts = "_true", "_hit", "_predicted", "_table", "_right"
 
     def __init__(self, n_points: int, n_classes: int, with_table: bool):
         self._true = np.zeros(n_classes)
@@ -202,23 +185,6 @@ class GridDecisions:
         self._hit += hit.T
         self._predicted += predicted.T
 
-    def __add__(self, other: Any) -> "GridDecisions":
-        total = copy(self)
-        for name, own in vars(self).items():
-            setattr(total, name, own + getattr(other, name))
-        return total
-
-    def _to_state(self) -> dict[str, Any]:
-        return {name: part._to_state() if isinstance(part, RowMeans) else part for name, part in vars(self).items()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Fill an empty object from the state that `_to_state` returned."""
-        for name, part in vars(self).items():
-            if isinstance(part, RowMeans):
-                part.restore(state[name])
-            else:
-                part[...] = persistence.array(name, state[name], ["f8"], part.shape)  # in the layout for kernels
-
     def rates(self) -> tuple[np.ndarray, np.ndarray]:
         """The share of the weight decided correctly (G,), and the same of each class (G, K); NaN without weight."""
         right, lost = self._right.pairs
@@ -226,7 +192,8 @@ class GridDecisions:
 
     def of_point(self, point: int) -> Decisions:
         """The decisions of one model."""
-        table = self._table[point] if len(self._table) else None
-        return Decisions.of(
-            self._hit[point], self._true, self._predicted[point], table, self._right.one(point, *Decisions.names)
-        )
+        decisions = Decisions(len(self._true), False)
+        decisions.hit, decisions.true, decisions.predicted = self._hit[point], self._true, self._predicted[point]
+        decisions.table = None if self.without_table else self._table[point]
+        decisions.means = self._right.one(point, *Decisions.names)
+        return decisions

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from streamnb.evaluation import decision_estimates, mean_estimates, metrics, ranking_estimates
-from streamnb.evaluation.estimates import Estimate, filled_buckets, per_weight, spread_of
+from streamnb.evaluation import decision_estimates, estimates, metrics, ranking_estimates
+from streamnb.evaluation.estimates import CalibrationEstimate, Estimate, filled_buckets, per_weight, spread_of
 from streamnb.evaluation.spread import GroupSpread
 from streamnb.evaluation.tallied import Tallied
 
@@ -72,42 +72,43 @@ def rows_per_weight(judged: Tallied) -> float | None:
 def described(judged: Tallied) -> str:
     """What intervals are of, in words."""
     spread = spread_of(judged)
-    said = f"{100.0 * (judged.level or 0.0):g} % intervals of "
+    start = f"{100.0 * (judged.level or 0.0):g} % intervals of "
     if isinstance(spread, GroupSpread):
         n = filled_buckets(spread)
-        return said + (f"{n} groups" if n < len(spread.total.sums) // 8 else f"groups in {n} buckets")
-    if spread.weights.are_counts:
-        return said + "independent rows"
-    return said + f"rows with fractional weights, as many as {spread.weights.n_rows:,.0f} of equal weight"
+        return start + (f"{n} groups" if n < len(spread.total.sums) // 8 else f"groups in {n} buckets")
+    if spread.whole_weights:
+        return start + "independent rows"
+    return start + f"rows with fractional weights, as many as {spread.n_rows:,.0f} of equal weight"
 
 
 def _rate(kind: str) -> Callable[..., Estimate]:
     def of(judged: Tallied, average: str | None = "binary", **options: Any) -> Estimate:
         value = getattr(metrics, kind)(judged, average, **options)  # refuses what it does not take
         if average == "samples":
-            return mean_estimates.of_rows(judged, value, "decisions", kind)
+            return estimates.of_rows(judged, value, "decisions", kind)
         return decision_estimates.rate(judged, kind, average, **options)
 
     return of
 
 
-def _set_mean(name: str, tally: str, metric: Callable[[Tallied], float], judged: Tallied) -> Estimate:
-    return mean_estimates.of_rows(judged, metric(judged), tally, name)
+def _mean(name: str, tally: str, metric: Callable[[Tallied], float], judged: Tallied) -> Estimate:
+    """The estimate of a metric that is the mean over rows of a value with this name in a tally."""
+    return estimates.of_rows(judged, metric(judged), tally, name)
 
 
-ESTIMATES: dict[str, Callable[..., Estimate | mean_estimates.CalibrationEstimate]] = {
-    "accuracy": mean_estimates.accuracy,
+ESTIMATES: dict[str, Callable[..., Estimate | CalibrationEstimate]] = {
+    "accuracy": partial(_mean, "right", "decisions", metrics.accuracy),
     "balanced_accuracy": decision_estimates.balanced_accuracy,
     **{kind: _rate(kind) for kind in ("precision", "recall", "specificity", "f_score")},
     "matthews_corrcoef": decision_estimates.matthews_corrcoef,
     "cohen_kappa": decision_estimates.cohen_kappa,
-    "hamming_loss": partial(_set_mean, "hamming", "decisions", metrics.hamming_loss),
-    "jaccard": partial(_set_mean, "jaccard", "decisions", metrics.jaccard),
-    "subset_accuracy": partial(_set_mean, "right", "decisions", metrics.subset_accuracy),
-    "ranking_loss": partial(_set_mean, "ranking_loss", "ranking_loss", metrics.ranking_loss),
-    "log_loss": partial(mean_estimates.loss, name="log_loss"),
-    "brier": partial(mean_estimates.loss, name="brier"),
-    "expected_calibration_error": mean_estimates.expected_calibration_error,
+    "hamming_loss": partial(_mean, "hamming", "decisions", metrics.hamming_loss),
+    "jaccard": partial(_mean, "jaccard", "decisions", metrics.jaccard),
+    "subset_accuracy": partial(_mean, "right", "decisions", metrics.subset_accuracy),
+    "ranking_loss": partial(_mean, "ranking_loss", "ranking_loss", metrics.ranking_loss),
+    "log_loss": partial(estimates.loss, name="log_loss"),
+    "brier": partial(estimates.loss, name="brier"),
+    "expected_calibration_error": estimates.expected_calibration_error,
     "roc_auc": ranking_estimates.roc_auc,
     "roc_auc_margin": ranking_estimates.roc_auc_margin,
     "average_precision": ranking_estimates.average_precision,

@@ -1,18 +1,18 @@
-"""Evaluates one fitted model on rows of any kind."""
+"""Evaluates one fitted model on rows of any kind, with the options of `evaluate`."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks
+from streamnb.core import label_checks, messages
 from streamnb.encoding.learning import opened_through
-from streamnb.evaluation.beside import NOTHING, Beside
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
-from streamnb.evaluation.slice_columns import Slicing
-from streamnb.evaluation.tallied import DECISIONS
+from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
+from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level
+from streamnb.evaluation.tallies import Tally
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -21,6 +21,7 @@ from streamnb.problem.schemes import raw_scores
 from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
+from streamnb.rows.source import Source
 from streamnb.stats.matching import merged_classes, positions
 
 _MANY_CLASSES = 1000  # no confusion matrix beyond
@@ -49,12 +50,14 @@ def ranked_apart(n_classes: int, multilabel: bool) -> bool:
 
 
 @dataclass(eq=False)
-class Sheet:
+class Sheet(Tally):
     """Evaluations of each model, evaluations[candidate][split], each of a grid, or a single one; sheets merge.
 
     `rows` (n_splits, K) counts the rows of each class in each split, for comparison with the first scan.
     `sample` holds a sample of the rows.
     """
+
+    parts = "evaluations", "rows", "sample"
 
     evaluations: Any
     nbytes: int
@@ -73,13 +76,76 @@ class Sheet:
         """All parts by name."""
         return vars(self)
 
-    def __add__(self, other: "Sheet") -> "Sheet":
-        sample = None if self.sample is None else self.sample + other.sample
-        return Sheet(_added(self.evaluations, other.evaluations), self.nbytes, self.rows + other.rows, sample)
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """The arguments of `evaluate` but for rows, labels and weights: intervals, and columns of groups and of slices.
+
+    Attributes
+    ----------
+    interval : float or None
+    groups, by : column, its name, several in a dict, or None
+    min_rows : int
+    """
+
+    interval: float | None = None
+    groups: Any = None
+    by: Any = None
+    min_rows: int = MIN_ROWS
+
+    def checked(self) -> Self:
+        """The same with numbers checked."""
+        level = check_level(self.interval)
+        check_grouped(self.groups, level)
+        return replace(self, interval=level)
+
+    def taken_from(self, X: Any, y: Any, encoding: Any = None, names: Any = None) -> tuple[Any, Self]:
+        """X and the options, with columns of a data frame X (pandas or Dask) in place of their names.
+
+        The columns stay in X if they are y, or features by the encoding or the names that a model was fitted with.
+        """
+        features: Collection[Any] = getattr(encoding, "columns", () if names is None else names)
+        if not (hasattr(X, "iloc") and hasattr(X, "columns")):
+            return X, self
+        taken: list[str] = []
+
+        def column(named: Any) -> Any:
+            if not isinstance(named, str):
+                return named
+            if named not in X.columns:
+                known = messages.listed(np.asarray(X.columns, object))
+                raise ValueError(f"{named!r} is none of the columns of X: {known}")
+            taken.append(named)
+            return X[named]
+
+        by = self.by
+        if by is not None:
+            by = {name: column(values) for name, values in given_columns(by, names_beside=True).items()}
+        options = replace(self, groups=column(self.groups), by=by)
+        stay = {*features, y} if isinstance(y, str) else {*features}
+        return X.drop(columns=[name for name in dict.fromkeys(taken) if name not in stay]), options
+
+    def opened(self, rows: Source) -> tuple[Source, Slicing | None]:
+        """The rows with groups and numbers of slices beside them, and what the numbers mean."""
+        if self.by is None:
+            return rows if self.groups is None else rows.with_split("groups", self.groups), None
+        slicing, numbers = Slicing.of(given_columns(self.by, names_beside=True), rows, self.min_rows)
+        groups = {} if self.groups is None else {"groups": self.groups}
+        return rows.with_split("by", {**numbers, **groups}), slicing
+
+    def read_from(self, rows: Source) -> Self:
+        """The same with columns of the rows in place of their names."""
+        by, groups = self.by, self.groups
+        if by is not None:
+            by = {name: rows.whole_column(values, "by") for name, values in given_columns(by, True).items()}
+        return replace(self, by=by, groups=None if groups is None else rows.whole_column(groups, "groups"))
+
+    def given(self) -> dict[str, Any]:
+        """The arguments that are not left at their defaults."""
+        return {name: value for name, value in vars(self).items() if value is not getattr(EvaluationOptions, name)}
 
 
-def _added(a: Any, b: Any) -> Any:
-    return [_added(*pair) for pair in zip(a, b, strict=True)] if isinstance(a, list) else a + b
+DEFAULTS = EvaluationOptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +174,12 @@ class JudgingTask(PassTask):
             weight = None if block.weight is None else block.weight[some]
             outputs = self.outputs(margins)
             if block.split is not None:
-                outputs |= self._beside(block.split[some])
+                columns = block.split[some]
+                if self.grouped:
+                    outputs["groups"] = columns if columns.dtype.names is None else columns["groups"]
+                if self.slicing is not None:
+                    outputs["slices"] = self.slicing.taken(columns, len(columns))
             partial.evaluations.add(codes[some], weight, **outputs)
-
-    def _beside(self, columns: np.ndarray) -> dict[str, np.ndarray]:
-        """The groups and the numbers of slices of some rows."""
-        found = {}
-        if self.grouped:
-            found["groups"] = columns if columns.dtype.names is None else columns["groups"]
-        if self.slicing is not None:
-            found["slices"] = self.slicing.taken(columns, len(columns))
-        return found
 
     def outputs(self, margins: np.ndarray) -> dict[str, Any]:
         """The outputs of the model for rows with these margins, as far as they are needed."""
@@ -147,13 +208,13 @@ def class_numbers(classes: np.ndarray, y: Any) -> Any:
 
 
 def judged_in_full(
-    estimator: Any, model: LinearModel, given: tuple[Any, Any, Any], beside: Beside = NOTHING
+    estimator: Any, model: LinearModel, given: tuple[Any, Any, Any], options: EvaluationOptions = DEFAULTS
 ) -> Evaluation:
     """Evaluate `estimator`, which predicts by `model`, with every metric that its methods allow.
 
     `given` are X, y and sample_weight.
     """
-    return judged(model, *given, needs_in_full(estimator, model), beside)
+    return judged(model, *given, needs_in_full(estimator, model), options)
 
 
 def needs_in_full(estimator: Any, model: LinearModel) -> frozenset[str]:
@@ -167,17 +228,22 @@ def methods_of(estimator: Any) -> list[str]:
 
 
 def judged(
-    model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str], beside: Beside = NOTHING
+    model: LinearModel,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    needs: Iterable[str],
+    options: EvaluationOptions = DEFAULTS,
 ) -> Evaluation:
     """Evaluate a model on rows of any kind with the given needs; the other arguments are those of `scan`."""
-    needs, beside = frozenset(needs), beside.checked()
+    needs, options = frozenset(needs), options.checked()
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
     rows = opened_through(model.options.step, X, y, sample_weight)
     label_checks.check_labels_of_model(rows.label_names, model.classes_)
-    rows, slicing = beside.opened(rows)
-    task = JudgingTask(model, needs, beside.interval, beside.groups is not None, slicing)
+    rows, slicing = options.opened(rows)
+    task = JudgingTask(model, needs, options.interval, options.groups is not None, slicing)
     evaluation = run(task, rows, RunOptions())[0].evaluations
-    if beside.groups is not None:
+    if options.groups is not None:
         check_groups(evaluation)
     return evaluation

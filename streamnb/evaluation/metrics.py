@@ -19,6 +19,7 @@ from streamnb.evaluation.tallied import (
     is_binary,
     kept,
     losses,
+    ranked_classes,
     ranking,
     ranking_by_margin,
 )
@@ -277,7 +278,7 @@ def roc_auc_error(judged: Tallied) -> float:
 
     ``1/2 sum_b p_b n_b / (P N)`` over bins b with own weight p_b of P and other weight n_b of N.
     """
-    errors = list(map(ranking(judged).auc_error, range(judged.n_classes)[is_binary(judged) :]))
+    errors = list(map(ranking(judged).auc_error, ranked_classes(judged)))
     if "pairs" in judged.needs and judged.n_classes > 2 and not judged.multilabel:
         errors += [side.auc_error() for pair in _pairs(judged) for side in pair]
     return _largest(errors)
@@ -285,7 +286,7 @@ def roc_auc_error(judged: Tallied) -> float:
 
 def margin_error(judged: Tallied) -> float:
     """Bound on the error of `roc_auc_margin`, as `roc_auc_error`."""
-    return _largest(map(ranking_by_margin(judged).auc_error, range(judged.n_classes)[is_binary(judged) :]))
+    return _largest(map(ranking_by_margin(judged).auc_error, ranked_classes(judged)))
 
 
 def average_precision_error(judged: Tallied) -> float:
@@ -303,17 +304,29 @@ def roc_curve(judged: Tallied, label: Any = None, *, drop_intermediate: bool = T
     drop_intermediate : bool
         Leave out points on straight lines.
     """
+    return ranking(judged).levels(class_number(judged, label, "roc_curve")).roc_curve(drop_intermediate)
+
+
+def class_number(judged: Tallied, label: Any, what: str) -> int:
+    """The number of the class with this label; the second of two unless given."""
     if label is None and is_binary(judged):
-        label = judged.classes[1]
+        return 1
+    known = messages.listed(judged.classes)
+    if label is None:
+        kind = "labels" if judged.multilabel else "classes"
+        raise ValueError(
+            f"{what} is of one class against the rest, and there are {judged.n_classes} {kind}; give label=, "
+            f"one of {known}"
+        )
     at = np.flatnonzero(judged.classes == label)
     if not at.size:
-        raise ValueError(f"label={label!r} is not a class; it should be one of {messages.listed(judged.classes)}")
-    return ranking(judged).levels(int(at[0])).roc_curve(drop_intermediate)
+        raise ValueError(f"label={label!r} is not a class; it should be one of {known}")
+    return int(at[0])
 
 
 def _levels(judged: Tallied) -> Iterable[Levels]:
     """Each class against the rest; for two classes, the second."""
-    return map(ranking(judged).levels, range(judged.n_classes)[is_binary(judged) :])
+    return map(ranking(judged).levels, ranked_classes(judged))
 
 
 def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:
@@ -335,8 +348,8 @@ def _auc(judged: Tallied, ranked: Ranking, average: str | None) -> Any:
 def _over_classes(judged: Tallied, ranked: Ranking, value: Callable[[int], float], average: str | None) -> Any:
     if average is None:
         return np.array([value(k) for k in range(judged.n_classes)])
-    values = np.array([value(k) for k in range(judged.n_classes)[is_binary(judged) :]])
-    levels = map(ranked.levels, range(judged.n_classes)[is_binary(judged) :])
+    values = np.array([value(k) for k in ranked_classes(judged)])
+    levels = map(ranked.levels, ranked_classes(judged))
     own = [each.own.sum() for each in levels if each.defined] if average == "weighted" else []
     return mean(values[~np.isnan(values)], np.array(own))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from streamnb.evaluation.estimates import spread_of
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import JudgingTask, class_numbers, methods_of, needs_of
 from streamnb.evaluation.spread import RowSpread
-from streamnb.evaluation.tallies import LOSSES, Rows, losses_of
+from streamnb.evaluation.tallies import LOSSES, Rows, Tally, losses_of, stacked
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.problem.score_logs import odds_of
@@ -60,7 +60,7 @@ class JudgedModel:
             for changed in self.rows.changed(iter([block]))
             for _, margins in self.model.few_margins(*checked(changed))
         ]
-        return {name: _stacked([outputs[name] for outputs in some]) for name in some[0]}
+        return {name: stacked([outputs[name] for outputs in some]) for name in some[0]}
 
     def digest(self) -> str:
         """A text that differs between models."""
@@ -99,14 +99,8 @@ class JudgedEstimator:
         return repr(self.estimator)
 
 
-def _stacked(parts: Sequence[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-
-
 @dataclass(eq=False)
-class PairedSums:
+class PairedSums(Tally):
     """Evaluations of each model, and sums of differences of each model from the baseline.
 
     Attributes
@@ -123,6 +117,8 @@ class PairedSums:
     lost : list of (str, str)
         The models and losses of which there are sums.
     """
+
+    parts = "evaluations", "decisions", "losses", "sample"
 
     evaluations: list[Evaluation]
     decisions: RowMeans
@@ -145,16 +141,6 @@ class PairedSums:
                 spread.sample.prune()
         self.sample.finish()
         return self
-
-    def __add__(self, other: PairedSums) -> PairedSums:
-        evaluations = [a + b for a, b in zip(self.evaluations, other.evaluations, strict=True)]
-        return replace(
-            self,
-            evaluations=evaluations,
-            decisions=self.decisions + other.decisions,
-            losses=self.losses + other.losses,
-            sample=self.sample + other.sample,
-        )
 
     def arrays(self) -> dict[str, Any]:
         """All parts by name."""

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.evaluation import metrics
-from streamnb.evaluation.estimates import Estimate, clustered, filled_buckets, per_weight, spread_of
+from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, spread_of
 from streamnb.evaluation.levels import Levels
 from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
-from streamnb.evaluation.tallied import Tallied, is_binary, ranking, ranking_by_margin, ranking_name
+from streamnb.evaluation.tallied import Tallied, is_binary, ranked_classes, ranking, ranking_by_margin, ranking_name
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
     if average is None:
         return _of_each(judged, kind, ranked)
     parts = []
-    for k in range(judged.n_classes)[is_binary(judged) :]:
+    for k in ranked_classes(judged):
         levels = ranked.levels(k)
         if levels.defined:
             parts.append((k, levels, *kind(levels, rate)))
@@ -180,10 +180,9 @@ def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Place
     share = np.array([one.share for one in placed if one.share])
     if isinstance(spread, GroupSpread):
         found = [_of_buckets(judged, ranked, spread, one) for one in placed]
-        variance, n_buckets, df = clustered(np.sum([sums for sums, _ in found], axis=0))
         least = 1.0 / float(sum(one.share**2 / max(n, 1) for one, (_, n) in zip(placed, found, strict=True)))
-        df = df if n_buckets else filled_buckets(spread) - 1
-        return Estimate(value, variance if n_buckets else 0.0, least, df=df, is_share=False)
+        added = np.sum([sums for sums, _ in found], axis=0)
+        return replace(of_buckets(spread, value, added, is_share=False), n_rows=least)
     total, n_rows = squares.sum(), 1.0 / float((share**2 / n.min(axis=1)).sum())
     df = total**2 / max((squares**2 / np.maximum(n - 1.0, 0.5)).sum(), 1e-300) if total else np.inf
     if len(placed) > 1:
@@ -193,8 +192,7 @@ def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Place
 
 def _products(judged: Tallied, ranked: Ranking, spread: RowSpread, placed: list[Placed]) -> float:
     """Sum over rows of the products of what a row adds by its scores for different classes, from a sample of them."""
-    assert spread.sample is not None
-    sample = spread.sample.prune()
+    sample = spread.sampled_rows()
     labels, scores = sample.parts["labels"], sample.parts[ranking_name(judged, ranked)]
     labels = labels.toarray() if sp.issparse(labels) else labels
     added, squares = np.zeros((2, len(sample.weight)))
@@ -204,14 +202,8 @@ def _products(judged: Tallied, ranked: Ranking, spread: RowSpread, placed: list[
         of_row = own * one.own[level] + rest * one.rest[level]
         added += of_row
         squares += np.square(of_row)
-    return float(sample.weight @ (added**2 - squares)) * _ranked_weight(judged) / sample.weight.sum()
-
-
-def _ranked_weight(judged: Tallied) -> float:
-    """Weight of the rows with known labels."""
-    ranked = ranking(judged)
-    levels = ranked.levels(1 if is_binary(judged) else 0)
-    return float(levels.own.sum() + levels.rest.sum())
+    levels = ranking(judged).levels(1 if is_binary(judged) else 0)
+    return sample.scaled_sum(added**2 - squares, levels.own.sum() + levels.rest.sum())
 
 
 def _sides(labels: np.ndarray, one: Placed) -> tuple[np.ndarray, np.ndarray]:
@@ -243,7 +235,7 @@ def _others(n_classes: int, one: Placed) -> list[int]:
 def _areas(judged: Tallied) -> list[Placed]:
     """What rows add to the mean area over classes, by the scores for each class."""
     ranked, parts = ranking(judged), []
-    for k in range(judged.n_classes)[is_binary(judged) :]:
+    for k in ranked_classes(judged):
         levels = ranked.levels(k)
         if levels.defined:
             _, own, rest = of_auc(levels, per_weight(judged))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.score_order import Histogram, Ranking
+from streamnb.evaluation.tallies import Tally, ratio, restored, state_of
 from streamnb.kernels import nested, ranks
 from streamnb.kernels.lanes import LANES
 from streamnb.problem.schemes import Scheme, TwoClasses
@@ -71,7 +71,7 @@ class JudgedRows:
 
 
 @persistence.register
-class ReferenceEvaluation:
+class ReferenceEvaluation(Tally):
     """Evaluates G models against a reference; merges with ``+`` as `Evaluation` does.
 
     A row of weights compares a class or label u with the reference r. Its margins should rank the rows of u above those
@@ -93,6 +93,8 @@ class ReferenceEvaluation:
     nested : bool
         Each model adds features to the one before it, with the same weights: rows are given by `Steps` of scores.
     """
+
+    parts = ("_rankings",)
 
     def __init__(
         self,
@@ -150,12 +152,6 @@ class ReferenceEvaluation:
             row_checks.check_scores(scores, *scores.shape)
             ranking.add(scores[:, None], sides, weight)
 
-    def __add__(self, other: "ReferenceEvaluation") -> "ReferenceEvaluation":
-        total = copy(self)
-        total.__dict__.pop("_found", None)
-        total._rankings = [mine + theirs for mine, theirs in zip(self._rankings, other._rankings, strict=True)]
-        return total
-
     def of_point(self, point: int) -> "ReferenceEvaluation":
         """The evaluation of one model."""
         return self.of_points(point, point + 1)
@@ -163,7 +159,6 @@ class ReferenceEvaluation:
     def of_points(self, first: int, stop: int) -> "ReferenceEvaluation":
         """The evaluation of neighbouring models."""
         some = copy(self)
-        some.__dict__.pop("_found", None)
         some._sizes, some._nested = self._sizes | {"n_models": stop - first}, False
         some._rankings = [ranking.of_points(first, stop) for ranking in self._rankings]
         return some
@@ -172,23 +167,15 @@ class ReferenceEvaluation:
         """The ranking by a row of weights."""
         return self._rankings[row]
 
-    @cached_property
-    def _found(self) -> np.ndarray:
-        """Areas and error bounds, (2, R, G)."""
-        found = np.stack([ranking.areas() for ranking in self._rankings], axis=1)
-        if all(ranking.is_exact for ranking in self._rankings):
-            found[1] = 0.0
-        return found
-
     def of_all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """`roc_auc` of all models, (G,), of each class (G, K), and `roc_auc_error` (G,)."""
-        areas, errors = self._found
+        areas, errors = np.stack([ranking.areas() for ranking in self._rankings], axis=1)  # each (R, G)
+        if all(ranking.is_exact for ranking in self._rankings):
+            errors[:] = 0.0
         of_classes = np.full((areas.shape[1], len(self.classes)), np.nan)
         of_classes[:, slice(None) if self._either else self._own] = areas.T
         n_defined = (~np.isnan(areas)).sum(axis=0)
-        means = np.divide(
-            np.nansum(areas, axis=0), n_defined, out=np.full(len(of_classes), np.nan), where=n_defined > 0
-        )
+        means = ratio(np.nansum(areas, axis=0), n_defined, np.nan)
         return means, of_classes, np.fmax.reduce(errors, axis=0)
 
     def roc_auc(self, average: str | None = "macro") -> Any:
@@ -207,8 +194,7 @@ class ReferenceEvaluation:
 
     def _to_state(self) -> dict[str, Any]:
         groups = {"own": self._own, "against": self._against, "either": self._either, "classes": self.classes}
-        rankings = [ranking._to_state() for ranking in self._rankings]
-        return {**groups, **self._sizes, "nested": self._nested, "rankings": rankings}
+        return {**groups, **self._sizes, "nested": self._nested, "rankings": state_of(self._rankings)}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -224,8 +210,7 @@ class ReferenceEvaluation:
             if not isinstance(state[name], bool):
                 raise ValueError(f"{name} should be true or false, not {state[name]!r}")
         judged = cls(own, against, state["either"], classes, n_models, exact_rows, n_bins, state["nested"])
-        for ranking, of_row in zip(judged._rankings, state["rankings"], strict=True):
-            ranking.restore(of_row)
+        judged._rankings = restored("rankings", judged._rankings, state["rankings"])
         return judged
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.evaluation.levels import Levels, areas, exact_areas, exact_levels
+from streamnb.evaluation.tallies import stacked
 from streamnb.kernels import ranks
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
@@ -189,16 +190,9 @@ class Ranking:
     """
 
     def __init__(
-        self,
-        n_classes: int,
-        *,
-        multilabel: bool,
-        pairs: bool,
-        exact_rows: int,
-        n_bins: int,
-        n_models: int = 1,
+        self, n_classes: int, *, multilabel: bool, pairs: bool, exact_rows: int, n_bins: int, n_models: int = 1
     ):
-        self._binary = n_classes == 2 and not multilabel
+        self._multilabel, self._binary = multilabel, n_classes == 2 and not multilabel
         self._classes = np.array([1]) if self._binary else np.arange(n_classes)
         self._pairs, self.exact_rows, self.n_bins = pairs, exact_rows, n_bins
         self._n_groups = n_classes if pairs else 2
@@ -249,15 +243,11 @@ class Ranking:
         """Move the rows kept one by one into the histogram."""
         if self._histogram is None:
             self._histogram = self._empty()
-        for block in self._blocks:
-            self._count(self._histogram, *block)
+        for scores, labels, weight in self._blocks:
+            by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
+            self._fill(self._histogram, np.ascontiguousarray(by_column), self.groups(labels), weight)
         self._blocks = []
         return self._histogram
-
-    def _count(self, histogram: Histogram, scores: Any, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Count rows that were kept one by one."""
-        by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
-        self._fill(histogram, np.ascontiguousarray(by_column), self.groups(labels), weight)
 
     def _fill(self, histogram: Histogram, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
         """Count rows as `Histogram.add` does."""
@@ -301,18 +291,18 @@ class Ranking:
     def _checked(self, scores: Any, labels: Any, weight: Any) -> ScoredRows:
         n_rows, array = len(persistence.array("weight", weight, ["f8"], (None,))), persistence.array
         array("scores", scores, ["f8"], (n_rows, self._n_columns))
-        if labels.ndim == 2:
+        if self._multilabel:
             array("labels", labels, ["u1"], (n_rows, len(self._classes)))
         else:
             array("labels", labels, ["i8"], (n_rows,))
-        highest = 1 if labels.ndim == 2 else max(int(self._classes[-1]), 1)
+        highest = 1 if self._multilabel else max(int(self._classes[-1]), 1)
         if np.isnan(scores).any() or not ((labels >= 0) & (labels <= highest)).all() or not (weight > 0.0).all():
             raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
         return scores, labels, weight
 
     def groups(self, labels: np.ndarray) -> np.ndarray:
         """The group of histograms that each score of a row is counted in, (n, columns)."""
-        if labels.ndim == 2:
+        if self._multilabel:
             return labels
         if self._pairs:
             numbers = labels.astype(np.uint8 if self._n_groups <= 256 else np.int64)
@@ -333,12 +323,21 @@ class Ranking:
 
     def _areas_of_rows(self) -> np.ndarray:
         """`auc` of each class, by rows kept one by one."""
-        classes = np.arange(2) if self._binary else self._classes
+        scores, labels, weight = self._rows()
+        if self._multilabel:
+            return exact_areas(scores, labels == 1, weight)
+        if self._binary:
+            return exact_areas(np.hstack([-scores, scores]), labels[:, None] == np.arange(2), weight)
+        return exact_areas(scores, labels[:, None] == self._classes, weight)
+
+    def _rows(self) -> ScoredRows:
+        """The rows kept one by one, in one block."""
         if not self._blocks:
-            return np.full(len(classes), np.nan)
-        scores, labels, weight = map(np.concatenate, zip(*self._blocks, strict=True))
-        own = labels == 1 if labels.ndim == 2 else labels[:, None] == classes
-        return exact_areas(np.hstack([-scores, scores]) if self._binary else scores, own, weight)
+            labels = np.zeros((0, len(self._classes)), np.uint8) if self._multilabel else np.zeros(0, np.int64)
+            return np.zeros((0, self._n_columns)), labels, np.zeros(0)
+        scores, labels, weight = map(stacked, zip(*self._blocks, strict=True))
+        self._blocks = [(scores, labels, weight)]
+        return self._blocks[0]
 
     def _areas(self, class_: int) -> np.ndarray:
         assert self._histogram is not None
@@ -367,27 +366,22 @@ class Ranking:
         if self._histogram is not None:
             own, rest = self._binned(column, class_, versus)
             return self._histogram.levels(column, own, rest, negate)
-        if not self._blocks:
-            empty = np.zeros(0)
-            return Levels(empty, empty, empty, np.zeros(0, bool))
-        scores = np.concatenate([scores[:, column] for scores, _, _ in self._blocks])
-        labels = np.concatenate([labels[:, column] if labels.ndim == 2 else labels for _, labels, _ in self._blocks])
-        weight = np.concatenate([weight for _, _, weight in self._blocks])
-        indicated = self._blocks[0][1].ndim == 2
-        own = labels == (1 if indicated else class_)
-        rest = labels == 0 if indicated else ~own if versus is None else labels == versus
-        return exact_levels(-scores if negate else scores, weight * own, weight * rest)
+        scores, labels, weight = self._rows()
+        own = labels[:, column] == 1 if self._multilabel else labels == class_
+        rest = ~own if versus is None else labels == versus
+        scores = -scores[:, column] if negate else scores[:, column]
+        return exact_levels(scores, weight * own, weight * rest)
 
     def all_levels(self) -> Levels:
         """Every class against all others by its own scores, in one ranking of all scores (micro-average)."""
-        if self._binary or not self.n_rows:
+        if self._binary:
             return self.levels(1)
         if self._histogram is not None:
             one = self._histogram.joined([np.column_stack(self._binned(k, k, None)) for k in self._classes])
             own, rest = one.table[0].T
             return one.levels(0, own, rest, False)
-        scores, labels, weight = map(np.concatenate, zip(*self._blocks, strict=True))
-        own = weight[:, None] * (labels if labels.ndim == 2 else labels[:, None] == self._classes)
+        scores, labels, weight = self._rows()
+        own = weight[:, None] * (labels if self._multilabel else labels[:, None] == self._classes)
         return exact_levels(scores.reshape(-1), own.reshape(-1), (weight[:, None] - own).reshape(-1))
 
     def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -1,15 +1,15 @@
-"""What intervals need of judged rows, beside the tallies whose metrics they are of."""
+"""Tallies for intervals: how much the rows, or groups of them, vary."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, persistence
-from streamnb.evaluation.content_sample import ContentSample
 from streamnb.evaluation.score_order import Histogram
-from streamnb.evaluation.tallies import BINS, Rows
+from streamnb.evaluation.tallies import BINS, Rows, Tally, stacked
+from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.stats.row_means import RowMeans
 
 BUCKETS = 256  # of groups; with fewer groups, nearly each has a bucket of its own
@@ -17,77 +17,72 @@ SAMPLED = 1 << 17  # scores of all rows of the sample, about
 LEAST_SAMPLED = 2000  # rows of it, of many classes
 CELLS = 1 << 21  # of all histograms of buckets of one ranking: 8 MiB, 16 MiB with fractional weights
 BUCKET_BINS = 32, 256  # of these histograms, at least and at most
+NO_LIMIT = np.uint64(2**64 - 1)
 
 Means = Mapping[str, Sequence[str]]  # names of the values of each row whose means are kept, by tally
 Values = Mapping[str, Any]  # of a block of rows, by tally
+RowParts = Mapping[str, Any]  # of rows: arrays (n,) or (n, K), or CSR (n, K)
 
 
-class Weights:
-    """Whether weights are whole, and the number of equal weights that would tell as much (Kish 1965)."""
+class Spread(Tally):
+    """The effective number of rows: as many rows of equal weight would tell as much (Kish 1965)."""
+
+    parts: ClassVar[tuple[str, ...]] = ("weights",)
 
     def __init__(self) -> None:
-        self._sums = RowMeans(("squared", "fractional"))
+        self.weights = RowMeans(("squared", "fractional"))
 
-    def add(self, weight: np.ndarray) -> None:
+    def add_weights(self, weight: np.ndarray) -> None:
+        """Add the weights of rows."""
         if (weight == 1.0).all():  # as one row
-            weight = np.array([float(len(weight))])
-            self._sums.add([np.ones(1), np.zeros(1)], weight)
+            self.weights.add([np.ones(1), np.zeros(1)], np.array([float(len(weight))]))
         else:
-            self._sums.add([weight, weight % 1.0 != 0.0], weight)
+            self.weights.add([weight, weight % 1.0 != 0.0], weight)
 
     @property
-    def are_counts(self) -> bool:
+    def whole_weights(self) -> bool:
         """True while all weights are whole, so that each says how many equal rows there are."""
-        return self._sums.sums[0, 1] == 0.0
+        return self.weights.sums[0, 1] == 0.0
 
     @property
     def n_rows(self) -> float:
         """The effective number of rows: the sum of whole weights, ``(sum w)^2 / sum w^2`` of others."""
-        squared, _, weight = self._sums.sums[0]
-        return float(weight if self.are_counts else weight**2 / squared)
-
-    def __add__(self, other: "Weights") -> "Weights":
-        total = Weights()
-        total._sums = self._sums + other._sums
-        return total
-
-    def _to_state(self) -> Any:
-        return self._sums._to_state()
-
-    def restore(self, state: Any) -> None:
-        """Restore the sums that `_to_state` returned."""
-        self._sums.restore(state)
+        squared, _, weight = self.weights.sums[0]
+        return float(weight if self.whole_weights else weight**2 / squared)
 
 
-class RowSpread:
-    """For rows that are independent: sums of squares, of losses of cubes too, and a sample of rows.
+class RowSpread(Spread):
+    """Of independent rows: sums of squares of their values, of losses also of cubes, and a sample of the rows.
 
     Parameters
     ----------
     n_classes : int
     means : dict
-    sampled : names of the parts of rows of which a sample is kept: "predicted", "ranking", "margin"
-        It tells how the values of a row for several classes vary together.
+    sampled : list of "predicted", "ranking", "margin"
+        The parts of rows that are sampled, to know how the values of a row for several classes vary together.
     most_rows : int
-        Of the sample.
+        The largest number of sampled rows.
     multilabel : bool
     """
 
-    grouped = False
+    parts = "weights", "sample", "squares", "cubes"
 
     def __init__(self, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool):
-        self.weights, self._sampled, self._n_classes = Weights(), tuple(sampled), n_classes
+        super().__init__()
         self.squares = {name: RowMeans(values) for name, values in means.items()}
         self.cubes = {name: RowMeans(values) for name, values in means.items() if name == "losses"}
         if "reliability" in means:
             pairs = (f"{a} {b}" for a, b in zip(*np.triu_indices(BINS), strict=True))
             self.squares["reliability"] = RowMeans(pairs) if multilabel else RowMeans(("excess",), n_groups=BINS)
+        labels = sp.csr_array((0, n_classes), dtype=np.uint8) if multilabel else np.zeros(0, np.int64)
+        scores = np.zeros((0, n_classes))
+        empty = {name: labels if name in ("labels", "predicted") else scores for name in ("labels", *sampled)}
         size = max(min(most_rows, SAMPLED // n_classes), LEAST_SAMPLED)
-        self.sample = ContentSample(size) if sampled else None
+        self.sample = ContentSample(size, empty) if sampled else None
 
     def add(self, rows: Rows, known: Rows, values: Values) -> None:
         """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
-        self.weights.add(rows.weight)
+        self.add_weights(rows.weight)
         for name, squares in self.squares.items():
             weight = (rows if name == "decisions" else known).weight
             if name != "reliability":
@@ -101,45 +96,12 @@ class RowSpread:
         for name, cubes in self.cubes.items():
             cubes.add([value * value * value for value in values[name]], known.weight)
         if self.sample is not None:
-            parts = {name: getattr(known, name) for name in self._sampled}
-            self.sample.add({"labels": known.labels, **parts}, known.weight)
+            self.sample.add({name: getattr(known, name) for name in self.sample.parts}, known.weight)
 
-    def _powers(self) -> dict[str, dict[str, RowMeans]]:
-        return {"squares": self.squares, "cubes": self.cubes}
-
-    def __add__(self, other: Self) -> Self:
-        total = type(self).__new__(type(self))
-        total.__dict__.update(self.__dict__, weights=self.weights + other.weights)
-        total.squares, total.cubes = (
-            {name: each + others[name] for name, each in sums.items()}
-            for sums, others in zip(self._powers().values(), other._powers().values(), strict=True)
-        )
-        total.sample = None if self.sample is None or other.sample is None else self.sample + other.sample
-        return total
-
-    def _to_state(self) -> dict[str, Any]:
-        powers = {
-            power: {name: each._to_state() for name, each in sums.items()} for power, sums in self._powers().items()
-        }
-        sample = None if self.sample is None else self.sample._to_state()
-        return {"weights": self.weights._to_state(), "sample": sample, **powers}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Fill an empty object from the state that `_to_state` returned."""
-        self.weights.restore(state["weights"])
-        for power, sums in self._powers().items():
-            for name, each in sums.items():
-                each.restore(state[power][name])
-        if (state["sample"] is None) != (self.sample is None):
-            raise ValueError("a sample of rows is missing, or there should be none")
-        if self.sample is None:
-            return
-        self.sample.restore(state["sample"])
-        for name, part in self.sample.parts.items():
-            if name in ("ranking", "margin"):
-                persistence.array(name, part, ["f8"], (None, self._n_classes))
-            elif not sp.issparse(part):
-                persistence.array(name, part, ["i8"], (None,))
+    def sampled_rows(self) -> "ContentSample":
+        """The sample, for metrics that need one."""
+        assert self.sample is not None
+        return self.sample.prune()
 
 
 def _excess(bins: np.ndarray, proba: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -149,21 +111,22 @@ def _excess(bins: np.ndarray, proba: np.ndarray, right: np.ndarray) -> np.ndarra
     return sums.reshape(-1, BINS) / bins.shape[1]
 
 
-class GroupSpread:
-    """For rows in groups: tallies of each of 256 buckets, to which groups are hashed.
+class GroupSpread(Spread):
+    """Of rows in groups: sums and histograms of each of 256 buckets, to which groups are hashed.
 
     Parameters
     ----------
     n_classes : int
     means : dict
     rankings : dict
-        Columns, groups of labels of each ranking.
+        The shape of each ranking: its columns and groups of labels.
     """
 
-    grouped = True
+    parts = "weights", "total", "sums", "counts", "scores"
 
     def __init__(self, n_classes: int, means: Means, rankings: Mapping[str, tuple[int, int]], multilabel: bool):
-        self.weights, self._multilabel = Weights(), multilabel
+        super().__init__()
+        self._multilabel = multilabel
         self.total = RowMeans((), n_groups=BUCKETS)
         self.sums = {name: RowMeans(values, n_groups=BUCKETS) for name, values in means.items()}
         if "reliability" in means:
@@ -179,7 +142,7 @@ class GroupSpread:
     def add(self, rows: Rows, known: Rows, values: Values) -> None:
         """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
         assert rows.bucket is not None and known.bucket is not None
-        self.weights.add(rows.weight)
+        self.add_weights(rows.weight)
         self.total.add([], rows.weight, rows.bucket)
         for name, sums in self.sums.items():
             if name == "reliability":
@@ -210,29 +173,124 @@ class GroupSpread:
         for counts, (bucket, weight, classes) in zip(self.counts, cells, strict=True):
             np.add.at(counts, (bucket, classes), weight)
 
-    def __add__(self, other: Self) -> Self:
-        total = type(self).__new__(type(self))
-        total.__dict__.update(self.__dict__, weights=self.weights + other.weights, total=self.total + other.total)
-        total.sums = {name: sums + other.sums[name] for name, sums in self.sums.items()}
-        total.counts = self.counts + other.counts
-        total.scores = {name: scores + other.scores[name] for name, scores in self.scores.items()}
-        return total
+
+# ---- a sample of rows ------------------------------------------------------------------------------------------------
+
+
+class ContentSample:
+    """The rows whose contents have the `size` lowest hashes, each with the weight of all rows that are alike.
+
+    Every distinct row is drawn with the same probability, and all are kept while they are at most `size`.
+
+    Parameters
+    ----------
+    size : int
+    empty : dict of arrays or CSR, (0, ..)
+        Names, dtypes and widths of the parts of a row.
+
+    Attributes
+    ----------
+    parts : dict of arrays or CSR, (m, ..)
+        The distinct rows, in the order of their hashes once `prune` was called.
+    weight : (m,)
+    """
+
+    def __init__(self, size: int, empty: RowParts):
+        self.size, self.parts = size, dict(empty)
+        self.weight, self._key, self._limit = np.zeros(0), np.zeros(0, np.uint64), NO_LIMIT
+
+    def add(self, parts: RowParts, weight: np.ndarray) -> None:
+        """Add rows with their weights (n,); there may be none, as of a block without known labels."""
+        if not len(weight):
+            return
+        key = _keys(parts)
+        some = key <= self._enough(key)
+        self._append({name: part[some] for name, part in parts.items()}, weight[some], key[some])
+
+    def _enough(self, key: np.ndarray) -> np.uint64:
+        """A limit above all hashes of the sample: the present one, or a lower one if many new rows are below it."""
+        share = 2.0 * self.size / max(len(key), 1)
+        if share >= 0.5 or self._limit < NO_LIMIT:
+            return self._limit
+        likely = np.uint64(share * 2.0**64)
+        return likely if len(np.unique(key[key <= likely])) >= self.size else self._limit
+
+    def _append(self, parts: RowParts, weight: np.ndarray, key: np.ndarray) -> None:
+        self.parts = {name: stacked([part, parts[name]]) for name, part in self.parts.items()}
+        self.weight, self._key = np.append(self.weight, weight), np.append(self._key, key)
+        if len(self._key) > 2 * self.size:
+            self.prune()
+
+    def prune(self) -> Self:
+        """Join rows that are alike, and keep those with the lowest hashes."""
+        key, first, alike = np.unique(self._key, return_index=True, return_inverse=True)
+        first, weight = first[: self.size], np.bincount(alike, self.weight, len(key)).astype(np.float64)[: self.size]
+        if len(key) >= self.size:
+            self._limit = key[self.size - 1]
+        self.parts = {name: part[first] for name, part in self.parts.items()}
+        self.weight, self._key = weight, key[: self.size]
+        return self
+
+    def scaled_sum(self, values: np.ndarray, weight: float) -> float:
+        """The sum over all rows, of this total weight, of values (m,) that are known for the sample, once pruned."""
+        return float(self.weight @ values * weight / max(self.weight.sum(), 1e-300))
+
+    def __add__(self, other: "ContentSample") -> "ContentSample":
+        total = ContentSample(self.size, {name: part[:0] for name, part in self.parts.items()})
+        total._limit = min(self._limit, other._limit)
+        for one in (self, other):
+            some = one._key <= total._limit
+            total._append({name: part[some] for name, part in one.parts.items()}, one.weight[some], one._key[some])
+        return total.prune()
 
     def _to_state(self) -> dict[str, Any]:
-        return {
-            "weights": self.weights._to_state(),
-            "total": self.total._to_state(),
-            "sums": {name: sums._to_state() for name, sums in self.sums.items()},
-            "counts": self.counts,
-            "scores": {name: scores._to_state() for name, scores in self.scores.items()},
+        self.prune()
+        parts = {
+            name: [part.indices, part.indptr, part.shape[1]] if sp.issparse(part) else part
+            for name, part in self.parts.items()
         }
+        limit = np.array([self._limit]).view(np.int64)
+        return {"limit": limit, "key": self._key.view(np.int64), "weight": self.weight, "parts": parts}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Fill an empty object from the state that `_to_state` returned."""
-        self.weights.restore(state["weights"])
-        self.total.restore(state["total"])
-        for name, sums in self.sums.items():
-            sums.restore(state["sums"][name])
-        self.counts = persistence.array("counts", state["counts"], ["f8"], self.counts.shape)
-        for name, scores in self.scores.items():
-            scores.restore(state["scores"][name])
+        """Fill an empty sample from the state of `_to_state`."""
+        self.weight = persistence.array("weight", state["weight"], ["f8"], (None,))
+        n_rows = len(self.weight)
+        self._key = persistence.array("key", state["key"], ["i8"], (n_rows,)).view(np.uint64)
+        self._limit = persistence.array("limit", state["limit"], ["i8"], (1,)).view(np.uint64)[0]
+        if n_rows or state["parts"]:  # older files of no rows have no parts
+            self.parts = {
+                name: _restored(name, part, n_rows, state["parts"][name]) for name, part in self.parts.items()
+            }
+
+
+def _restored(name: str, empty: Any, n_rows: int, state: Any) -> Any:
+    """A part of rows with the dtype and the width of the empty part, from its state."""
+    if not sp.issparse(empty):
+        return persistence.array(name, state, [empty.dtype.str[1:]], (n_rows, *empty.shape[1:]))
+    indices, indptr, n_labels = state
+    part = sp.csr_array((np.ones(len(indices), empty.dtype), indices, indptr), (n_rows, n_labels))
+    part.check_format()
+    if n_labels != empty.shape[1]:
+        raise ValueError(f"{name} has {n_labels} columns; it should have {empty.shape[1]}")
+    return part
+
+
+def _keys(parts: RowParts) -> np.ndarray:
+    """A hash of the content of each row, of its bits alone."""
+    total, seed = np.uint64(0), 0
+    for name in sorted(parts):
+        part = parts[name]
+        values = part if sp.issparse(part) else part.reshape(len(part), -1)
+        factors = np.empty(values.shape[1], np.uint64)
+        scatter_bits(np.arange(seed, seed + len(factors), dtype=np.uint64) * GOLDEN, factors)
+        seed += len(factors)
+        if not sp.issparse(part) and part.dtype == np.float64:
+            bits = (values + 0.0).view(np.uint64)  # -0.0 is 0.0
+            bits = bits ^ (bits >> np.uint64(32))  # few of the low bits of a short number are set
+        else:
+            bits = values.astype(np.uint64)
+        total = total + (bits @ (factors | np.uint64(1)))
+    scattered = np.empty_like(total)
+    scatter_bits(np.ascontiguousarray(total), scattered)
+    return scattered

@@ -10,8 +10,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
-from streamnb.evaluation.slice_columns import Slicing
-from streamnb.evaluation.slices import Slices, form_of_slice
+from streamnb.evaluation.slices import Slices, Slicing, form_of_slice
 from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
 from streamnb.evaluation.tallies import (
     LOSSES,
@@ -21,8 +20,11 @@ from streamnb.evaluation.tallies import (
     Rows,
     SetDecisions,
     add_reliability,
+    added,
     losses_of,
     reliability_of,
+    restored,
+    state_of,
 )
 from streamnb.kernels import ranks
 from streamnb.rows.splits import Folding
@@ -273,8 +275,7 @@ class Tallied:
                 raise ValueError(
                     f"evaluations merge if they were made with the same {same}; these differ in {name}: {a} and {b}"
                 )
-        tallies = {name: tally + other._tallies[name] for name, tally in self._tallies.items()}
-        return self.with_tallies(self.n_rows + other.n_rows, tallies)
+        return self.with_tallies(self.n_rows + other.n_rows, added(self._tallies, other._tallies))
 
     def ranking_of(self, n_models: int) -> Ranking:
         """An empty ranking of several models with the settings of this evaluation."""
@@ -294,8 +295,7 @@ class Tallied:
 
     def _to_state(self) -> dict[str, Any]:
         form = [sorted(self.needs), *self._form[2:5]]
-        tallies = {name: tally._to_state() for name, tally in self._tallies.items()}
-        state = {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": tallies}
+        state = {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": state_of(self._tallies)}
         if "slices" in self._tallies:
             state["slicing"] = self._tallies["slices"].slicing
         return state if self.level is None else {**state, "interval": self.level, "grouped": self.is_grouped}
@@ -311,12 +311,9 @@ class Tallied:
         options |= {name: state[name] for name in ("interval", "grouped", "slicing") if name in state}
         if not isinstance(options.get("slicing"), Slicing | None):
             raise ValueError(f"slicing={options['slicing']!r} should be a Slicing")
-        restored = cls(len(classes), needs, **options, classes=classes)
-        restored.n_rows = arguments.whole_number("n_rows", state["n_rows"])
-        persistence.known(cls, state["tallies"], *restored._tallies)
-        for name, tally in restored._tallies.items():
-            tally.restore(state["tallies"][name])
-        return restored
+        empty = cls(len(classes), needs, **options, classes=classes)
+        n_rows = arguments.whole_number("n_rows", state["n_rows"])
+        return empty.with_tallies(n_rows, restored("tallies", empty._tallies, state["tallies"]))
 
 
 def check_level(interval: Any) -> float | None:
@@ -396,3 +393,8 @@ def check_single(judged: Tallied, what: str) -> None:
 def is_binary(judged: Tallied) -> bool:
     """True for two classes, where metrics are of the second."""
     return judged.n_classes == 2 and not judged.multilabel
+
+
+def ranked_classes(judged: Tallied) -> range:
+    """The classes over which metrics of rankings are averaged: of two, the second alone."""
+    return range(judged.n_classes)[is_binary(judged) :]

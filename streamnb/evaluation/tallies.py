@@ -1,17 +1,81 @@
-"""Counts of judged rows: decisions, label sets, losses."""
+"""Tallies that merge part by part, and those of decisions, label sets and losses."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import persistence
+from streamnb.core import arguments, persistence
 from streamnb.stats.row_means import RowMeans
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
 BINS = 15  # of probabilities, as in Guo et al. 2017
+
+
+class Tally:
+    """Sums over rows: a subclass names the attributes that add up, its `parts`, and says how rows are added.
+
+    Parts are arrays, numbers, other tallies, lists and dicts of parts, or None where nothing is kept. From them follow
+    merging and the state in files with its checks. Other attributes are settings, which tallies that merge share.
+    """
+
+    parts: ClassVar[tuple[str, ...]]
+
+    def __add__(self, other: Self) -> Self:
+        """The tally of the rows of both; neither is changed."""
+        total = copy(self)
+        vars(total).update(added(self._parts(), other._parts()))
+        return total
+
+    def _to_state(self) -> Any:
+        return state_of(self._parts())
+
+    def restore(self, state: Any) -> None:
+        """Fill an empty tally from the state that `_to_state` returned; refuse parts of another type or shape."""
+        vars(self).update(restored(type(self).__name__, self._parts(), state))
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parts}
+
+
+def added(a: Any, b: Any) -> Any:
+    """The sum of two parts of tallies."""
+    if isinstance(a, dict):
+        return {name: added(part, b[name]) for name, part in a.items()}
+    if isinstance(a, list):
+        return [added(*pair) for pair in zip(a, b, strict=True)]
+    return None if a is None or b is None else a + b
+
+
+def state_of(part: Any) -> Any:
+    """A part of a tally as files keep it."""
+    if isinstance(part, dict):
+        return {name: state_of(each) for name, each in part.items()}
+    if isinstance(part, list):
+        return [state_of(each) for each in part]
+    return part._to_state() if hasattr(part, "_to_state") else part
+
+
+def restored(name: str, empty: Any, state: Any) -> Any:
+    """An empty part of a tally, filled from its state in a file."""
+    if isinstance(empty, dict):
+        if not isinstance(state, dict) or state.keys() != empty.keys():
+            raise ValueError(f"{name} is {state!r:.100}; it should have the parts {', '.join(empty) or 'of nothing'}")
+        return {each: restored(each, part, state[each]) for each, part in empty.items()}
+    if isinstance(empty, list):
+        return [restored(name, part, each) for part, each in zip(empty, state, strict=True)]
+    if (empty is None) != (state is None):
+        raise ValueError(f"{name} is missing, or there should be none")
+    if isinstance(empty, int):
+        return arguments.whole_number(name, state)
+    if isinstance(empty, np.ndarray):
+        empty[...] = persistence.array(name, state, [empty.dtype.str[1:]], empty.shape)  # kernels need its layout
+    elif empty is not None:
+        empty.restore(state)
+    return empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +109,7 @@ class Rows:
     def joined(cls, blocks: "Sequence[Rows]") -> "Rows":
         """The rows of several blocks."""
         parts = {name: [vars(rows)[name] for rows in blocks] for name in vars(blocks[0])}
-        return cls(**{name: _stacked(each) for name, each in parts.items() if each[0] is not None})
+        return cls(**{name: stacked(each) for name, each in parts.items()})
 
     @property
     def nbytes(self) -> int:
@@ -53,11 +117,14 @@ class Rows:
         return sum(part.nbytes for part in parts)
 
 
-def _stacked(parts: Sequence[Any]) -> Any:
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays or CSR arrays of rows in one; None if there are none."""
+    if parts[0] is None or len(parts) == 1:
+        return parts[0]
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-class Decisions:
+class Decisions(Tally):
     """Predicted classes against true ones.
 
     Attributes
@@ -71,19 +138,12 @@ class Decisions:
     """
 
     names: Sequence[str] = ("right",)
+    parts = "hit", "true", "predicted", "table", "means"
 
     def __init__(self, n_classes: int, with_table: bool):
         self.hit, self.true, self.predicted = np.zeros((3, n_classes))
         self.table = np.zeros((n_classes, n_classes)) if with_table else None
         self.means = RowMeans(self.names)
-
-    @classmethod
-    def of(cls, hit: Any, true: Any, predicted: Any, table: Any, means: RowMeans) -> "Decisions":
-        """An object with the given counts."""
-        decisions = cls.__new__(cls)
-        decisions.hit, decisions.true, decisions.predicted = hit, true, predicted
-        decisions.table, decisions.means = table, means
-        return decisions
 
     def add(self, rows: Rows) -> list[np.ndarray]:
         """Add rows with `predicted`; return the values of each row whose means are kept."""
@@ -95,6 +155,16 @@ class Decisions:
             np.add.at(self.table, (known.labels, known.predicted), known.weight)
         return [right]
 
+    @property
+    def missed(self) -> np.ndarray:
+        """Weight of the rows of each class that were predicted as another, (K,)."""
+        return self.true - self.hit
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Weight of the rows that were wrongly predicted as each class, (K,)."""
+        return self.predicted - self.hit
+
     def _count(self, hit: Any, true: Any, predicted: Any, *weights: np.ndarray) -> None:
         """Add weights (m,) to the classes (m,) that were hit, true and predicted."""
         for counts, classes, weight in zip(
@@ -102,28 +172,11 @@ class Decisions:
         ):
             counts += np.bincount(classes, weights=weight, minlength=len(counts))
 
-    def __add__(self, other: "Decisions") -> "Decisions":
-        total = type(self)(len(self.hit), False)
-        total.hit, total.true, total.predicted = (
-            self.hit + other.hit,
-            self.true + other.true,
-            self.predicted + other.predicted,
-        )
-        total.table = None if self.table is None or other.table is None else self.table + other.table
-        total.means = self.means + other.means
-        return total
-
     def _to_state(self) -> list[Any]:
-        return [self.hit, self.true, self.predicted, self.table, self.means._to_state()]
+        return [*super()._to_state().values()]
 
     def restore(self, state: list[Any]) -> None:
-        """Fill an empty object from the state that `_to_state` returned."""
-        *counts, table, means = state
-        self.hit, self.true, self.predicted = (persistence.array("counts", c, ["f8"], self.hit.shape) for c in counts)
-        if (table is None) != (self.table is None):
-            raise ValueError("the table of decisions is missing, or there should be none")
-        self.table = None if self.table is None else persistence.array("table", table, ["f8"], self.table.shape)
-        self.means.restore(means)
+        super().restore(dict(zip(self.parts, state, strict=True)))
 
 
 class ConfusedPairs:

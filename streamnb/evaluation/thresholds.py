@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from streamnb.core import arguments, messages
+from streamnb.core import arguments
 from streamnb.evaluation.levels import Levels
-from streamnb.evaluation.tallied import Tallied, is_binary, ranking
+from streamnb.evaluation.metrics import class_number
+from streamnb.evaluation.tallied import Tallied, ranking
 from streamnb.evaluation.tallies import ratio
 
 DEMANDS = ("precision", "recall", "specificity")
@@ -183,8 +184,8 @@ def threshold(
     name = given[0]
     demand: Any = (_costs if name == "cost" else partial(_check_rate, name))(demands[name])
     _check_confidence(confidence, name)
-    class_number = _class_number(judged, label, "threshold")
-    cuts = _cuts(judged, class_number)
+    k = class_number(judged, label, "threshold")
+    cuts = _cuts(judged, k)
     if name == "cost":
         at = int(cuts.cost(demand).argmin())
     elif name == "share":
@@ -192,7 +193,7 @@ def threshold(
     else:
         at = _best(cuts, name, demand, confidence)
     rates = [float(getattr(cuts, rate)[at]) for rate in (*DEMANDS, "share")]
-    found = Threshold(float(cuts.values[at]), judged.classes[class_number].item(), *rates)
+    found = Threshold(float(cuts.values[at]), judged.classes[k].item(), *rates)
     return found if name != "cost" else replace(found, cost=float(cuts.cost(demand)[at]))
 
 
@@ -221,8 +222,8 @@ def precision_recall_curve(judged: Tallied, label: Any = None) -> tuple[np.ndarr
     [1.0, 1.0, 0.5, 0.5, 0.0]
     [0.1, 0.2, 0.3, 0.4]
     """
-    class_number = _class_number(judged, label, "precision_recall_curve")
-    levels, cuts = ranking(judged).levels(class_number), _cuts(judged, class_number)
+    k = class_number(judged, label, "precision_recall_curve")
+    levels, cuts = ranking(judged).levels(k), _cuts(judged, k)
     return np.append(cuts.precision[:0:-1], 1.0), cuts.recall[::-1], levels.thresholds[::-1]
 
 
@@ -250,32 +251,15 @@ def cost_curve(judged: Tallied, cost: Mapping[str, float], label: Any = None) ->
     ([1.0, 0.5, 0.75, 0.25, 0.5], [inf, 2.5, 1.5, 0.5, 0.0])
     """
     costs = _costs(cost)
-    cuts = _cuts(judged, _class_number(judged, label, "cost_curve"))
+    cuts = _cuts(judged, class_number(judged, label, "cost_curve"))
     return cuts.cost(costs), cuts.values
 
 
-def _class_number(judged: Tallied, label: Any, what: str) -> int:
-    """The number of the class that is looked for."""
-    if label is None and is_binary(judged):
-        return 1
-    known = messages.listed(judged.classes)
-    if label is None:
-        kind = "labels" if judged.multilabel else "classes"
-        raise ValueError(
-            f"{what} is of one class against the rest, and there are {judged.n_classes} {kind}; give label=, "
-            f"one of {known}"
-        )
-    at = np.flatnonzero(judged.classes == label)
-    if not at.size:
-        raise ValueError(f"label={label!r} is not a class; it should be one of {known}")
-    return int(at[0])
-
-
-def _cuts(judged: Tallied, class_number: int) -> Cuts:
+def _cuts(judged: Tallied, k: int) -> Cuts:
     """The thresholds of a class; refuse one without rows."""
-    levels = ranking(judged).levels(class_number)
+    levels = ranking(judged).levels(k)
     if not levels.own.any():
-        raise ValueError(f"no row of {judged.classes[class_number].item()!r} was judged, so it has no recall")
+        raise ValueError(f"no row of {judged.classes[k].item()!r} was judged, so it has no recall")
     return Cuts.of(levels)
 
 

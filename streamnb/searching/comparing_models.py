@@ -18,10 +18,9 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, model_and_rows
 from streamnb.estimators.preparation import check_features
-from streamnb.evaluation.beside import Beside
 from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.intervals import check_groups
-from streamnb.evaluation.judging import needs_in_full
+from streamnb.evaluation.judging import EvaluationOptions, needs_in_full
 from streamnb.evaluation.paired import JudgedEstimator, JudgedModel, PairedTask
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
@@ -116,10 +115,10 @@ def compare_models(
     level = given_level(interval)
     judged = {name: _judged(name, model) for name, model in named.items()}
     classes, multilabel = _classes_of_all(named, judged)
-    X, beside = Beside(level, groups).taken_from(X, y, names=_features(named))
+    X, columns = EvaluationOptions(level, groups).taken_from(X, y, names=_features(named))
     X, y = with_labels(X, y)
     rows, judged = _opened(named, judged, X, y, sample_weight)
-    rows, _ = beside.opened(rows)
+    rows, _ = columns.opened(rows)
     options = RunOptions(progress, n_threads, client=client)
     sums, report = run(PairedTask(judged, classes, multilabel, level, groups is not None), rows, options)
     if groups is not None:

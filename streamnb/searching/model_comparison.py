@@ -10,11 +10,11 @@ import numpy as np
 
 from streamnb.core import notebook
 from streamnb.core.frames import pandas_for
+from streamnb.evaluation.breakdowns import LESS_IS_BETTER
 from streamnb.evaluation.differences import Difference, Differences, holm
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import described
 from streamnb.evaluation.paired import PairedSums
-from streamnb.evaluation.slice_table import LESS_IS_BETTER
 from streamnb.passes.report import Report
 from streamnb.plotting.forest import DifferencesDisplay
 

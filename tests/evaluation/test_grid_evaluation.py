@@ -145,7 +145,7 @@ def test_states_that_no_grid_has_are_refused():
             GridEvaluation._from_state({**state, **change})
     without = GridEvaluation(lambda: Evaluation(K, ("hits",)), G)._to_state()
     for part in ("decisions", "ranking"):
-        with pytest.raises(ValueError, match=f"{part} of a grid of evaluations are missing, or there should be none"):
+        with pytest.raises(ValueError, match=f"{part} is missing, or there should be none"):
             GridEvaluation._from_state({**without, part: state[part] if part == "ranking" else None})
 
 

@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.judging import Sheet, judged
+from streamnb.evaluation.judging import DEFAULTS, EvaluationOptions, Sheet, judged
+from streamnb.rows.opening import opened
 from tests.support import exported
 
 rng = np.random.default_rng(0)
@@ -170,3 +171,39 @@ NAIVE = snb.LinearNB("poisson").fit(X, y)
 def test_what_does_not_go_with_a_model_is_said(given, said, error, message):
     with pytest.raises(error, match=message):
         snb.evaluate(*given, **said)
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+
+FRAME = pd.DataFrame({"a": np.arange(4.0), "b": np.arange(4.0), "ward": list("xyxy"), "late": [0, 1, 1, 0]})
+
+
+def test_columns_of_a_frame_that_are_no_features_leave_it():
+    given = EvaluationOptions(groups="ward", by=["ward", "late"], interval=0.9)
+    for names, left in ((None, ["a", "b", "late"]), (np.array(["a", "ward"], object), ["a", "b", "ward", "late"])):
+        rows, options = given.taken_from(FRAME, "late", names=names)
+        assert rows.columns.tolist() == left
+        assert options.groups.tolist() == list("xyxy") and [*options.by] == ["ward", "late"]
+    same, options = DEFAULTS.taken_from(FRAME, "late")
+    assert same.columns.tolist() == FRAME.columns.tolist() and options == DEFAULTS
+    with pytest.raises(ValueError, match="'wing' is none of the columns of X"):
+        EvaluationOptions(by="wing").taken_from(FRAME, None)
+
+
+def test_columns_are_read_with_the_rows():
+    source, groups = opened(np.eye(4), [0, 1, 1, 0]), [1, 1, 2, 2]
+    rows, slicing = EvaluationOptions(0.9, groups, {"ward": list("xyxy")}).opened(source)
+    (block,) = rows.blocks()
+    assert block.split["groups"].tolist() == groups
+    assert slicing.taken(block.split, 4)[:, 0].tolist() == [0, 1, 0, 1]
+    rows, slicing = EvaluationOptions(0.9, groups).opened(source)
+    (block,) = rows.blocks()
+    assert block.split.tolist() == groups and slicing is None
+
+
+def test_options_are_checked():
+    assert EvaluationOptions(0.9).checked().interval == 0.9
+    assert EvaluationOptions(by="x", min_rows=5).given() == {"by": "x", "min_rows": 5}
+    for wrong in (EvaluationOptions(1.5), EvaluationOptions(groups=[1, 2])):
+        with pytest.raises(ValueError, match="interval"):
+            wrong.checked()

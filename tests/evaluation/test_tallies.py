@@ -6,12 +6,51 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, SetDecisions, losses_of, ratio
+from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, SetDecisions, Tally, losses_of, ratio
 from streamnb.stats.row_means import RowMeans
 
 K = 3
 ROWS = st.tuples(st.integers(-1, K - 1), st.integers(0, K - 1), st.sampled_from([0.0, 0.25, 1.0, 2.0]))
 CUT = st.lists(ROWS, max_size=12)
+
+
+class Seen(Tally):
+    """How many rows there were, and how many of each kind."""
+
+    parts = "n", "table", "none", "each", "named"
+
+    def __init__(self):
+        self.n, self.table, self.none, self.kinds = 0, np.zeros((2, 3)).T, None, ("a", "b")
+        self.each, self.named = [np.zeros(2)], {"means": RowMeans(("x",))}
+
+    def add(self, *values):
+        self.n += len(values)
+        self.table[0, 1] += len(values)
+        self.each[0] += values[0]
+        self.named["means"].add([np.array(values)], np.ones(len(values)))
+
+
+def test_of_named_parts_follow_merging_and_files():
+    one, two, again = Seen(), Seen(), Seen()
+    one.add(1.0, 2.0)
+    two.add(4.0)
+    total = one + two
+    assert (total.n, total.table[0, 1], total.each[0].tolist(), total.none) == (3, 3.0, [5.0, 5.0], None)
+    assert total.named["means"].mean("x") == 7.0 / 3.0 and total.kinds == one.kinds and one.table[0, 1] == 2.0
+    again.restore(total._to_state())
+    np.testing.assert_equal(again._to_state(), total._to_state())
+    assert again.table.flags.f_contiguous  # as it was laid out
+    again.add(1.0)
+    assert (again.n, total.n) == (4, 3)
+    state = total._to_state()
+    without = {name: part for name, part in state.items() if name != "n"}
+    for wrong in (
+        *({**state, "table": table} for table in (np.zeros((2, 3)), np.zeros((3, 2), int), None, [[0.0]])),
+        *({**state, name: other} for name, other in (("n", 0.5), ("none", np.zeros(2)), ("each", []), ("named", {}))),
+        *(without, {**state, "more": 1}, "state", None),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            Seen().restore(wrong)
 
 
 def rows_of(drawn):

@@ -27,6 +27,7 @@ from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
+from streamnb.evaluation.tallies import Tally
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.families import _Shares
@@ -89,7 +90,7 @@ OTHERS = {**SCANS, **BESIDE}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty,
+    PassTask, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty, Tally,
     _Complement,  # the other half of Beta
     Auto,  # another family once the columns are known
 }  # fmt: skip

@@ -10,14 +10,12 @@ from streamnb.corpora.written import Written
 from streamnb.encoding.by_fold import TotalsOfFolds
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
-from streamnb.evaluation.content_sample import ContentSample
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
-from streamnb.evaluation.slice_columns import SliceColumn, Slicing
-from streamnb.evaluation.slices import Slices, form_of_slice
-from streamnb.evaluation.spread import GroupSpread, RowSpread, Weights
+from streamnb.evaluation.slices import SliceColumn, Slices, Slicing, form_of_slice
+from streamnb.evaluation.spread import ContentSample, GroupSpread, RowSpread, Spread
 from streamnb.evaluation.tallied import Tallied
 from streamnb.evaluation.tallies import ConfusedPairs, Decisions, Rows, SetDecisions
 from streamnb.passes.report import Report
@@ -117,14 +115,14 @@ def means(seed: int) -> Any:
 
 def content(seed: int) -> Any:
     _, codes, weight, margins = drawn(seed)
-    sample = ContentSample(9)
+    sample = ContentSample(9, {"labels": codes[:0], "ranking": margins[:0, :, 0]})
     sample.add({"labels": codes, "ranking": margins[:, :, 0]}, weight)
     return sample
 
 
 def weights(seed: int) -> Any:
-    counted = Weights()
-    counted.add(drawn(seed)[2])
+    counted = Spread()
+    counted.add_weights(drawn(seed)[2])
     return counted
 
 
@@ -171,8 +169,8 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
     ConfusedPairs: every(lambda seed: tally(ConfusedPairs(K), seed)),
     SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
-    Weights: every(weights),
     ContentSample: every(content),
+    Spread: every(weights),
     RowSpread: every(lambda seed: spread(RowSpread, seed)),
     GroupSpread: every(lambda seed: spread(GroupSpread, seed)),
     SliceColumn: every(column),
