@@ -15,7 +15,7 @@ from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.judging import EvaluationOptions, judged_in_full
+from streamnb.evaluation.judging import EvaluationOptions, judged, needs_in_full
 from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
@@ -212,7 +212,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         options = EvaluationOptions(interval, groups, by, min_rows)
         X, options = options.taken_from(X, y, self._preparation.encoding, names)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return judged_in_full(self, model, (rows, None, None), options)
+        return judged(model, rows, None, None, needs_in_full(self, model), options)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         """The model, and the rows with their labels and weights, checked against it."""

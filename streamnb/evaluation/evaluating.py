@@ -13,7 +13,15 @@ from streamnb.core.types import PerRow
 from streamnb.encoding.opening import opened_for
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
-from streamnb.evaluation.judging import EvaluationOptions, Sheet, judged_in_full, needs_of, ranked_apart
+from streamnb.evaluation.judging import (
+    EvaluationOptions,
+    Sheet,
+    judged,
+    needs_in_full,
+    needs_of,
+    outputs_of,
+    ranked_apart,
+)
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
 from streamnb.evaluation.tallies import stacked
 from streamnb.models.linear import LinearModel
@@ -21,7 +29,6 @@ from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block
 from streamnb.rows.named_columns import opened_columns
 from streamnb.rows.opening import with_labels
@@ -180,7 +187,7 @@ def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: Evaluatio
     """The evaluation of a model on rows, labels and weights."""
     if isinstance(model, LinearModel):
         X, options = options.taken_from(*labelled[:2])
-        return judged_in_full(model, model, (X, *labelled[1:]), options)
+        return judged(model, X, *labelled[1:], needs_in_full(model, model), options)
     if isinstance(model, PortableModel):
         return _judged_portable(model, labelled, options)
     if not hasattr(model, "evaluate"):
@@ -254,20 +261,15 @@ class _Judge(PassTask):
             outputs["weight"] = row_checks.check_weights(block["sample_weight"], first_row)
         if "y_pred" in block:
             outputs["predicted"] = self._codes(block["y_pred"], "y_pred", first_row)
+        scores = proba = None
         if "proba" in block:
             proba = self._sorted(self._proba(block["proba"], n_rows, first_row))
-            with np.errstate(divide="ignore"):
-                outputs["log_proba"] = np.log(proba)
-            outputs["ranking"] = proba
         if "scores" in block:
-            scores = block["scores"]
-            one_column = self._two_classes and scores.ndim == 1
-            scores = self._numbers("scores", scores, n_rows, 1 if one_column else len(self.classes), first_row)
-            if self._two_classes and not one_column:
+            scores = self._numbers("scores", block["scores"], n_rows, first_row)
+            if self._two_classes and scores.shape[1] == 2:
                 scores = _second_less_first(scores)
-            outputs["margin"] = self._sorted(scores)
-            both = ranked_apart(len(self.classes), self.multilabel) and "proba" in block
-            outputs["ranking"] = odds_of(outputs["margin"], proba) if both else outputs["margin"]
+            scores = self._sorted(scores)
+        outputs |= outputs_of(scores, proba, ranked_apart(len(self.classes), self.multilabel))
         evaluation.add(codes, **outputs)
 
     @property
@@ -302,14 +304,13 @@ class _Judge(PassTask):
         return codes
 
     def _proba(self, proba: Any, n_rows: int, first_row: int) -> np.ndarray:
-        one_column = self._two_classes and proba.ndim == 1
-        proba = self._numbers("proba", proba, n_rows, 1 if one_column else len(self.classes), first_row)
+        proba = self._numbers("proba", proba, n_rows, first_row)
         if ((proba < 0.0) | (proba > 1.0)).any():
             raise ValueError(
                 f"proba has values from {proba.min():g} to {proba.max():g}; probabilities should be from 0 to 1 "
                 "(pass other scores as scores=)"
             )
-        if one_column:
+        if self._two_classes and proba.shape[1] == 1:
             return np.hstack([1.0 - proba, proba])
         off = np.flatnonzero(np.abs(proba.sum(axis=1) - 1.0) > _SUM_TOLERANCE)
         if off.size and not self.multilabel:
@@ -319,7 +320,9 @@ class _Judge(PassTask):
             )
         return proba
 
-    def _numbers(self, name: str, values: Any, n_rows: int, n_columns: int, first_row: int) -> np.ndarray:
+    def _numbers(self, name: str, values: Any, n_rows: int, first_row: int) -> np.ndarray:
+        """Scores or probabilities in a column for each class, or in one for the second of two."""
+        n_columns = 1 if self._two_classes and values.ndim == 1 else len(self.classes)
         if values.shape[1:] not in ((n_columns,), () if n_columns == 1 else (n_columns,)):
             raise ValueError(
                 f"{name} has shape {values.shape} for {len(self.classes)} classes; it should have a column for each "

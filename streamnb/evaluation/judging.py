@@ -49,6 +49,17 @@ def ranked_apart(n_classes: int, multilabel: bool) -> bool:
     return n_classes > 2 and not multilabel
 
 
+def outputs_of(scores: np.ndarray | None, proba: np.ndarray | None, apart: bool) -> dict[str, np.ndarray]:
+    """The arguments of `Evaluation.add` that follow from scores and probabilities; `apart` as in `ranked_apart`."""
+    outputs = {}
+    if proba is not None:
+        with np.errstate(divide="ignore"):
+            outputs = {"log_proba": np.log(proba), "ranking": proba}
+    if scores is not None:
+        outputs |= {"margin": scores, "ranking": odds_of(scores, proba) if apart and proba is not None else scores}
+    return outputs
+
+
 @dataclass(eq=False)
 class Sheet(Tally):
     """Evaluations of each model, evaluations[candidate][split], each of a grid, or a single one; sheets merge.
@@ -207,18 +218,8 @@ def class_numbers(classes: np.ndarray, y: Any) -> Any:
     return positions(classes, y)
 
 
-def judged_in_full(
-    estimator: Any, model: LinearModel, given: tuple[Any, Any, Any], options: EvaluationOptions = DEFAULTS
-) -> Evaluation:
-    """Evaluate `estimator`, which predicts by `model`, with every metric that its methods allow.
-
-    `given` are X, y and sample_weight.
-    """
-    return judged(model, *given, needs_in_full(estimator, model), options)
-
-
 def needs_in_full(estimator: Any, model: LinearModel) -> frozenset[str]:
-    """The needs of an evaluation of `estimator`, which predicts by `model`, with every metric of its methods."""
+    """The needs of every metric that the methods of `estimator`, which predicts by `model`, allow."""
     return needs_of(methods_of(estimator), len(model.classes_), model.scheme.multilabel)
 
 

@@ -12,12 +12,11 @@ import scipy.sparse as sp
 from streamnb.core import label_checks, persistence
 from streamnb.evaluation.estimates import spread_of
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.judging import JudgingTask, class_numbers, methods_of, needs_of
+from streamnb.evaluation.judging import JudgingTask, class_numbers, methods_of, needs_of, outputs_of, ranked_apart
 from streamnb.evaluation.spread import RowSpread
 from streamnb.evaluation.tallies import LOSSES, Rows, Tally, losses_of, stacked
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
-from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import DenseChunk, frozen
@@ -84,15 +83,11 @@ class JudgedEstimator:
         """What the classifier says of the rows of a block."""
         X, classes = checked(block)[0].to_matrix(), np.asarray(self.estimator.classes_)
         outputs: Outputs = {"predicted": positions(classes, np.asarray(self.estimator.predict(X)))}
-        if "probabilities" in self.needs:
-            outputs["ranking"] = proba = np.asarray(self.estimator.predict_proba(X), np.float64)
-            with np.errstate(divide="ignore"):
-                outputs["log_proba"] = np.log(proba)
-        if hasattr(self.estimator, "decision_function"):
-            margin = np.asarray(self.estimator.decision_function(X), np.float64)
-            both = "ranking" in outputs and len(classes) > 2
-            outputs |= {"margin": margin, "ranking": odds_of(margin, outputs["ranking"]) if both else margin}
-        return outputs
+        proba, scores = (
+            np.asarray(getattr(self.estimator, method)(X), np.float64) if hasattr(self.estimator, method) else None
+            for method in ("predict_proba", "decision_function")
+        )
+        return outputs | outputs_of(scores, proba, ranked_apart(len(classes), multilabel=False))
 
     def digest(self) -> str:
         """A text that differs between models."""

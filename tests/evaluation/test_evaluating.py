@@ -84,6 +84,8 @@ def test_values_are_those_of_scikit_learn():
     assert "roc_auc_margin " in repr(alone) and "roc_auc " not in repr(alone)
     with pytest.raises(ValueError, match=r"'margin'.*scores="):
         snb.evaluate(y_true, proba=columns["proba"]).roc_auc_margin()
+    area = sk.roc_auc_score(y_true, columns["proba"], multi_class="ovr")
+    assert snb.evaluate(y_true, proba=columns["proba"]).roc_auc() == pytest.approx(area, abs=1e-12)
 
 
 def test_log_odds_are_exact_where_probabilities_are_the_softmax_of_scores():
@@ -108,16 +110,14 @@ def test_log_odds_are_exact_where_probabilities_are_the_softmax_of_scores():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("classes", [None, CLASSES])
-def test_values_do_not_depend_on_what_holds_the_columns(kind, classes, expected):
+def test_values_do_not_depend_on_what_holds_the_columns(kind, expected):
     y_true, columns = problem()
     columns = {name: KINDS[kind](values) for name, values in columns.items()}
-    np.testing.assert_array_equal(told(snb.evaluate(KINDS[kind](y_true), classes=classes, **columns)), expected)
+    np.testing.assert_array_equal(told(snb.evaluate(KINDS[kind](y_true), **columns)), expected)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])
-@pytest.mark.parametrize("order", [[2, 0, 1], [1, 2, 0], [2, 1, 0]], ids=str)
-def test_classes_are_listed_in_any_order_with_their_columns(order, kind, expected):
+@pytest.mark.parametrize(("kind", "order"), [("numpy", [2, 0, 1]), ("dask", [1, 2, 0]), ("zarr", [2, 1, 0])])
+def test_classes_are_listed_in_any_order_with_their_columns(kind, order, expected):
     y_true, columns = problem()
     columns |= {name: columns[name][:, order] for name in ("scores", "proba")}
     columns = {name: KINDS[kind](values) for name, values in columns.items()}
@@ -155,13 +155,12 @@ def test_kinds_mix(of_truth, of_columns, expected):
     np.testing.assert_array_equal(told(snb.evaluate(KINDS[of_truth](y_true), **columns)), expected)
 
 
-@pytest.mark.parametrize("of_columns", ["numpy", "dask"])
-def test_labels_may_be_an_anndata_categorical(of_columns, expected):
+def test_labels_may_be_an_anndata_categorical(expected):
     y_true, columns = problem()
     group = zarr.create_group(zarr.storage.MemoryStore(), attributes={"encoding-type": "categorical"})
     group.create_array("codes", data=np.searchsorted(CLASSES, y_true).astype(np.int8), chunks=(41,))
     group.create_array("categories", data=CLASSES.astype(np.dtypes.StringDType()))
-    columns = {name: KINDS[of_columns](values) for name, values in columns.items()}
+    columns = {name: KINDS["dask"](values) for name, values in columns.items()}
     np.testing.assert_array_equal(told(snb.evaluate(group, **columns)), expected)
 
 
@@ -172,14 +171,6 @@ def test_wide_rows_are_read_in_several_blocks(kind):
     e = snb.evaluate(KINDS[kind](y_true), KINDS[kind](y_pred))
     assert e.n_rows == 120
     assert e.hamming_loss() == pytest.approx(sk.hamming_loss(y_true, y_pred))
-
-
-@pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])
-def test_rankings_come_from_probabilities_unless_scores_are_given(kind):
-    y_true, columns = problem()
-    e = snb.evaluate(KINDS[kind](y_true), proba=KINDS[kind](columns["proba"]))
-    area = sk.roc_auc_score(y_true, columns["proba"], multi_class="ovr")
-    assert e.roc_auc() == pytest.approx(area, abs=1e-12)
 
 
 @pytest.mark.parametrize("form", ["one column", "two columns"])
@@ -193,16 +184,6 @@ def test_two_classes_take_scores_of_the_second(form):
     assert e.log_loss() == pytest.approx(sk.log_loss(y, p))
     assert e.brier() == pytest.approx(sk.brier_score_loss(y, p))
     assert snb.evaluate(y, scores=np.log(p / (1 - p))).roc_auc() == pytest.approx(sk.roc_auc_score(y, p))
-
-
-def test_what_a_model_says_can_be_judged():
-    """Lazy predictions of a lazy table."""
-    rng = np.random.default_rng(0)
-    x, y = rng.poisson(1.0, (200, 6)), rng.integers(0, 3, 200)
-    X = da.from_array(x, chunks=(60, 6))
-    model = snb.LinearNB("poisson").fit(x, y)
-    e = snb.evaluate(y, model.predict(X), proba=model.predict_proba(X), classes=model.classes_)
-    assert e.accuracy() == pytest.approx(model.score(x, y))
 
 
 @pytest.mark.parametrize("n_labels", [1, 5])
@@ -235,8 +216,9 @@ SET_KINDS = {
 }
 
 
-@pytest.mark.parametrize("truth", SET_KINDS)
-@pytest.mark.parametrize("found", ["dense", "csr", "dask"])
+@pytest.mark.parametrize(
+    ("truth", "found"), [*((kind, "dense") for kind in SET_KINDS), ("dask", "csr"), ("csr", "dask")]
+)
 def test_indicators_of_any_kind_are_judged_like_dense_ones(truth, found):
     rng = np.random.default_rng(0)
     y_true, y_pred = (rng.random((2, 40, 4)) < 0.4).astype(int)

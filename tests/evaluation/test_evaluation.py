@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from sklearn import metrics as sk
 
-import streamnb as snb
-from tests.support.judged import judged_rows, judged_sets, random_rows, set_evaluation
+from tests.support.judged import judged_rows, judged_sets, set_evaluation
 
 close = dict(rtol=1e-12, atol=1e-12)
 AVERAGES = [None, "micro", "macro", "weighted"]
@@ -85,47 +84,12 @@ def test_macro_rankings_are_means_over_the_classes_that_have_one(rows):
         np.testing.assert_allclose(macro, expected, **close)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("seed", range(3))
-def test_averaged_rankings_are_those_of_scikit_learn(n_classes, seed):
-    rows = random_rows(n_classes, 120, seed, integer_weights=False)
-    e = rows.evaluation()
-    for average in ("macro", "weighted"):
-        scores = rows.ranking[:, 1] if n_classes == 2 else rows.proba
-        e = snb.Evaluation(n_classes, {"ranking"})
-        e.add(rows.codes, rows.weight, ranking=scores)
-        options = dict(average=average, sample_weight=rows.weight)
-        area = sk.roc_auc_score(rows.codes, scores, multi_class="ovr", **options)
-        assert e.roc_auc(average) == pytest.approx(area, abs=1e-12)
-        precision = sk.average_precision_score(rows.codes, scores, **options)
-        assert e.average_precision(average) == pytest.approx(precision, abs=1e-12)
-
-
-@pytest.mark.parametrize("average", ["macro", "weighted"])
-def test_one_against_one_is_that_of_scikit_learn(average):
-    """Which takes no weights and no class without rows: class 3 has none."""
-    rows = random_rows(3, 90, 0)
-    e = snb.Evaluation(4, {"ranking", "pairs"})
-    e.add(rows.codes, ranking=np.column_stack([rows.proba, np.zeros(90)]))
-    area = sk.roc_auc_score(rows.codes, rows.proba, multi_class="ovo", average=average)
-    assert e.roc_auc(average, "ovo") == pytest.approx(area, abs=1e-12)
-
-
 @given(judged_rows())
 def test_losses_are_those_of_scikit_learn(rows):
     e = rows.evaluation()
     options = dict(labels=np.arange(rows.n_classes), sample_weight=rows.weight)
     assert e.log_loss() == pytest.approx(sk.log_loss(rows.codes, rows.proba, **options), rel=1e-12)
     assert e.brier() == pytest.approx(sk.brier_score_loss(rows.codes, rows.proba, **options), rel=1e-12)
-
-
-def test_log_loss_of_certain_and_impossible_classes_is_clipped_as_in_scikit_learn():
-    proba = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    e = snb.Evaluation(3, {"probabilities"})
-    with np.errstate(divide="ignore"):
-        e.add([0, 1], log_proba=np.log(proba))
-    assert e.log_loss() == pytest.approx(sk.log_loss([0, 1], proba, labels=[0, 1, 2]), rel=1e-12)
-    assert e.brier() == 1.0
 
 
 # ---- several labels a row --------------------------------------------------------------------------------------------

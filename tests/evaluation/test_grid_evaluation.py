@@ -61,19 +61,6 @@ def test_of_two_classes_too():
             assert getattr(grid.of_point(g), value)() == getattr(expected, value)()
 
 
-def test_parts_merge_to_the_whole_and_stay_as_they_are():
-    given = margins(K)
-    whole, *parts = (GridEvaluation(lambda: Evaluation(K, EVERYTHING), G) for _ in range(3))
-    whole.add(Joint(), given, labels, weight)
-    for part, some in zip(parts, (slice(0, 25), slice(25, N))):
-        part.add(Joint(), given[some], labels[some], weight[some])
-    merged = parts[0] + parts[1]
-    for g in range(G):
-        for value in VALUES.values():
-            np.testing.assert_array_equal(value(merged.of_point(g)), value(whole.of_point(g)))
-    assert (parts[0].of_point(0).n_rows, merged.of_point(0).n_rows) == (25, N)
-
-
 @pytest.mark.parametrize("needs", ["hits", "confusion"])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_decisions_made_elsewhere_count_the_same(needs, weighted):

@@ -24,12 +24,8 @@ def test_models_and_columns_have_the_same_intervals(tmp_path):
     store = str(tmp_path / "rows.zarr")
     snb.write_csr(store, [(X, Y, None, patients)], n_features=6)
     assert model.evaluate(store, "y", interval=0.9, groups="groups").summary() == found.summary()
-    with pytest.raises(ValueError, match="groups should have one entry"):
-        model.evaluate(X, Y, interval=0.9, groups=patients[:50])
     with pytest.raises(ValueError, match="groups has one group"):
         model.evaluate(X, Y, interval=0.9, groups=np.ones(200, int))
-    with pytest.raises(ValueError, match="groups goes with intervals"):
-        model.evaluate(X, Y, groups=patients)
     with pytest.raises(TypeError, match="Ridge predicts numbers; interval, groups and by are of classifiers"):
         snb.evaluate(snb.Ridge().fit(X, 0.37 * X[:, 0]), X, X[:, 0], interval=0.9)
 
@@ -42,8 +38,6 @@ def test_of_columns_groups_are_checked():
         snb.evaluate(**said, interval=0.9, groups=["a"] * 200)
     with pytest.raises(ValueError, match="groups goes with intervals"):
         snb.evaluate(**said, groups=Y)
-    with pytest.raises(ValueError, match="interval=95 should be between 0 and 1"):
-        snb.evaluate(**said, interval=95)
 
 
 def test_without_intervals_nothing_is_kept():

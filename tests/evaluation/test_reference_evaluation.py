@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 import streamnb as snb
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation, Steps
 from streamnb.problem.schemes import as_scheme
 
 rng = np.random.default_rng(8)
@@ -122,3 +122,60 @@ def test_where_there_is_no_reference():
     for scheme in ("joint", "ovr", "ovo"):
         with pytest.raises(ValueError, match=f"'roc_auc_reference' needs scheme='reference' .*, not scheme='{scheme}'"):
             snb.LinearNBCV("poisson", scheme=scheme, scoring="roc_auc_reference").fit(Y, LABELS)
+
+
+# ---- nested models ---------------------------------------------------------------------------------------------------
+
+M, STEPS = 400, 12
+SIDES = rng.integers(0, 2, (M, 1)).astype(np.uint8)
+NESTED_WEIGHT = rng.integers(1, 4, M).astype(float)
+CHANGES = rng.normal(size=(M, STEPS)) * (rng.random((M, STEPS)) < 0.3) + 0.1 * SIDES
+SCORES = CHANGES.cumsum(axis=1)
+SCORES[7, 5:] = np.inf
+SCORES[8, :5] = -np.inf
+
+
+def steps_of(scores):
+    """Where they change."""
+    first = np.ones((len(scores), 1), bool)
+    starts = np.hstack([first, scores[:, 1:] != scores[:, :-1]]).T
+    return Steps(starts.sum(axis=1).cumsum(), np.nonzero(starts)[1].astype(np.int32), scores.T[starts])
+
+
+def empty(exact_rows):
+    return NestedRanking(1, multilabel=True, pairs=False, exact_rows=exact_rows, n_bins=512, n_models=STEPS)
+
+
+def nested(n_rows, exact_rows, step):
+    one = empty(exact_rows)
+    for first in range(0, n_rows, step):
+        some = slice(first, min(first + step, n_rows))
+        one.add_steps(steps_of(SCORES[some]), SIDES[some], NESTED_WEIGHT[some])
+    return one
+
+
+@pytest.mark.parametrize("exact_rows", [M, 150, 0])
+def test_nested_models_against_scikit_learn(exact_rows):
+    whole = nested(M, exact_rows, 70)
+    alike = nested(M, exact_rows, M)
+    part, rest = nested(100, exact_rows, 30), empty(exact_rows)
+    rest.add(SCORES[100:, None], SIDES[100:], NESTED_WEIGHT[100:])  # all scores, not steps
+    again = empty(exact_rows)
+    again.restore((part + rest)._to_state())
+    for g in range(STEPS):
+        one = whole.of_point(g)
+        finite = np.clip(SCORES[:, g], -1e9, 1e9)
+        area, error = roc_auc_score(SIDES[:, 0], finite, sample_weight=NESTED_WEIGHT), one.auc_error(0)
+        assert error == 0.0 if exact_rows == M else 0.0 < error < 5e-3
+        assert one.auc(0) == pytest.approx(area, abs=error + 1e-12)
+        assert one.auc(0) == alike.of_point(g).auc(0) == again.of_point(g).auc(0) == whole.areas()[0, g]
+        assert whole.areas()[1, g] == pytest.approx(error, rel=1e-12)
+
+
+def test_areas_follow_what_is_added_later():
+    one = nested(200, 0, 200)
+    before = one.of_point(3).auc(0)
+    both = one + nested(200, 0, 200)
+    assert both.of_point(3).auc(0) == before and both.n_rows == 400
+    one.add_steps(steps_of(SCORES[200:]), SIDES[200:], NESTED_WEIGHT[200:])
+    assert one.of_point(3).auc(0) == nested(M, 0, M).of_point(3).auc(0) != before

@@ -1,101 +1,146 @@
-"""Evaluation of rows without class or weight, of what was not kept, and what it refuses."""
+"""Rankings over blocks of rows: the same bits however they are cut and merged, and the bounds of histograms."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import streamnb as snb
-from tests.support.judged import EVERYTHING, random_rows
+from tests.support.judged import EVERYTHING, TIED, judged_rows, random_rows
 
-# ---- rows that have no class, or no weight ---------------------------------------------------------------------------
+# ---- one table of bits, whatever the blocks --------------------------------------------------------------------------
 
-
-def test_a_label_that_no_class_has_is_a_wrong_decision_and_nothing_else():
-    rows = random_rows(3, 40, 0)
-    with_strangers, without = rows.codes.copy(), np.arange(40) >= 5
-    with_strangers[:5] = -1
-    e = snb.Evaluation(3, EVERYTHING)
-    e.add(with_strangers, rows.weight, **rows.said())
-    known = rows.evaluation(without)
-    np.testing.assert_array_equal(e.confusion_matrix(), known.confusion_matrix())
-    assert e.accuracy() == np.average(with_strangers == rows.predicted, weights=rows.weight)
-    expected = sk.precision_score(
-        with_strangers, rows.predicted, labels=[0, 1, 2], average="macro", sample_weight=rows.weight
-    )
-    assert e.precision("macro") == pytest.approx(expected)
-    assert (e.roc_auc(), e.log_loss(), e.brier()) == (known.roc_auc(), known.log_loss(), known.brier())
+WIDE = st.one_of(st.sampled_from(TIED), st.floats(allow_nan=False), st.floats(-4, 4), st.floats(1e-17, 1e-15))
 
 
-@pytest.mark.parametrize("exact_rows", [0, 100])
-def test_rows_without_weight_change_nothing(exact_rows):
-    rows = random_rows(3, 40, 0)
-    rows.weight[:10] = 0.0
-    rows.ranking[:10] *= 1e9
-    all_rows, weighty = (rows.evaluation(r, exact_rows=exact_rows) for r in (slice(None), slice(10, None)))
-    assert repr(all_rows).splitlines()[1:] == repr(weighty).splitlines()[1:]
+@st.composite
+def cut_rows(draw, **options):
+    """Rows, and a way of cutting them into blocks in any order."""
+    rows = draw(judged_rows(min_rows=2, **options))
+    order = np.array(draw(st.permutations(range(len(rows.codes)))))
+    cuts = sorted(draw(st.sets(st.integers(0, len(order)), max_size=4)) | {0, len(order)})
+    return rows, [order[a:b] for a, b in pairwise(cuts)]
 
 
-def test_values_of_nothing_are_nan():
-    e = snb.Evaluation(3, EVERYTHING)
-    numbers = [e.accuracy(), e.balanced_accuracy(), e.roc_auc(), e.roc_auc("macro", "ovo"), e.average_precision()]
-    assert np.isnan([*numbers, e.log_loss(), e.brier(), e.roc_auc_error]).all()
-    assert "0 rows" in repr(e)
+def curves(evaluation):
+    return [evaluation.roc_curve(k, drop_intermediate=False) for k in range(evaluation.n_classes)]
 
 
-def test_a_single_class_has_no_ranking():
-    e = snb.Evaluation(3, {"ranking"})
-    e.add([1, 1], ranking=np.eye(3)[:2])
-    assert np.isnan(e.roc_auc()) and np.isnan(e.roc_auc(None)).all()
+def values(evaluation):
+    """All that an evaluation tells of its rankings and decisions."""
+    yield from (column for curve in curves(evaluation) for column in curve)
+    yield evaluation.confusion_matrix()
+    yield evaluation.roc_auc(None)
+    yield evaluation.average_precision(None)
+    yield from ([e] for e in (evaluation.roc_auc(), evaluation.roc_auc_error, evaluation.roc_auc("macro", "ovo")))
+    yield [evaluation.average_precision_error, evaluation.accuracy(), evaluation.weight, evaluation.n_rows]
 
 
-# ---- what is kept, and what is refused -------------------------------------------------------------------------------
+def assert_same_bits(one, two):
+    for a, b in zip(values(one), values(two), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
-def test_hits_tell_everything_but_the_confusion_matrix():
-    rows = random_rows(5, 100, 0)
-    few, all_ = snb.Evaluation(5, {"hits"}), rows.evaluation()
-    few.add(rows.codes, rows.weight, predicted=rows.predicted)
-    for method in ("precision", "recall", "f_score"):
-        np.testing.assert_array_equal(getattr(few, method)(None), getattr(all_, method)(None))
-    assert few.balanced_accuracy() == all_.balanced_accuracy()
-
-
-GOOD = dict(predicted=[0, 1], ranking=np.zeros((2, 3)), log_proba=np.full((2, 3), -1.0))
-
-
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        (dict(codes=[0, 3]), "codes has 3 at row 1"),
-        (dict(codes=[0, -2]), "codes has -2 at row 1"),
-        (dict(codes=["a", "b"]), "snb.evaluate takes labels"),
-        (dict(predicted=[0, -1]), "predicted has -1 at row 1"),
-        (dict(predicted=[0, 1, 2]), "predicted should have one entry"),
-        (dict(predicted=None), "predicted is missing"),
-        (dict(ranking=None), "ranking is missing"),
-        (dict(log_proba=None), "log_proba is missing"),
-        (dict(ranking=np.zeros((2, 2))), r"ranking has shape \(2, 2\)"),
-        (dict(ranking=np.zeros(2)), r"should have shape \(n_rows, 3\)"),
-        (dict(ranking=np.zeros((3, 3))), "ranking should have one entry"),
-        (dict(ranking=np.array([[0, 0, 0], [0, np.nan, 0]])), "ranking contains NaN: row 1, column 1"),
-        (dict(ranking=np.full((2, 3), "a")), "should hold numbers"),
-        (dict(log_proba=np.full((2, 3), 0.5)), "should not be above 0"),
-        (dict(weight=[1.0, -1.0]), "not negative"),
-        (dict(weight=[1.0]), "weight should have one entry"),
-        (dict(weight=[1.0, np.nan]), "finite"),
-    ],
+@given(
+    cut_rows(scores=WIDE, weights=st.integers(0, 3)), st.sampled_from([0, 5, 100]), st.randoms(use_true_random=False)
 )
-def test_rows_that_do_not_fit_are_refused_and_nothing_is_added(given, message):
-    e = snb.Evaluation(3)
-    before = repr(e)
-    with pytest.raises((ValueError, TypeError), match=message):
-        e.add(**(dict(codes=[0, 1]) | GOOD | given))
-    assert repr(e) == before
+def test_values_do_not_depend_on_blocks_or_merging(problem, exact_rows, random):
+    """Bit for bit: in one block, streamed into one evaluation, and merged from one evaluation a block in any order."""
+    rows, blocks = problem
+    options = dict(exact_rows=exact_rows, n_bins=16)
+    whole = rows.evaluation(**options)
+    streamed = snb.Evaluation(rows.n_classes, EVERYTHING, **options)
+    for block in blocks:
+        streamed.add(rows.codes[block], rows.weight[block], **rows.said(block))
+    merged = [rows.evaluation(block, **options) for block in blocks]
+    while len(merged) > 1:
+        one = merged.pop(random.randrange(len(merged)))
+        other = merged.pop(random.randrange(len(merged)))
+        merged.append(one + other)
+    assert_same_bits(streamed, whole)
+    assert_same_bits(merged[0], whole)
 
 
-@pytest.mark.parametrize(
-    "codes, message", [([0, 1], r"indicator of shape \(n_rows, 2\)"), ([[0, 2]], "0 and 1"), ([[0, 1, 1]], "indicator")]
-)
-def test_indicators_that_are_none_are_refused(codes, message):
-    with pytest.raises(ValueError, match=message):
-        snb.Evaluation(2, {"multilabel"}, multilabel=True).add(codes, predicted=[[0, 1]])
+def test_scores_are_copied():
+    """The caller may fill the same buffers again."""
+    rows = random_rows(2, 40, 0)
+    codes, ranking = rows.codes.copy(), rows.ranking[:, 1].copy()
+    e = snb.Evaluation(2, {"ranking"})
+    e.add(codes, ranking=ranking)
+    told = e.roc_auc()
+    codes[:], ranking[:] = 0, 1.0
+    assert e.roc_auc() == told
+
+
+# ---- histograms instead of scores ------------------------------------------------------------------------------------
+
+
+@given(cut_rows(scores=WIDE), st.sampled_from([2, 5, 64]))
+def test_exact_values_lie_within_the_bounds(problem, n_bins):
+    rows, _ = problem
+    exact, binned = rows.evaluation(), rows.evaluation(exact_rows=0, n_bins=n_bins)
+    slack = 1e-12
+    for average in ("macro", "weighted", None):
+        pairs = [(exact.roc_auc(average), binned.roc_auc(average))]
+        pairs += [(exact.roc_auc(average, "ovo"), binned.roc_auc(average, "ovo"))] if average else []
+        for a, b in pairs:
+            np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+            assert np.all(np.isnan(a) | (np.abs(np.subtract(a, b)) <= binned.roc_auc_error + slack))
+    a, b = exact.average_precision(), binned.average_precision()
+    assert math.isnan(a) or abs(a - b) <= binned.average_precision_error + slack
+
+
+def test_error_of_the_area_is_the_pairs_that_share_a_bin():
+    """And the bound is attained: a perfect ranking within one bin is told as one half."""
+    e = snb.Evaluation(2, {"ranking"}, exact_rows=0, n_bins=2)
+    e.add([0, 0, 1, 1, 1, 0], ranking=[1.0, 1.1, 1.2, 1.3, 1e300, -1e300])
+    pairs_in_a_bin = Fraction(3 * 2, 3 * 3)
+    assert e.roc_auc_error == float(pairs_in_a_bin / 2)
+    assert e.roc_auc() == pytest.approx(1.0 - e.roc_auc_error)
+
+
+def test_error_of_average_precision_is_attained_by_the_best_order():
+    """Own rows tied above the others: precision 1, told as 3/5 where all share a bin."""
+    e = snb.Evaluation(2, {"ranking"}, exact_rows=0, n_bins=2)
+    e.add([1, 1, 1, 0, 0], ranking=[1.2, 1.2, 1.2, 1.0, 1.1])
+    spread = snb.Evaluation(2, {"ranking"}, exact_rows=0, n_bins=2)
+    spread.add([0, 0], ranking=[-1e300, 1e300], weight=[1e-300, 0.0])  # wide bins, without weight to speak of
+    assert (e + spread).average_precision() == pytest.approx(3 / 5)
+    assert (e + spread).average_precision_error == pytest.approx(2 / 5)
+
+
+def test_infinite_scores_are_ties_not_blurs():
+    """A class never seen scores -infinity everywhere: the area is one half, exactly."""
+    e = snb.Evaluation(3, {"ranking"}, exact_rows=0)
+    e.add([0, 1, 2], ranking=np.array([[1.0, 0.0, -np.inf], [0.0, np.inf, -np.inf], [0.0, -np.inf, -np.inf]]))
+    np.testing.assert_array_equal(e.roc_auc(None), [1.0, 1.0, 0.5])
+    assert e.roc_auc_error == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_histograms_are_close_at_any_scale(scale):
+    """And the thresholds of the curve are scores: at each, the rates are those of the rows at or above it."""
+    rows = random_rows(2, 20_000, 0)
+    scores = (rows.ranking[:, 1] + np.random.default_rng(1).normal(size=20_000)) * scale  # no ties
+    e = snb.Evaluation(2, {"ranking"})
+    e.add(rows.codes, ranking=scores)
+    assert 0.0 < e.roc_auc_error < 2e-3
+    assert e.roc_auc() == pytest.approx(sk.roc_auc_score(rows.codes, scores), abs=1e-4)
+    assert e.average_precision() == pytest.approx(sk.average_precision_score(rows.codes, scores), abs=1e-3)
+    false, true, thresholds = e.roc_curve()
+    for at in range(0, len(true), 50):
+        above = scores >= thresholds[at]
+        assert true[at] == pytest.approx(np.mean(above[rows.codes == 1]), abs=1e-12)
+        assert false[at] == pytest.approx(np.mean(above[rows.codes == 0]), abs=1e-12)
+
+
+def test_scores_are_kept_up_to_exact_rows_and_no_further():
+    rows = random_rows(2, 101, 0)
+    e = rows.evaluation(slice(0, 60), exact_rows=100) + rows.evaluation(slice(60, 100), exact_rows=100)
+    assert e.roc_auc_error == 0.0
+    assert (e + rows.evaluation(slice(100, 101), exact_rows=100)).roc_auc_error > 0.0

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, SetDecisions, Tally, losses_of, ratio
+from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, Tally, losses_of, ratio
 from streamnb.stats.row_means import RowMeans
 
 K = 3
@@ -95,21 +95,6 @@ def test_decisions_are_counted_row_by_row(drawn):
 def test_a_table_is_merged_where_both_have_one():
     with_table, without = (tallied(Decisions, rows_of([(0, 1, 1.0)]), K, table) for table in (True, False))
     assert (with_table + without).table is None and (with_table + with_table).table[0, 1] == 2.0
-
-
-def test_sets_are_compared_row_by_row():
-    labels, predicted = [[1, 1, 0], [0, 0, 0], [0, 1, 1]], [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
-    tally = tallied(SetDecisions, sets_of(labels, predicted, [1.0, 2.0, 1.0]), K, False)
-    wanted = {
-        "right": 2 / 4,  # of weight 4, the two empty sets alone
-        "hamming": (2 / 3 + 2 / 3) / 4,
-        "jaccard": (1 / 3 + 2.0 + 0.0) / 4,  # two empty sets agree
-        "precision": (1 / 2) / 4,
-        "recall": (1 / 2) / 4,
-        "f_score": (2 / 4) / 4,
-    }
-    assert {name: tally.means.mean(name) for name in SetDecisions.names} == pytest.approx(wanted)
-    np.testing.assert_array_equal([tally.hit, tally.true, tally.predicted], [[1, 0, 0], [1, 2, 1], [1, 0, 1]])
 
 
 def test_losses_are_those_of_the_formulas_and_leave_strangers_out():
