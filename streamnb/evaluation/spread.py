@@ -124,9 +124,8 @@ class GroupSpread(Spread):
 
     parts = "weights", "total", "sums", "counts", "scores"
 
-    def __init__(self, n_classes: int, means: Means, rankings: Mapping[str, tuple[int, int]], multilabel: bool):
+    def __init__(self, n_classes: int, means: Means, rankings: Mapping[str, tuple[int, int]]):
         super().__init__()
-        self._multilabel = multilabel
         self.total = RowMeans((), n_groups=BUCKETS)
         self.sums = {name: RowMeans(values, n_groups=BUCKETS) for name, values in means.items()}
         if "reliability" in means:
@@ -154,24 +153,11 @@ class GroupSpread(Spread):
                 some = rows if name == "decisions" else known
                 sums.add(values[name], some.weight, some.bucket)
         if "decisions" in self.sums:
-            self._count(rows, known)
+            for counts, (each, classes) in zip(self.counts, rows.outcomes(), strict=True):
+                np.add.at(counts, (rows.bucket[each], classes), rows.weight[each])
         for name, histogram in self.scores.items():
             groups = known.bucket[:, None] * self._label_groups[name] + values[f"{name} groups"]
             histogram.add(getattr(known, name)[:, :, None], groups, known.weight)
-
-    def _count(self, rows: Rows, known: Rows) -> None:
-        """Count the classes, or labels, that were hit, true and predicted in each bucket."""
-        of_rows: Any = (rows.bucket, rows.weight)
-        cells: list[tuple[Any, Any, Any]]
-        if self._multilabel:
-            parts = rows.labels.multiply(rows.predicted).tocsr(), rows.labels, rows.predicted
-            cells = [(*(np.repeat(x, np.diff(part.indptr)) for x in of_rows), part.indices) for part in parts]
-        else:
-            hit = rows.labels == rows.predicted
-            cells = [(*(x[hit] for x in of_rows), rows.predicted[hit]), (known.bucket, known.weight, known.labels)]
-            cells.append((*of_rows, rows.predicted))
-        for counts, (bucket, weight, classes) in zip(self.counts, cells, strict=True):
-            np.add.at(counts, (bucket, classes), weight)
 
 
 # ---- a sample of rows ------------------------------------------------------------------------------------------------

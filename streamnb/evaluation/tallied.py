@@ -109,7 +109,7 @@ class Tallied:
             means["decisions"] = tallies["decisions"].names
         ranked: list[str] = [name for name in ("ranking", "margin") if name in tallies]
         if grouped:
-            return GroupSpread(K, means, {name: tallies[name].shape for name in ranked}, self.multilabel)
+            return GroupSpread(K, means, {name: tallies[name].shape for name in ranked})
         several = K > 2 or self.multilabel
         if "decisions" in tallies and tallies["decisions"].table is None:
             ranked.append("predicted")
@@ -190,22 +190,17 @@ class Tallied:
             values["reliability"] = reliability_of(known)
             add_reliability(self._tallies["reliability"], values["reliability"], known.weight)
         if {"ranking", "margin"} & self._tallies.keys():
-            self._rank(known, values)
-        if "spread" in self._tallies:
-            self._tallies["spread"].add(rows, known, values)
-
-    def _rank(self, known: Rows, values: dict[str, Any]) -> None:
-        labels = known.labels.toarray() if self.multilabel else known.labels
-        for name in ("ranking", "margin"):
-            if name in self._tallies:
+            labels = known.labels.toarray() if self.multilabel else known.labels
+            for name in {"ranking", "margin"} & self._tallies.keys():
                 self._tallies[name].add(getattr(known, name)[:, :, None], labels, known.weight)
                 if self.is_grouped:
                     values[f"{name} groups"] = self._tallies[name].groups(labels)
         if "ranking_loss" in self._tallies:
-            loss = np.empty(len(labels))
-            ranks.ranking_loss(known.ranking, labels, loss)
-            values["ranking_loss"] = [loss]
-            self._tallies["ranking_loss"].add([loss], known.weight)
+            values["ranking_loss"] = [np.empty(len(labels))]
+            ranks.ranking_loss(known.ranking, labels, *values["ranking_loss"])
+            self._tallies["ranking_loss"].add(values["ranking_loss"], known.weight)
+        if "spread" in self._tallies:
+            self._tallies["spread"].add(rows, known, values)
 
     def _checked(self, codes: Any, weight: Any, outputs: dict[str, Any], groups: Any) -> Rows:
         K = self.n_classes

@@ -105,6 +105,15 @@ class Rows:
         """Some of the rows."""
         return replace(self, **{name: part[some] for name, part in vars(self).items() if part is not None})
 
+    def outcomes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The numbers of rows and of classes, (m,) each, that were hit, that are true, and that were predicted."""
+        rows = np.arange(len(self.weight))
+        if sp.issparse(self.labels):
+            parts = self.labels.multiply(self.predicted).tocsr(), self.labels, self.predicted
+            return [(np.repeat(rows, np.diff(part.indptr)), part.indices) for part in parts]
+        hit, known = np.flatnonzero(self.labels == self.predicted), np.flatnonzero(self.labels >= 0)
+        return [(hit, self.labels[hit]), (known, self.labels[known]), (rows, self.predicted)]
+
     @classmethod
     def joined(cls, blocks: "Sequence[Rows]") -> "Rows":
         """The rows of several blocks."""
@@ -147,11 +156,11 @@ class Decisions(Tally):
 
     def add(self, rows: Rows) -> list[np.ndarray]:
         """Add rows with `predicted`; return the values of each row whose means are kept."""
+        self._count(rows.outcomes(), rows.weight)
         right = rows.labels == rows.predicted
-        known = rows.known()
-        self._count(rows.predicted[right], known.labels, rows.predicted, rows.weight[right], known.weight, rows.weight)
         self.means.add([right], rows.weight)
         if self.table is not None:
+            known = rows.known()
             np.add.at(self.table, (known.labels, known.predicted), known.weight)
         return [right]
 
@@ -165,12 +174,9 @@ class Decisions(Tally):
         """Weight of the rows that were wrongly predicted as each class, (K,)."""
         return self.predicted - self.hit
 
-    def _count(self, hit: Any, true: Any, predicted: Any, *weights: np.ndarray) -> None:
-        """Add weights (m,) to the classes (m,) that were hit, true and predicted."""
-        for counts, classes, weight in zip(
-            (self.hit, self.true, self.predicted), (hit, true, predicted), weights, strict=True
-        ):
-            counts += np.bincount(classes, weights=weight, minlength=len(counts))
+    def _count(self, outcomes: list[tuple[np.ndarray, np.ndarray]], weight: np.ndarray) -> None:
+        for counts, (rows, classes) in zip((self.hit, self.true, self.predicted), outcomes, strict=True):
+            counts += np.bincount(classes, weight[rows], len(counts))
 
     def _to_state(self) -> list[Any]:
         return [*super()._to_state().values()]
@@ -242,17 +248,13 @@ class SetDecisions(Decisions):
     names = ("right", "hamming", "jaccard", "precision", "recall", "f_score")
 
     def add(self, rows: Rows) -> list[np.ndarray]:
-        true, predicted = rows.labels, rows.predicted
-        hit = true.multiply(predicted).tocsr()
-        self._count(
-            *(part.indices for part in (hit, true, predicted)),
-            *(np.repeat(rows.weight, np.diff(part.indptr)) for part in (hit, true, predicted)),
-        )
-        n_hit, n_true, n_predicted = (np.diff(part.indptr).astype(np.float64) for part in (hit, true, predicted))
+        outcomes, n_rows = rows.outcomes(), len(rows.weight)
+        self._count(outcomes, rows.weight)
+        n_hit, n_true, n_predicted = (np.bincount(each, minlength=n_rows).astype(np.float64) for each, _ in outcomes)
         union = n_true + n_predicted - n_hit
         values = [
             n_hit == union,
-            (union - n_hit) / true.shape[1],
+            (union - n_hit) / len(self.hit),
             ratio(n_hit, union, 1.0),
             ratio(n_hit, n_predicted),
             ratio(n_hit, n_true),

@@ -131,8 +131,8 @@ def spread(kind: Any, seed: int) -> Any:
     rows = Rows(codes, weight, codes[::-1], np.ascontiguousarray(margins[:, :, 0]), bucket=codes + 7)
     values = {"decisions": [codes == codes[::-1]], "ranking groups": (codes[:, None] == np.arange(K)).astype(np.uint8)}
     sampled: Any = {"ranking": (K, 2)} if kind is GroupSpread else ("ranking",)
-    options = () if kind is GroupSpread else (100,)
-    found = kind(K, {"decisions": ["right"]}, sampled, *options, False)
+    options = () if kind is GroupSpread else (100, False)
+    found = kind(K, {"decisions": ["right"]}, sampled, *options)
     found.add(rows, rows, values)
     return found
 
