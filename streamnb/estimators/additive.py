@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from streamnb.estimators.additive_options import (
     choices,
 )
 from streamnb.estimators.bins import Bins
+from streamnb.estimators.parameters import integer_from
 from streamnb.estimators.preparation import StepRequest, names_of
 from streamnb.estimators.term_scores import TermScores, contributions, term
 from streamnb.estimators.trained import TrainedClassifier, learner_of
@@ -145,6 +146,14 @@ class AdditiveClassifier(TrainedClassifier):
     (('x0', 'x1'), True)
     """
 
+    _checks: ClassVar = {
+        **TrainedClassifier._checks,
+        "pair_factor": lambda name, value: choices(name, value, PAIR_FACTORS),
+        "min_count": integer_from(1),
+        "resolutions": check_resolutions,
+        "interactions": check_interactions,
+        "monotone": check_monotone,
+    }
     _tables: TermTables
     _judged_by: dict[str, np.ndarray]
 
@@ -307,12 +316,7 @@ class AdditiveClassifier(TrainedClassifier):
 
     def _check_params(self) -> None:
         super()._check_params()
-        choices("pair_factor", self.pair_factor, PAIR_FACTORS)
-        arguments.positive_integer("min_count", self.min_count)
         check_choice("joint", self.folds, 1, self.seed, self.scoring, "best")
-        check_resolutions(self.resolutions)
-        check_interactions(self.interactions)
-        check_monotone(self.monotone)
 
     def _keep_terms(self, found: FittedTerms) -> None:
         self._preparation = replace(self._preparation, step=found.step, requested="terms")

@@ -32,36 +32,36 @@ def check_feature(argument: str, name: Any, features: Sequence[str]) -> str:
     return name
 
 
-def check_resolutions(given: Any) -> None:
+def check_resolutions(name: str, given: Any) -> None:
     """Refuse what is no list of numbers of steps."""
     if not isinstance(given, list | tuple) or not given:
-        raise TypeError(f"resolutions={given!r} should be numbers of steps, such as (4, 16, 64)")
-    for one in given:
-        arguments.positive_integer("resolutions", one, 2)
+        raise TypeError(f"{name}={given!r} should be numbers of steps, such as (4, 16, 64)")
+    for number in given:
+        arguments.positive_integer(name, number, 2)
 
 
-def check_interactions(given: Any) -> None:
+def check_interactions(name: str, given: Any) -> None:
     """Refuse what is neither "auto", a number of pairs, nor a list of pairs."""
     if isinstance(given, str):
-        arguments.one_of("interactions", given, ["auto"])
+        arguments.one_of(name, given, ["auto"])
     elif isinstance(given, Sequence):
         for pair in given:
             if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-                raise TypeError(f"interactions has {pair!r}, which should be a pair of features")
+                raise TypeError(f"{name} has {pair!r}, which should be a pair of features")
             if pair[0] == pair[1]:
-                raise ValueError(f"interactions has {pair!r}, a pair of a feature with itself")
+                raise ValueError(f"{name} has {pair!r}, a pair of a feature with itself")
     elif isinstance(given, Integral):
-        arguments.positive_integer("interactions", given, 0)
+        arguments.positive_integer(name, given, 0)
     else:
-        raise TypeError(f"interactions={given!r} should be 'auto', a number of pairs, or a list of pairs of features")
+        raise TypeError(f"{name}={given!r} should be 'auto', a number of pairs, or a list of pairs of features")
 
 
-def check_monotone(given: Any) -> None:
+def check_monotone(name: str, given: Any) -> None:
     """Refuse what is no dict of features and directions."""
     if given is None:
         return
     if not isinstance(given, dict):
-        raise TypeError(f"monotone={given!r} should be a dict, such as {{'age': 1}}")
-    for name, direction in given.items():
+        raise TypeError(f"{name}={given!r} should be a dict, such as {{'age': 1}}")
+    for feature, direction in given.items():
         if not isinstance(direction, Integral) or direction not in (1, -1):
-            raise ValueError(f"monotone has {direction!r} for {name!r}; it should be 1 to rise or -1 to fall")
+            raise ValueError(f"{name} has {direction!r} for {feature!r}; it should be 1 to rise or -1 to fall")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, memory, persistence, row_checks
+from streamnb.core import label_checks, memory, persistence, row_checks
 from streamnb.estimators.categories import CategoryAccumulator, CategoryStats, Cells, Slots
 from streamnb.estimators.discrete_nb import DiscreteNB
 from streamnb.estimators.learned import learned, logs
+from streamnb.estimators.parameters import number_from_0, one_of
 from streamnb.models.linear import LinearModel
 from streamnb.models.odds import OddsModel, sums_of_logs
 from streamnb.rows.block import Block
@@ -66,6 +67,7 @@ class CategoricalNB(DiscreteNB):
     ['cat', 'dog']
     """
 
+    _checks: ClassVar = {**DiscreteNB._checks, "alpha": number_from_0, "unseen": one_of(*UNSEEN)}
     _statistics = "CategoryStats"
     _keeps_batches = False
 
@@ -85,8 +87,6 @@ class CategoricalNB(DiscreteNB):
 
     def _check_params(self) -> None:
         super()._check_params()
-        arguments.finite_number("alpha", self.alpha, minimum=0.0)
-        arguments.one_of("unseen", self.unseen, UNSEEN)
         if self.min_categories is None:
             return
         least = np.asarray(self.min_categories)

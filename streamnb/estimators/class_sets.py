@@ -13,6 +13,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_nb import LinearNB
+from streamnb.estimators.parameters import number_above_0
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family
@@ -204,6 +205,11 @@ class OutputCodeNB(LinearNB):
     ((10, 60), True)
     """
 
+    _checks: ClassVar = {
+        **LinearNB._checks,
+        "code_size": number_above_0("bits for each class"),
+        "seed": arguments.whole_number,
+    }
     _fixed: ClassVar = FIXED
     _takes_indicator = False
     _predictive = predictive
@@ -232,8 +238,6 @@ class OutputCodeNB(LinearNB):
     def _check_params(self) -> None:
         super()._check_params()
         check_family(self)
-        arguments.number_above_0("code_size", self.code_size, "bits for each class")
-        arguments.whole_number("seed", self.seed)
 
     @learned
     def code_(self) -> np.ndarray:

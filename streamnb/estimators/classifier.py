@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from streamnb.core import arguments, guesses
 from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
+from streamnb.estimators.parameters import Check, check_each
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import EvaluationOptions, judged, needs_in_full
@@ -22,19 +23,6 @@ from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
-
-
-class Parameter:
-    """A constructor parameter but no attribute, as scikit-learn takes any object with `transform` for a transformer."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        raise AttributeError(f"{self._name!r} is a parameter, not a method; read it from get_params()")
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self._name] = value
 
 
 def recalibrate(estimator: Classifier, calibration: Callable[[LinearModel], LinearModel]) -> None:
@@ -61,6 +49,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     meta_: dict[str, Any] | None = None
     unknown_below_: float | None = None
     recalibrated_: bool | None = None
+    _checks: ClassVar[Mapping[str, Check]] = {}  # of single parameters
     _fixed: ClassVar[Mapping[str, Any]] = {}  # values of parameters that the constructor lacks but methods use
     _preparation = Preparation()
     _model: LinearModel
@@ -73,6 +62,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _check_params(self) -> None:
         """Raise for parameters that are wrong for any data."""
+        check_each(self, self._checks)
 
     def _step_request(self) -> StepRequest:
         """The preparation step that the parameters request to be learned from the rows."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from streamnb.core import arguments, messages, persistence
 from streamnb.estimators import incremental
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
+from streamnb.estimators.parameters import Check, optional
 from streamnb.models.linear import LinearModel
 from streamnb.models.odds import OddsModel, sums_of_logs
 from streamnb.problem.schemes import Joint
@@ -29,6 +31,7 @@ def _check_bool(name: str, value: Any) -> None:
 class DiscreteNB(IncrementalClassifier):
     """Smoothed counts, with the parameters and attributes of `MultinomialNB` that all of these models share."""
 
+    _checks: ClassVar[Mapping[str, Check]] = {"force_alpha": _check_bool, "fit_prior": _check_bool}
     class_count_ = incremental.class_count_
     predict_joint_log_proba = incremental.predict_joint_log_proba
 
@@ -42,8 +45,7 @@ class DiscreteNB(IncrementalClassifier):
         return ClassScan(("sum",), RowOptions(), classes, Domain(f"{type(self).__name__} (input X)", 0.0))
 
     def _check_params(self) -> None:
-        _check_bool("force_alpha", self.force_alpha)
-        _check_bool("fit_prior", self.fit_prior)
+        super()._check_params()
         if np.ndim(self.alpha) == 0:
             arguments.finite_number("alpha", self.alpha, minimum=0.0)
         else:
@@ -208,6 +210,7 @@ class ComplementNB(DiscreteNB):
     ['cat', 'dog']
     """
 
+    _checks: ClassVar = {**DiscreteNB._checks, "norm": _check_bool}
     feature_count_ = _feature_count
 
     def __init__(
@@ -221,10 +224,6 @@ class ComplementNB(DiscreteNB):
     ):
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.norm = norm
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        _check_bool("norm", self.norm)
 
     @learned
     def feature_all_(self) -> np.ndarray:
@@ -276,6 +275,8 @@ class BernoulliNB(DiscreteNB):
     ['cat', 'dog']
     """
 
+    _checks: ClassVar = {**DiscreteNB._checks, "binarize": optional(arguments.finite_number)}
+
     def __init__(
         self,
         *,
@@ -287,11 +288,6 @@ class BernoulliNB(DiscreteNB):
     ):
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.binarize = binarize
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.binarize is not None:
-            arguments.finite_number("binarize", self.binarize)
 
     def _check_against(self, stats: Any) -> None:
         super()._check_against(stats)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -15,6 +15,7 @@ from streamnb.estimators import incremental
 from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier, unchanged
 from streamnb.estimators.learned import learned, logs
+from streamnb.estimators.parameters import integer_from, number_from_0, one_of, optional, switch
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Joint, as_scheme
@@ -34,15 +35,13 @@ class DiscriminantAnalysis(IncrementalClassifier):
     tol: float
     store_covariance: bool
     covariance_estimator: Any
-    _solvers: tuple[str, ...]
+    _checks: ClassVar = {"tol": number_from_0, "store_covariance": switch}
     class_count_ = incremental.class_count_
     predict_joint_log_proba = incremental.predict_joint_log_proba
     decision_function = decision_function
 
     def _check_params(self) -> None:
-        arguments.one_of("solver", self.solver, self._solvers)
-        arguments.finite_number("tol", self.tol, minimum=0.0)
-        arguments.one_of("store_covariance", self.store_covariance, [False, True])
+        super()._check_params()
         if isinstance(self.priors, str):
             arguments.one_of("priors", self.priors, [None, "uniform", "an array of shape (n_classes,)"])
         elif self.priors is not None:
@@ -132,7 +131,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     (array([[6., 2.]]), array([-24.]))
     """
 
-    _solvers = ("svd", "lsqr", "eigen")
+    _checks: ClassVar = {
+        **DiscriminantAnalysis._checks,
+        "solver": one_of("svd", "lsqr", "eigen"),
+        "n_components": optional(integer_from(1)),
+    }
 
     def __init__(
         self,
@@ -147,11 +150,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.solver, self.shrinkage, self.priors = solver, shrinkage, priors
         self.n_components, self.store_covariance, self.tol = n_components, store_covariance, tol
         self.covariance_estimator = covariance_estimator
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.n_components is not None:
-            arguments.positive_integer("n_components", self.n_components)
 
     def _check_against(self, stats: Any) -> None:
         most = min(len(stats.classes) - 1, stats.n_features)
@@ -327,7 +325,11 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     [0, 1]
     """
 
-    _solvers = ("svd", "eigen")
+    _checks: ClassVar = {
+        **DiscriminantAnalysis._checks,
+        "solver": one_of("svd", "eigen"),
+        "reg_param": arguments.share,
+    }
 
     def __init__(
         self,
@@ -342,10 +344,6 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     ):
         self.solver, self.shrinkage, self.priors, self.reg_param = solver, shrinkage, priors, reg_param
         self.store_covariance, self.tol, self.covariance_estimator = store_covariance, tol, covariance_estimator
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        arguments.share("reg_param", self.reg_param)
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         return self._products(classes, pooled=False)

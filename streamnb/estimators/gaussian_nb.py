@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from streamnb.core import arguments, persistence
 from streamnb.estimators import incremental
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
+from streamnb.estimators.parameters import number_from_0
 from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import Joint
@@ -60,6 +61,7 @@ class GaussianNB(IncrementalClassifier):
     (['cat', 'dog'], [[2.5], [8.0]])
     """
 
+    _checks: ClassVar = {"var_smoothing": number_from_0}
     class_count_ = incremental.class_count_
     predict_joint_log_proba = incremental.predict_joint_log_proba
     _dtype: np.dtype = np.dtype(np.float64)  # of public attributes
@@ -69,7 +71,7 @@ class GaussianNB(IncrementalClassifier):
         self.var_smoothing = var_smoothing
 
     def _check_params(self) -> None:
-        arguments.finite_number("var_smoothing", self.var_smoothing, minimum=0.0)
+        super()._check_params()
         if self.priors is not None and not isinstance(self.priors, str):
             n_classes = len(np.atleast_1d(np.asarray(self.priors, dtype=np.float64)))
             arguments.check_priors(self.priors, np.arange(n_classes), np.ones(n_classes))

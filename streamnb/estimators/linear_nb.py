@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from streamnb.core import arguments, persistence
+from streamnb.core import persistence
 from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.learning import check_applied, check_maps, learned_maps, of_values
 from streamnb.estimators import linear_predictions, posteriors
-from streamnb.estimators.classifier import Parameter, family_of_columns
+from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
+from streamnb.estimators.parameters import Parameter, check_each, one_of, switch
 from streamnb.estimators.preparation import StepRequest, check_coded, opened_to_fit
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
@@ -123,6 +124,7 @@ class LinearNB(IncrementalClassifier):
     ['cat']
     """
 
+    _checks: ClassVar = {"scheme": one_of(*SCHEMES), "idf": switch, "overlap": one_of(*OVERLAPS)}
     transform = Parameter()
     _takes_indicator = True
     _columns: ColumnMap | None = None  # the transform of columns before they are summed
@@ -220,10 +222,8 @@ class LinearNB(IncrementalClassifier):
     def _check_options(self, penalty: Any) -> None:
         check_coded(as_family(self.family), vars(self)["transform"], self.normalize, self.idf)
         as_penalty(penalty)
-        arguments.one_of("scheme", self._option("scheme"), SCHEMES)
+        check_each(self, self._checks)
         check_reference(self._option("scheme"), self._option("reference"))
-        arguments.one_of("idf", self.idf, [False, True])
-        arguments.one_of("overlap", self._option("overlap"), OVERLAPS)
         check_maps(as_family(self.family).map_names, vars(self)["transform"], self.normalize)
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +15,7 @@ from streamnb.core import arguments, label_checks, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
+from streamnb.estimators.parameters import one_of, switch
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
@@ -131,6 +132,11 @@ class LinearNBCV(LinearNB):
     ({'top_k': 2}, 0.97)
     """
 
+    _checks: ClassVar = {
+        **LinearNB._checks,
+        "return_train_score": switch,
+        "calibration": one_of(None, AUTO, *METHODS),
+    }
     _mapped: Mapping[str, ClassStats] = MappingProxyType({})  # statistics of all maps, where there are several
 
     def __init__(
@@ -370,8 +376,6 @@ class LinearNBCV(LinearNB):
 
     def _check_params(self) -> None:
         self._check_options(None if self._unpenalised else self.penalty)
-        arguments.one_of("return_train_score", self.return_train_score, [False, True])
-        arguments.one_of("calibration", self.calibration, [None, AUTO, *METHODS])
         check_choice(self.scheme, self.folds, self.repeats, self.seed, self.scoring, self.rule)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, fields, replace
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,8 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.bins import Bins
-from streamnb.estimators.classifier import Classifier, Parameter, decision_function
+from streamnb.estimators.classifier import Classifier, decision_function
+from streamnb.estimators.parameters import (
+    Check,
+    Parameter,
+    integer_from,
+    number_above_0,
+    number_from_0,
+    one_of,
+    optional,
+    switch,
+)
 from streamnb.estimators.preparation import OF_ROWS, StepRequest
 from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
@@ -33,34 +41,11 @@ from streamnb.training.objectives import check_strength
 _FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 _OF_LEARNERS = {each.name for each in fields(Learner)} - {"name", "method"}
 
-Check = Callable[[str, Any], Any]  # checks the value of a parameter, given its name, and returns it
-
-
-def _one_of(*allowed: Any) -> Check:
-    return lambda name, value: arguments.one_of(name, value, allowed)
-
-
-def _above_0(why: str) -> Check:
-    return lambda name, value: arguments.number_above_0(name, value, why)
-
-
 POINT: dict[str, Check] = {  # parameters that may be chosen from a grid
     "l2": check_strength,
     "l1": check_strength,
-    "C": _above_0("0 leaves the losses no say"),
-    "n_components": lambda name, value: None if value is None else arguments.positive_integer(name, value),
-}
-CHECKS: dict[str, Check] = {
-    "tol": lambda name, value: arguments.finite_number(name, value, minimum=0.0),
-    "max_passes": arguments.positive_integer,
-    "idf": _one_of(False, True),
-    "calibration": _one_of(None, AUTO, *METHODS),
-    "scheme": _one_of("ovr", "joint"),
-    "solver": _one_of("conjugate_gradients", "products"),
-    "standardize": _one_of(False, True),
-    "fit_intercept": _one_of(False, True),
-    "bins": lambda name, value: value if isinstance(value, Bins) else arguments.positive_integer(name, value, 2),
-    "smoothing": _above_0("at 0 a bin without rows of a class has log probability -inf"),
+    "C": number_above_0("0 leaves the losses no say"),
+    "n_components": optional(integer_from(1)),
 }
 
 
@@ -76,6 +61,16 @@ class TrainedClassifier(Classifier):
     A subclass defines the parameters and the learner. Everything after training follows from `LinearModel`.
     """
 
+    _checks: ClassVar = {
+        "tol": number_from_0,
+        "max_passes": integer_from(1),
+        "idf": switch,
+        "calibration": one_of(None, AUTO, *METHODS),
+        "scheme": one_of("ovr", "joint"),
+        "solver": one_of("conjugate_gradients", "products"),
+        "standardize": switch,
+        "fit_intercept": switch,
+    }
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
     transform = Parameter()
@@ -212,9 +207,7 @@ class TrainedClassifier(Classifier):
         return StepRequest(type(self).__name__, vars(self)["transform"])
 
     def _check_params(self) -> None:
-        for name, value in self.get_params().items():
-            if name in CHECKS:
-                CHECKS[name](name, value)
+        super()._check_params()
         self._grid()
         learner = self._learner()
         if not isinstance(learner.start, learner.method.starts_from):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.estimators.parameters import one_of
 from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
@@ -32,6 +33,7 @@ RULES = "best", "parsimonious", "one_se"
 class TrainedClassifierCV(TrainedClassifier):
     """A trained classifier that chooses penalties and the number of reads by cross-validation."""
 
+    _checks: ClassVar = {**TrainedClassifier._checks, "rule": one_of(*RULES)}
     _history = (*TrainedClassifier._history, "held_out_score")
     folds: Any
     scoring: Any
@@ -190,7 +192,6 @@ class TrainedClassifierCV(TrainedClassifier):
             raise ValueError(
                 f"max_passes={self.max_passes} should be at least 2: the second read judges the first step"
             )
-        arguments.one_of("rule", self.rule, RULES)
         scheme = self._learner().scheme
         check_choice(scheme, self.folds, 1, self.seed, self.scoring, self.rule)
         for one in self.scoring if isinstance(self.scoring, list | tuple) else [self.scoring]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from streamnb.core import persistence
+from streamnb.core import arguments, persistence
 from streamnb.estimators.bins import Bins
+from streamnb.estimators.parameters import number_above_0
 from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.estimators.trained_cv import TrainedClassifierCV
@@ -357,6 +358,12 @@ class GeneralizedNB(TrainedClassifier):
     >>> model.score(X, y) > 0.95
     True
     """
+
+    _checks: ClassVar = {
+        **TrainedClassifier._checks,
+        "bins": lambda name, value: value if isinstance(value, Bins) else arguments.positive_integer(name, value, 2),
+        "smoothing": number_above_0("at 0 a bin without rows of a class has log probability -inf"),
+    }
 
     def __init__(
         self,

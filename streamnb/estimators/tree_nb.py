@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -16,9 +16,10 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.learning import ChosenColumns, LearnsBins, prepared
 from streamnb.estimators import incremental
-from streamnb.estimators.classifier import Parameter, decision_function
+from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
+from streamnb.estimators.parameters import Parameter, integer_from, number_above_0, one_of, optional
 from streamnb.estimators.preparation import StepRequest
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.passes.options import RunOptions
@@ -31,6 +32,7 @@ from streamnb.solving import trees
 from streamnb.solving.tree_weights import EVIDENCE, TreeCounts, pull_of, tree_model
 
 FAMILIES = "bernoulli", "categorical"
+NO_ROWS = "at 0 a level without rows has log probability -inf"
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,12 @@ class TreeNB(IncrementalClassifier):
     [['x0', 'x1', 0.6931]]
     """
 
+    _checks: ClassVar = {
+        "family": one_of(*FAMILIES),
+        "binarize": arguments.finite_number,
+        "smoothing": number_above_0(NO_ROWS),
+        "max_features": optional(integer_from(1)),
+    }
     transform = Parameter()
     class_count_ = incremental.class_count_
     decision_function = decision_function
@@ -195,25 +203,19 @@ class TreeNB(IncrementalClassifier):
             ) from error
 
     def _check_params(self) -> None:
-        arguments.one_of("family", self.family, FAMILIES)
+        super()._check_params()
         transform = vars(self)["transform"]
         if transform is not None and not isinstance(transform, LearnsBins):
             raise ValueError(f"transform={transform!r} should be None, or bins such as snb.Bins(4)")
-        arguments.finite_number("binarize", self.binarize)
         self._check_penalty()
-        for name in ("smoothing", "strength"):
-            value = getattr(self, name)
-            if name == "strength" and isinstance(value, str):
-                if value != EVIDENCE:
-                    raise ValueError(f"strength={value!r} should be {EVIDENCE!r}, or a number above 0")
-            else:
-                arguments.number_above_0(name, value, "at 0 a level without rows has log probability -inf")
+        if not isinstance(self.strength, str):
+            arguments.number_above_0("strength", self.strength, NO_ROWS)
+        elif self.strength != EVIDENCE:
+            raise ValueError(f"strength={self.strength!r} should be {EVIDENCE!r}, or a number above 0")
         level = self.significance_level
         if level is not None and (not isinstance(level, Real) or not 0.0 < level < 1.0):
             should = "be between 0 and 1, such as 0.05; None takes edges whatever they tell"
             raise ValueError(f"significance_level={level!r} should {should}")
-        if self.max_features is not None:
-            arguments.positive_integer("max_features", self.max_features)
 
     def _check_penalty(self) -> None:
         penalty = as_penalty(self.penalty)

@@ -20,6 +20,6 @@ def test_a_feature_by_name_or_number():
 
 def test_what_is_right_is_left_alone():
     for given in ("auto", 0, 7, [], [("a", "b")], [["a", "b"]]):
-        check_interactions(given)
+        check_interactions("interactions", given)
     for given in (None, {}, {"a": 1, "b": -1}):
-        check_monotone(given)
+        check_monotone("monotone", given)

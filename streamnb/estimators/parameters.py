@@ -1,0 +1,63 @@
+"""Tables of what the parameters of estimators may be: a check for each name.
+
+An estimator lists the checks of its parameters in `_checks`; conditions between several of them are code in its
+`_check_params`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamnb.core import arguments
+
+Check = Callable[[str, Any], Any]  # raises unless a parameter, given its name and value, is right
+
+
+def one_of(*allowed: Any) -> Check:
+    """Any of these values."""
+    return lambda name, value: arguments.one_of(name, value, allowed)
+
+
+def integer_from(minimum: int) -> Check:
+    """A whole number of at least `minimum`."""
+    return lambda name, value: arguments.positive_integer(name, value, minimum)
+
+
+def number_above_0(why: str) -> Check:
+    """A finite number above 0; `why` says what 0 would do."""
+    return lambda name, value: arguments.number_above_0(name, value, why)
+
+
+def number_from_0(name: str, value: Any) -> float:
+    """A finite number of at least 0."""
+    return arguments.finite_number(name, value, minimum=0.0)
+
+
+def optional(check: Check) -> Check:
+    """None, or what passes the check."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+switch = one_of(False, True)
+
+
+def check_each(estimator: Any, checks: Mapping[str, Check]) -> None:
+    """Raise for the first parameter that does not pass its check; names that the estimator lacks are passed over."""
+    params = estimator.get_params(deep=False)
+    for name, check in checks.items():
+        if name in params:
+            check(name, params[name])
+
+
+class Parameter:
+    """A constructor parameter but no attribute, as scikit-learn takes any object with `transform` for a transformer."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise AttributeError(f"{self._name!r} is a parameter, not a method; read it from get_params()")
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
