@@ -27,7 +27,7 @@ from streamnb.estimators.additive_options import (
 )
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import integer_from
-from streamnb.estimators.preparation import StepRequest, names_of
+from streamnb.estimators.preparation import StepRequest, all_or_nothing, names_of, opened_as_given
 from streamnb.estimators.term_scores import TermScores, contributions, term
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.evaluation.scorers import as_scorer
@@ -222,12 +222,12 @@ class AdditiveClassifier(TrainedClassifier):
         StreamnbWarning
             All reads were used before the gradient was small enough.
         """
-        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
             self._check_params()
             n_bins = int(max(self.resolutions))
             given = with_table((X, y, sample_weight), ANY, bins=n_bins, min_count=self.min_count)
-            rows = options.kept(self._opened_as_given(given, options, layer))
+            rows = options.kept(opened_as_given(self, given, options, layer))
             rows.check_read_again(type(self).__name__)
             coded = self._coded(rows, given[1:], options)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))

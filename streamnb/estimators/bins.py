@@ -12,7 +12,7 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
 from streamnb.encoding.learning import LearnsBins, matrix, prepared
-from streamnb.estimators.preparation import check_features
+from streamnb.estimators.preparation import check_features, loaded_names
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
@@ -227,9 +227,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         self.check_for(self.n_features_in_)
         self.precision_ = persistence.array("precision", state["precision"], ["f8"], (len(bins.edges),))
         if state["names"] is not None:
-            self.feature_names_in_ = persistence.array(
-                "names", state["names"], [state["names"].dtype], (len(bins.edges),)
-            ).astype(object)
+            self.feature_names_in_ = loaded_names(state["names"], self.n_features_in_)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -156,41 +157,18 @@ class CategoryStats:
     sizes: np.ndarray
     sums: ClassStats
 
-    @property
-    def classes(self) -> np.ndarray:
-        return self.sums.classes
-
-    @property
-    def closed(self) -> bool:
-        return self.sums.closed
-
-    @property
-    def n_rows(self) -> int:
-        return self.sums.n_rows
+    classes = property(attrgetter("sums.classes"))
+    closed = property(attrgetter("sums.closed"))
+    n_rows = property(attrgetter("sums.n_rows"))
+    weight = property(attrgetter("sums.weight"))
+    total_weight = property(attrgetter("sums.total_weight"))
+    moments = property(attrgetter("sums.moments"))
+    nbytes = property(attrgetter("sums.nbytes"))
+    dense_bytes = property(attrgetter("sums.dense_bytes"))
 
     @property
     def n_features(self) -> int:
         return len(self.sizes)
-
-    @property
-    def weight(self) -> np.ndarray:
-        return self.sums.weight
-
-    @property
-    def total_weight(self) -> float:
-        return self.sums.total_weight
-
-    @property
-    def moments(self) -> tuple[str, ...]:
-        return self.sums.moments
-
-    @property
-    def nbytes(self) -> int:
-        return self.sums.nbytes
-
-    @property
-    def dense_bytes(self) -> int:
-        return self.sums.dense_bytes
 
     def with_tables(self, kind: Any) -> "CategoryStats":
         return replace(self, sums=self.sums.with_tables(kind))

@@ -15,6 +15,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding import pseudo_counts
 from streamnb.encoding.category_columns import as_numbers, warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
+from streamnb.estimators.preparation import loaded_names
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -379,8 +380,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         if self._columns(self.n_features_in_) != columns:
             raise ValueError(f"the columns that were counted are not those of pairs={self.pairs!r}")
         if state["names"] is not None:
-            names = persistence.array("names", state["names"], [state["names"].dtype], (self.n_features_in_,))
-            self.feature_names_in_ = names.astype(object)
+            self.feature_names_in_ = loaded_names(state["names"], self.n_features_in_)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -94,18 +94,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    _all_or_nothing = preparation.all_or_nothing
-    _opened_as_given = preparation.opened_as_given
-    _opened_to_fit = preparation.opened_to_fit
-    _learned_by_fold = preparation.steps_of_folds
-    _with_step = preparation.with_step
     _opened = preparation.opened_as_fitted
-    _remember_names = preparation.remember_names
-    _check_features = preparation.check_features
-    _check_step = preparation.check_step
-    _state_of_rows = preparation.state_of_rows
-    _restore_rows = preparation.restore_rows
-
     encoding_ = preparation.encoding
     layer_ = preparation.layer
 

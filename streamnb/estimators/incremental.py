@@ -12,7 +12,7 @@ from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import scan_fits
 from streamnb.estimators.classifier import Classifier
 from streamnb.estimators.learned import learned
-from streamnb.estimators.preparation import names_of_columns
+from streamnb.estimators.preparation import all_or_nothing, names_of_columns, opened_to_fit
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -69,9 +69,7 @@ class IncrementalClassifier(Classifier):
 
     fit = scan_fits.fit
     partial_fit = scan_fits.partial_fit
-    _known_classes = scan_fits.known_classes
     _scan = scan_fits.scan
-    _check_labels = scan_fits.check_labels
     _keep = scan_fits.keep
     _now = scan_fits.now
 
@@ -90,14 +88,6 @@ class IncrementalClassifier(Classifier):
     def _fitted_model(self) -> LinearModel:
         check_is_fitted(self, "stats_")
         return self._now("_model")
-
-    def _fit_from(self, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> None:
-        self._check_params()
-        self._opened_to_fit(given)  # to remember the names of columns
-        self._check_against(stats)
-        self._check_whole(stats)
-        self._keep(stats, report)
-        self._finish()
 
     def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
         """Remove fitted rows from the model, exactly as if they had never been seen.
@@ -127,15 +117,15 @@ class IncrementalClassifier(Classifier):
             stays as it was.
         """
         check_is_fitted(self, "stats_")
-        forgotten = self.forgotten_ if key is None else with_key(self.forgotten_, key)
+        forgotten = self.forgotten_ if key is None else scan_fits.with_key(self.forgotten_, key)
         if sample_weight is None and self.decay_ != 1.0:
             raise ValueError(
                 "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
                 "what these rows count now, such as sample_weight=1.0 for those of the last call"
             )
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             rows = self._opened(X, y, sample_weight)
-            stats, report = self._scan(rows, self._known_classes(None), False, RunOptions())
+            stats, report = self._scan(rows, scan_fits.known_classes(self, None), False, RunOptions())
             self._keep(self.stats_ - stats, report, self.decay_)
             self.forgotten_ = forgotten
         return self
@@ -158,9 +148,14 @@ class IncrementalClassifier(Classifier):
             An argument is wrong or needs another scan: the message names it, and the model stays as it was.
         """
         check_is_fitted(self, "stats_")
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             if "class_weight" in options:
-                self.class_weight_ = self._class_weight(options.pop("class_weight"))
+                class_weight = options.pop("class_weight")
+                if class_weight is not None and getattr(self.stats_, "multilabel", False):
+                    raise ValueError(
+                        f"class_weight={class_weight!r} is for one label a row; give the rows sample_weight in fit"
+                    )
+                self.class_weight_ = arguments.check_class_weight(class_weight, self.classes_)
             self.set_params(**options)
             self._check_params()
             self._check_against(self.stats_)
@@ -170,11 +165,6 @@ class IncrementalClassifier(Classifier):
                 self._check_whole(self._weighted)
             self._finish()
         return self
-
-    def _class_weight(self, given: Any) -> Any:
-        if given is not None and getattr(self.stats_, "multilabel", False):
-            raise ValueError(f"class_weight={given!r} is for one label a row; give the rows sample_weight in fit")
-        return arguments.check_class_weight(given, self.classes_)
 
     def drift(self, new: Any, n_features: int = 20) -> Any:
         """The features whose means changed most between the rows of this model and other rows; reads no data.
@@ -199,18 +189,8 @@ class IncrementalClassifier(Classifier):
 
     # ---- files and tags ----------------------------------------------------------------------------------------------
 
-    def _to_state(self) -> dict[str, Any]:
-        state = scan_fits._to_state(self)
-        if self.forgotten_:
-            state["fitted"]["forgotten_"] = self.forgotten_
-        return state
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        self = scan_fits._from_state(cls, state)
-        for key in state["fitted"].get("forgotten_", ()):
-            self.forgotten_ = with_key(self.forgotten_, key)
-        return self
+    _to_state = scan_fits.to_state
+    _from_state = classmethod(scan_fits.from_state)
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
         """Raise where parameters loaded from a file cannot have been used in the fit."""
@@ -221,7 +201,12 @@ class IncrementalClassifier(Classifier):
 
 def fitted_from(estimator: Any, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> Any:
     """The estimator, fitted from existing statistics; `given` are X, y and weights, which are not read."""
-    estimator._fit_from(stats, report, given)
+    estimator._check_params()
+    opened_to_fit(estimator, given)  # to remember the names of columns
+    estimator._check_against(stats)
+    estimator._check_whole(stats)
+    estimator._keep(stats, report)
+    estimator._finish()
     return estimator
 
 
@@ -240,15 +225,3 @@ def predict_joint_log_proba(self: Any, X: Rows, *, out: Any = None) -> Any:
 def unchanged(margins: np.ndarray) -> np.ndarray:
     """Return margins as they are."""
     return margins
-
-
-def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
-    """The ledger with one more key; refuse what is none, or is there."""
-    if isinstance(key, bool) or not isinstance(key, (str, int, np.integer)) or key == "":
-        raise TypeError(f"key={key!r} should be the name of a request to forget rows, a str or an int")
-    if key in used:
-        raise ValueError(
-            f"key={key!r} was forgotten before, as request {used.index(key) + 1} of {len(used)}; nothing is taken away "
-            "twice: give rows that are to go as well a key of their own"
-        )
-    return (*used, key if isinstance(key, str) else int(key))

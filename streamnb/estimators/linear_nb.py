@@ -15,7 +15,7 @@ from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
 from streamnb.estimators.parameters import Parameter, check_each, one_of, switch
-from streamnb.estimators.preparation import StepRequest, check_coded, opened_to_fit
+from streamnb.estimators.preparation import StepRequest, all_or_nothing, check_coded, check_step, opened_to_fit
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
@@ -231,7 +231,7 @@ class LinearNB(IncrementalClassifier):
         DecisionRule.of(self._option("loss"), self._option("threshold"), self._option("reject_label"))
 
     def _check_against(self, stats: ClassStats) -> None:
-        self._check_step()
+        check_step(self)
         check_applied(as_family(self.family).map_names, stats.options.columns)
         scanned, wanted = (vars(replace(options, columns=None)) for options in (stats.options, self._row_options()))
         for name in (name for name in scanned if scanned[name] != wanted[name]):
@@ -308,7 +308,7 @@ class LinearNB(IncrementalClassifier):
             An argument is wrong or needs another scan: the message names it, and the model stays as it was.
         """
         shift = options.pop("intercept_shift", None)
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             super().refit(**options)
             if shift is not None:
                 self._learned["_model"] = self._now("_model").shifted(shift)

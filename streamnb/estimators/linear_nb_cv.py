@@ -16,6 +16,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.parameters import one_of, switch
+from streamnb.estimators.preparation import all_or_nothing, opened_as_given, steps_of_folds, with_step
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
@@ -184,12 +185,8 @@ class LinearNBCV(LinearNB):
             threshold=threshold,
             reject_label=reject_label,
         )
-        self.folds = folds
-        self.repeats = repeats
-        self.scoring = scoring
-        self.rule = rule
-        self.seed, self.return_train_score = seed, return_train_score
-        self.calibration = calibration
+        self.folds, self.repeats, self.scoring, self.rule = folds, repeats, scoring, rule
+        self.seed, self.return_train_score, self.calibration = seed, return_train_score, calibration
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -239,9 +236,9 @@ class LinearNBCV(LinearNB):
         self._check_params()
         check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
         listed = label_checks.check_classes(classes)
-        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
-            rows = options.kept(self._opened_as_given((X, y, sample_weight), options, layer))
+            rows = options.kept(opened_as_given(self, (X, y, sample_weight), options, layer))
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
@@ -249,8 +246,8 @@ class LinearNBCV(LinearNB):
             folding = how.folding
             assert folding is not None
             check_calibration(self.calibration, self.scheme, folding.n_folds)
-            steps = self._learned_by_fold(rows, options, folding)
-            own = [self._with_step(step) for step in steps.outside]
+            steps = steps_of_folds(self, rows, options, folding)
+            own = [with_step(self, step) for step in steps.outside]
 
             def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
                 if split is None or not own:
@@ -327,7 +324,7 @@ class LinearNBCV(LinearNB):
         changed = [name for name in _JUDGED if name in options or not _same(wanted[name], self._judged[name])]
         if changed:
             raise ValueError(f"{changed[0]}={wanted[changed[0]]!r} asks for other scores of the rows; use fit")
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             self.rule = arguments.one_of("rule", options.pop("rule", self.rule), RULES)
             check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
             self._choose()

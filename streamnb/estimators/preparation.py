@@ -1,6 +1,6 @@
 """Prepares the rows of an estimator, for fits and for predictions: opens them, encodes columns and learns a step.
 
-Most functions become methods of estimators: of classifiers, and of the feature selector.
+The estimators are classifiers, regressors and the feature selector.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,14 +160,14 @@ def all_or_nothing(self: Any) -> Iterator[None]:
 def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
     """Open X with its labels and weights, and remember column names; no step is learned yet."""
     numbers = NONE if self._by_kinds() else ANY if self._step_request().learns else COMPLETE
-    rows = opened(*given, look=self._remember_names, layer=layer, numbers=numbers)
+    rows = opened(*given, look=partial(remember_names, self), layer=layer, numbers=numbers)
     self._preparation = Preparation(rows.encoding, layer)
     return rows
 
 
 def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
     """Open the rows, learn their step, remember it, and apply it."""
-    rows, request, options = self._opened_as_given(given, options, layer), self._step_request(), options or RunOptions()
+    rows, request, options = opened_as_given(self, given, options, layer), self._step_request(), options or RunOptions()
     rows = options.kept(rows) if request.reads else rows
     remember_step(self, request.learned(rows, options, names_of(self), *given[1:]))
     return self._preparation.applied(rows, *given[1:])
@@ -194,7 +195,7 @@ def with_step(self: Any, step: LearnedStep) -> Any:
 
 def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
     """Open rows to be scored, or to be added to the fit, with their labels and weights."""
-    return self._preparation.opened(X, *beside, labelled=labelled, look=self._check_features)
+    return self._preparation.opened(X, *beside, labelled=labelled, look=partial(check_features, self))
 
 
 def remember_names(self: Any, given: Any) -> None:
@@ -202,7 +203,7 @@ def remember_names(self: Any, given: Any) -> None:
     self._check_params()
     if hasattr(self, "feature_names_in_"):
         del self.feature_names_in_
-    self._check_features(given, reset=True)
+    check_features(self, given, reset=True)
 
 
 def check_features(self: Any, given: Any, *, reset: bool = False) -> None:
@@ -248,7 +249,7 @@ def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: 
     """Restore this state and the learned step from a file, for a model of `n_columns` columns."""
     n_features = n_columns if step is None else step.n_features
     if "feature_names_in_" in fitted:
-        self.feature_names_in_ = _loaded_names(fitted["feature_names_in_"], n_features)
+        self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], n_features)
     if "meta_" in fitted:
         self.meta_ = dict(fitted["meta_"])
     if "recalibrated_" in fitted:
@@ -265,12 +266,12 @@ def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: 
     self._preparation = Preparation(encoding, None if layer is None else str(layer), step, requested)
 
 
-def _loaded_names(names: Any, n_features: int) -> np.ndarray:
-    """Column names from a file, one for each feature; older files have an array."""
-    found = np.array(names, object)
-    if found.shape != (n_features,) or not all(isinstance(name, str) for name in found.tolist()):
+def loaded_names(names: Any, n_features: int) -> np.ndarray:
+    """Column names from a file, a list or an array, one for each feature."""
+    loaded = np.array(names, object)
+    if loaded.shape != (n_features,) or not all(isinstance(name, str) for name in loaded.tolist()):
         raise ValueError(f"feature_names_in_ should be {n_features} names")
-    return found
+    return loaded
 
 
 encoding = property(lambda self: self._preparation.encoding, doc="The encoding of the fitted raw rows as columns.")

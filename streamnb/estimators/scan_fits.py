@@ -14,7 +14,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.estimators.preparation import OF_ROWS
+from streamnb.estimators.preparation import OF_ROWS, all_or_nothing, opened_to_fit, restore_rows, state_of_rows
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.keeping import Keeping
@@ -95,10 +95,10 @@ def fit(
     listed = label_checks.check_classes(classes)
     if batch is not None and not self._keeps_batches:
         raise ValueError(f"batch={batch!r}: {type(self).__name__} keeps no sums of batches; take snb.LinearNB")
-    with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+    with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
         self._check_params()
-        rows = self._opened_to_fit((X, y, sample_weight), options, layer)
+        rows = opened_to_fit(self, (X, y, sample_weight), options, layer)
         self._memory_limit, self._n_threads = options.memory_limit, n_threads
         stats, report = self._scan(rows, listed, True, options, check_moments(moments), batch)
         self._check_whole(stats)
@@ -140,12 +140,12 @@ def partial_fit(
     if not 0.0 < decay <= 1.0:
         raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
     first = not hasattr(self, "stats_")
-    listed = self._known_classes(classes)
+    listed = known_classes(self, classes)
     options = RunOptions(progress, n_threads, memory_limit, client)
-    with self._all_or_nothing():
+    with all_or_nothing(self):
         self._check_params()
         given = X, y, sample_weight
-        rows = self._opened_to_fit(given, options) if first else self._opened(*given)
+        rows = opened_to_fit(self, given, options) if first else self._opened(*given)
         if not first:
             label_checks.check_labels_of_model(rows.label_names, self.classes_)
         stats, report = self._scan(rows, listed, first, options)
@@ -195,7 +195,7 @@ def scan(
     stats, report = run_scan(task, rows, options)
     if not first:
         row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)
-    self._check_labels(stats)
+    check_labels(self, stats)
     if not first and self._takes_indicator and stats.multilabel and len(stats.classes) < len(self.classes_):
         raise ValueError(f"y has {len(stats.classes)} columns and {len(self.classes_)} before; give one for each label")
     self._check_against(stats)
@@ -222,25 +222,41 @@ def now(self: Any, name: str) -> Any:
     return getattr(type(self), name).of(self)
 
 
-def _to_state(self: Any) -> dict[str, Any]:
+def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
+    """The keys of requests to forget rows, with one more; refuses what is no key, or was used before."""
+    if isinstance(key, bool) or not isinstance(key, (str, int, np.integer)) or key == "":
+        raise TypeError(f"key={key!r} should be the name of a request to forget rows, a str or an int")
+    if key in used:
+        raise ValueError(
+            f"key={key!r} was forgotten before, as request {used.index(key) + 1} of {len(used)}; nothing is taken away "
+            "twice: give rows that are to go as well a key of their own"
+        )
+    return (*used, key if isinstance(key, str) else int(key))
+
+
+def to_state(self: Any) -> dict[str, Any]:
     """Parameters and statistics, for a file."""
     fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
     if getattr(self, "class_weight_", None) is not None:
         fitted["class_weight_"] = self.class_weight_
-    fitted |= self._state_of_rows()
+    if getattr(self, "forgotten_", ()):
+        fitted["forgotten_"] = self.forgotten_
+    fitted |= state_of_rows(self)
     step = {} if self._preparation.step is None else {"step": self._preparation.step}
     return {"params": self.get_params(deep=False), "fitted": fitted, **step}
 
 
-def _from_state(cls: Any, state: dict[str, Any]) -> Any:
+def from_state(cls: Any, state: dict[str, Any]) -> Any:
     """The estimator from its saved state."""
     self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
     stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
     if type(stats).__name__ != cls._statistics or decay > 1.0:
         raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
-    self._restore_rows(fitted, self._step_request(), state.get("step"), stats.n_features)
-    self._keep(stats, Report._from_state(fitted["report_"]), decay)
+    restore_rows(self, fitted, self._step_request(), state.get("step"), stats.n_features)
+    self._keep(stats, persistence.restored(Report, fitted["report_"]), decay)
     if "class_weight_" in fitted:
         self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
+    for key in fitted.get("forgotten_", ()):
+        self.forgotten_ = with_key(getattr(self, "forgotten_", ()), key)
     self._check_loaded(state)
     return self

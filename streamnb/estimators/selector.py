@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -156,16 +157,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     meta_ = None
     encoding_ = preparation.encoding
     layer_ = preparation.layer
-    _all_or_nothing = preparation.all_or_nothing
-    _opened_as_given = preparation.opened_as_given
-    _opened_to_fit = preparation.opened_to_fit
     _opened = preparation.opened_as_fitted
-    _remember_names = preparation.remember_names
-    _check_features = preparation.check_features
-    _state_of_rows = preparation.state_of_rows
-    _restore_rows = preparation.restore_rows
-    _known_classes = scan_fits.known_classes
-    _check_labels = scan_fits.check_labels
     _keep = scan_fits.keep
     _now = scan_fits.now
     fit = scan_fits.fit
@@ -197,7 +189,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         if search.n_folds is not None:
             task, rows = with_folds(task, rows, search.n_folds, None, 1, getattr(search, "seed", 0))
         stats, report = run_scan(task, rows, options)
-        self._check_labels(stats)
+        scan_fits.check_labels(self, stats)
         with_weight(stats)
         self._beside = search.read(stats, self._criterion(), rows, replace(options, checkpoint=None))
         return stats, report
@@ -250,25 +242,11 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
             return rank_features(self.stats_, self.by, **self._options())
         return searched(self.stats_, search, self._criterion(), self.__dict__.pop("_beside"))
 
-    @property
-    def scores_(self) -> np.ndarray:
-        return self._ranked.scores
-
-    @property
-    def ranking_(self) -> np.ndarray:
-        return self._ranked.ranking
-
-    @property
-    def pvalues_(self) -> np.ndarray | None:
-        return self._ranked.pvalues
-
-    @property
-    def chosen_(self) -> np.ndarray | None:
-        return self._ranked.chosen
-
-    @property
-    def curve_(self) -> np.ndarray | None:
-        return self._ranked.curve
+    scores_ = property(attrgetter("_ranked.scores"))
+    ranking_ = property(attrgetter("_ranked.ranking"))
+    pvalues_ = property(attrgetter("_ranked.pvalues"))
+    chosen_ = property(attrgetter("_ranked.chosen"))
+    curve_ = property(attrgetter("_ranked.curve"))
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "stats_")
@@ -325,11 +303,11 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        return {**scan_fits._to_state(self), "ranked": self._now("_ranked")}
+        return {**scan_fits.to_state(self), "ranked": self._now("_ranked")}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        self = scan_fits._from_state(cls, state)
+        self = scan_fits.from_state(cls, state)
         ranked = state["ranked"]
         if not isinstance(ranked, FeatureRanking) or len(ranked.scores) != self.n_features_in_:
             raise ValueError(f"the ranking should be of {self.n_features_in_} features")

@@ -18,7 +18,7 @@ from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.least_squares import LeastSquaresClassifier
 from streamnb.estimators.linear_nb import LinearNB, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.preparation import OF_ROWS
+from streamnb.estimators.preparation import OF_ROWS, all_or_nothing, opened_to_fit, restore_rows, state_of_rows
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression
 from streamnb.models.linear import LinearModel
@@ -133,10 +133,10 @@ class StackedNB(Classifier):
         StreamnbWarning
             A class has no rows outside a fold, so that margins of the fold carry no information about it.
         """
-        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
             self._check_params()
-            rows = options.kept(self._opened_to_fit((X, y, sample_weight), options, layer))
+            rows = options.kept(opened_to_fit(self, (X, y, sample_weight), options, layer))
             rows.check_read_again(type(self).__name__)
             members = [self._member(family) for family in self.families]
             scans = [scan_for(member, rows) for member in members]
@@ -246,7 +246,7 @@ class StackedNB(Classifier):
         families = [{_NAMED: f.get_params()} if isinstance(f, LinearNB) else f for f in self.families]
         final = True if isinstance(self.final, Classifier) else self.final
         params = {"families": families, "final": final, "folds": self.folds, "seed": self.seed}
-        fitted = {"final": self.final_, "step": self._margins, "report": asdict(self.report_), **self._state_of_rows()}
+        fitted = {"final": self.final_, "step": self._margins, "report": asdict(self.report_), **state_of_rows(self)}
         return {"params": params, "fitted": fitted}
 
     @classmethod
@@ -264,7 +264,7 @@ class StackedNB(Classifier):
             raise ValueError(f"the second level should be of {step.n_columns} margins")
         self.final_, self._margins, self.report_ = final, step, Report._from_state(fitted["report"])
         self.classes_, self.n_features_in_ = final.classes_, step.n_features
-        self._restore_rows(fitted, self._step_request(), None, step.n_features)
+        restore_rows(self, fitted, self._step_request(), None, step.n_features)
         return self
 
     def __sklearn_tags__(self) -> Any:

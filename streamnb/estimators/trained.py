@@ -22,7 +22,15 @@ from streamnb.estimators.parameters import (
     optional,
     switch,
 )
-from streamnb.estimators.preparation import OF_ROWS, StepRequest
+from streamnb.estimators.preparation import (
+    OF_ROWS,
+    StepRequest,
+    all_or_nothing,
+    opened_as_given,
+    restore_rows,
+    state_of_rows,
+    steps_of_folds,
+)
 from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
@@ -149,9 +157,9 @@ class TrainedClassifier(Classifier):
             All reads were used before the gradient was small enough; the model is the last one. Or rows could not be
             kept, for example because a disk is full, and were read from X again.
         """
-        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
-            rows = options.kept(self._opened_as_given((X, y, sample_weight), options, layer))
+            rows = options.kept(opened_as_given(self, (X, y, sample_weight), options, layer))
             learner, point, folding = self._learner(), self._grid()[0], as_folding(self._plan_scan()[1])
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
             check_enough_classes(learner.calibration, scanned.stats)
@@ -173,7 +181,7 @@ class TrainedClassifier(Classifier):
         """The scan from which all models start, after the preparation has been learned."""
         rows.check_read_again(learner.name)
         learner.method.check_given(beside[0], rows.n_features, options.memory_limit)
-        steps = self._learned_by_fold(rows, options, folding)
+        steps = steps_of_folds(self, rows, options, folding)
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))
         row_options = RowOptions(of_values(self._step_request().transform), learner.normalize)
         return scan_to_train(learner, row_options, steps, rows, beside, folding, options)
@@ -269,7 +277,7 @@ class TrainedClassifier(Classifier):
     def _to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}
-        fitted |= self._state_of_rows() | ({} if self._step is None else {"step": self._step})
+        fitted |= state_of_rows(self) | ({} if self._step is None else {"step": self._step})
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -285,7 +293,7 @@ class TrainedClassifier(Classifier):
         arguments.check_class_weight(self.get_params().get("class_weight"), model.classes_)
         for name, column in history.items():
             persistence.array(name, column, ["f8"], (len(history["objective"]),))
-        self._restore_rows(fitted, self._step_request(), fitted.get("step"), model.n_features)
+        restore_rows(self, fitted, self._step_request(), fitted.get("step"), model.n_features)
         is_calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
         self._keep(FittedModel(model, history, converged, Report._from_state(fitted["report"]), is_calibrated))
         return self

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.parameters import one_of
+from streamnb.estimators.preparation import all_or_nothing, opened_as_given
 from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
@@ -109,7 +110,7 @@ class TrainedClassifierCV(TrainedClassifier):
         StreamnbWarning
             A fold lacks a class; models train in groups; or the score still rose with the last of `max_passes` reads.
         """
-        with self._all_or_nothing(), Keeping(keep, memory_limit) as keeping:
+        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
             search = self._search((X, y, sample_weight), groups, options, checkpoint, layer)
             search.judge()
@@ -122,7 +123,7 @@ class TrainedClassifierCV(TrainedClassifier):
     ) -> PenaltySearch:
         """The search for a point, after the scan of rows with folds from which all models start."""
         self._check_params()
-        rows = options.kept(self._opened_as_given(given, options, layer))
+        rows = options.kept(opened_as_given(self, given, options, layer))
         learner = replace(self._learner(), sampled=False)  # models of folds share reads: computing takes longer
         rows.check_read_again(learner.name)
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)

@@ -20,7 +20,7 @@ from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
 from streamnb.estimators.parameters import Parameter, integer_from, number_above_0, one_of, optional
-from streamnb.estimators.preparation import StepRequest
+from streamnb.estimators.preparation import StepRequest, check_step
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.passes.options import RunOptions
 from streamnb.problem.multinomial import Categorical
@@ -233,7 +233,7 @@ class TreeNB(IncrementalClassifier):
         pull_of(penalty)
 
     def _check_against(self, stats: Any) -> None:
-        self._check_step()
+        check_step(self)
         if stats.options.binarize != self._row_options().binarize:
             raise ValueError(
                 f"binarize={self.binarize!r} is applied in the scan, which had {stats.options.binarize!r}; use fit"
