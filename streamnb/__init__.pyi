@@ -28,9 +28,6 @@ from streamnb.estimators.discrete_nb import PoissonNB as PoissonNB
 from streamnb.estimators.discriminant_analysis import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from streamnb.estimators.discriminant_analysis import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
 from streamnb.estimators.gaussian_nb import GaussianNB as GaussianNB
-from streamnb.estimators.hashed import Hashed as Hashed
-from streamnb.estimators.hashed import HashedText as HashedText
-from streamnb.estimators.kmer_vectorizer import KMerVectorizer as KMerVectorizer
 from streamnb.estimators.least_squares import LabelSpace as LabelSpace
 from streamnb.estimators.least_squares import LabelSpaceCV as LabelSpaceCV
 from streamnb.estimators.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
@@ -45,6 +42,9 @@ from streamnb.estimators.trained_models import MarginClassifierCV as MarginClass
 from streamnb.estimators.trained_models import SoftmaxRegression as SoftmaxRegression
 from streamnb.estimators.trained_models import SoftmaxRegressionCV as SoftmaxRegressionCV
 from streamnb.estimators.tree_nb import TreeNB as TreeNB
+from streamnb.estimators.vectorizers import Hashed as Hashed
+from streamnb.estimators.vectorizers import HashedText as HashedText
+from streamnb.estimators.vectorizers import KMerVectorizer as KMerVectorizer
 from streamnb.evaluation.evaluating import evaluate as evaluate
 from streamnb.evaluation.evaluation import Evaluation as Evaluation
 from streamnb.models.decision_rule import balancing_shift as balancing_shift

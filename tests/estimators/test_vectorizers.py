@@ -1,4 +1,4 @@
-"""KMerVectorizer, alone and in the pipelines of q2-feature-classifier, re-created from scikit-learn's objects."""
+"""HashedText and Hashed beside scikit-learn's; KMerVectorizer in the pipelines of q2-feature-classifier."""
 
 import io
 import json
@@ -8,13 +8,50 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer
 
 import streamnb as snb
 from tests.support.reference_kmers import counted
+
+ROWS = ["Green tea, \u00c9cole", "", "red wine and red \u03a3\u0391\u03a3"]
+
+
+def test_texts_have_the_columns_of_hashing_vectorizer():
+    hashed = snb.HashedText((1, 2), n_features=2**10, alternate_sign=True)
+    peer = HashingVectorizer(ngram_range=(1, 2), n_features=2**10, norm=None)
+    found = clone(hashed).fit(ROWS).transform(pd.Series(ROWS))
+    assert found.dtype == np.float64 and found.has_canonical_format
+    np.testing.assert_array_equal(found.toarray(), peer.transform(ROWS).toarray())
+    assert snb.HashedText().transform([]).shape == (0, 2**18)
+    model = make_pipeline(snb.HashedText(), snb.MultinomialNB()).fit(ROWS, ["tea", "none", "wine"])
+    assert model.predict(["a green tea"]).tolist() == ["tea"]
+
+
+def test_names_are_learned_where_they_are_asked_for():
+    names = snb.HashedText(n_features=2**10, keep_tokens=9).fit(ROWS).get_feature_names_out()
+    assert len(names) == 2**10 and {'text: "red"', 'text: "\u00e9cole"'} <= set(names)
+    assert snb.HashedText(n_features=4).fit(ROWS).get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
+
+
+def test_categories_have_the_columns_of_feature_hasher():
+    X = [["AA", "JFK"], ["\u00c4A", "LGA"], ["AA", "x1=AA"]]
+    peer = FeatureHasher(2**4).transform([{f"x{j}": v for j, v in enumerate(row)} for row in X])
+    found = snb.Hashed(2**4, alternate_sign=True).fit_transform(X)
+    np.testing.assert_array_equal(found.toarray(), peer.toarray())
+    frame = pd.DataFrame({"carrier": ["AA", None, "AA"], "n": [1, 2, 1]})
+    hashed = snb.Hashed(2**10).fit(frame)
+    rows = hashed.transform(frame).toarray()
+    assert rows.sum(axis=1).tolist() == [2, 2, 2] and (rows[0] == rows[2]).all() and (rows[0] != rows[1]).any()
+    with pytest.raises(ValueError, match="feature names"):
+        hashed.transform(frame.rename(columns={"n": "m"}))
+    assert len(hashed.get_feature_names_out()) == 2**10
+
+
+# ---- k-mers ----------------------------------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 GENERA = ["".join(RNG.choice(list("ACGT"), 200)) for _ in range(4)]
@@ -74,8 +111,14 @@ def test_pipelines_are_stored_by_joblib_and_take_weights_of_taxa_as_a_tuple():
 
 
 @pytest.mark.parametrize(
-    ("kmers", "X", "message"),
+    ("transformer", "X", "message"),
     [
+        (snb.HashedText(n_features=1000), ROWS, "power of two"),
+        (snb.HashedText(), ["a", None], "row 1 has no text"),
+        (snb.HashedText(), "abc", "single string"),
+        (snb.HashedText(keep_tokens=0), ROWS, "keep_tokens=0"),
+        (snb.Hashed(n_features=3), [["a"]], "power of two"),
+        (snb.Hashed(), ["a"], "table of shape"),
         (snb.KMerVectorizer(13), SEQUENCES, "k=13"),
         (snb.KMerVectorizer(3, "yes"), SEQUENCES, "both_strands='yes'"),
         (snb.KMerVectorizer(n_threads=0), SEQUENCES, "n_threads"),
@@ -87,6 +130,6 @@ def test_pipelines_are_stored_by_joblib_and_take_weights_of_taxa_as_a_tuple():
         (snb.KMerVectorizer(), iter(["ACGT"]), "X is of type list_iterator; give a list of texts"),
     ],
 )
-def test_wrong_parameters_and_sequences_are_refused(kmers, X, message):
+def test_wrong_parameters_and_rows_are_refused(transformer, X, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        kmers.fit_transform(X)
+        transformer.fit_transform(X)

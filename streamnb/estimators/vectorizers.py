@@ -1,4 +1,4 @@
-"""Hashing transformers of texts and of categorical columns."""
+"""Transformers that count: words of texts, values of categorical columns, and k-mers of sequences."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from streamnb.core import arguments
 from streamnb.core.threads import check_n_threads
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of, names_of_hashed
+from streamnb.encoding.sequences import KMers
 from streamnb.encoding.text import text
 from streamnb.rows.raw import TextSource
 from streamnb.rows.texts import TextsInMemory
@@ -118,7 +119,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         if not TextsInMemory(X).n_rows:
             return sp.csr_array((0, grams.n_features))
         rows = text(X, n_threads=n_threads).with_step(grams, grams.n_features, "")
-        return matrix_of(rows)
+        return _matrix_of(rows)
 
     def _grams(self) -> NGrams:
         options = self.n_features, self.lowercase, self.alternate_sign, None, self.errors
@@ -126,7 +127,7 @@ class HashedText(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns: tokens found by `fit`, else column numbers."""
-        return getattr(self, "feature_names_", numbered(check_n_features(self.n_features)))
+        return getattr(self, "feature_names_", _numbered(check_n_features(self.n_features)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -225,7 +226,7 @@ class Hashed(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Column numbers as names."""
-        return numbered(check_n_features(self.n_features))
+        return _numbered(check_n_features(self.n_features))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -234,12 +235,96 @@ class Hashed(TransformerMixin, BaseEstimator):
         return tags
 
 
-def matrix_of(rows: TextSource) -> sp.csr_array:
+class KMerVectorizer(TransformerMixin, BaseEstimator):
+    """Counts of the k-mers of nucleotide sequences, for pipelines of scikit-learn.
+
+    In the pipelines of q2-feature-classifier it takes the place of HashingVectorizer.
+
+    Parameters
+    ----------
+    k : int
+        Letters of a k-mer, from 1 to 12. There are 4^k columns, 16,384 for 7.
+    both_strands : bool
+        Count each k-mer and its reverse complement in one column: 8,192 for 7.
+    n_threads : int, optional
+        Threads; as many as there are cores by default.
+
+    Notes
+    -----
+    The counts are those of `snb.sequences`, which reads files, too, and passes over the sequences in blocks.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> kmers = snb.KMerVectorizer(k=2)
+    >>> kmers.fit_transform(["ACGTAC", "ccgn"]).sum(axis=1)
+    array([5., 2.])
+    >>> kmers.get_feature_names_out()[:5].tolist()
+    ['AA', 'AC', 'AG', 'AT', 'CA']
+    """
+
+    def __init__(self, k: int = 7, both_strands: bool = False, *, n_threads: int | None = None):
+        self.k = k
+        self.both_strands = both_strands
+        self.n_threads = n_threads
+
+    def fit(self, X: Rows, y: PerRow = None) -> Self:
+        """Check the parameters; nothing is learned.
+
+        Parameters
+        ----------
+        X, y : ignored
+        """
+        self._kmers()
+        return self
+
+    def transform(self, X: Rows) -> sp.csr_array:
+        """Count the k-mers of sequences.
+
+        Parameters
+        ----------
+        X : (n_rows,) str or bytes
+            Sequences: a list, an array, or a column of pandas, Polars or Arrow. Letters are treated as in
+            `snb.sequences`.
+
+        Returns
+        -------
+        (n_rows, n_columns) SciPy CSR, float64
+
+        Raises
+        ------
+        DataError
+            A sequence is empty, or has a letter that is none of DNA or RNA: the message names it.
+        ValueError, TypeError
+            A parameter is wrong, or a row is no sequence.
+        """
+        kmers, n_threads, sequences = self._kmers(), check_n_threads(self.n_threads), TextsInMemory(X)
+        if not sequences.n_rows:
+            return sp.csr_array((0, kmers.n_columns))
+        return _matrix_of(kmers.applied(sequences, None, None, n_threads))
+
+    def _kmers(self) -> KMers:
+        return KMers(self.k, self.both_strands)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The k-mer of each column; column numbers for k above 8."""
+        kmers = self._kmers()
+        names = kmers.names()
+        return _numbered(kmers.n_columns) if names is None else names
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.requires_fit = False
+        return tags
+
+
+def _matrix_of(rows: TextSource) -> sp.csr_array:
     """All rows as one matrix, (n_rows, n_features) float64."""
     parts = [sp.csr_array(block.X[:3], shape=(block.n_rows, rows.n_features)) for block in rows.blocks()]
     return sp.vstack(parts, format="csr", dtype=np.float64)
 
 
-def numbered(n_columns: int) -> np.ndarray:
+def _numbered(n_columns: int) -> np.ndarray:
     """Names of columns by their numbers: x0, x1, .."""
     return np.array([f"x{column}" for column in range(n_columns)], object)
