@@ -19,11 +19,11 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import TermColumns
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.additive_options import (
-    check_feature,
     check_interactions,
     check_monotone,
     check_resolutions,
     choices,
+    named_terms,
 )
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import integer_from
@@ -38,7 +38,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
-from streamnb.selection.additive_fit import NUMBERS, AdditiveRequest, CodedRows, FittedTerms, fit_terms
+from streamnb.selection.additive_fit import NUMBERS, AdditiveRequest, CodedRows, fit_terms
 from streamnb.selection.penalty_search import ModelGroups
 from streamnb.selection.score_table import check_choice
 from streamnb.selection.split_intervals import split_interval
@@ -154,6 +154,7 @@ class AdditiveClassifier(TrainedClassifier):
         "interactions": check_interactions,
         "monotone": check_monotone,
     }
+    _saved = (*TrainedClassifier._saved, "terms", "judged")
     _tables: TermTables
     _judged_by: dict[str, np.ndarray]
 
@@ -233,7 +234,12 @@ class AdditiveClassifier(TrainedClassifier):
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             request = self._request(coded, groups)
             found = fit_terms(self._learner(), coded, rows, given[1:], request, options)
-            self._keep_terms(found)
+            self._preparation = replace(self._preparation, step=found.step, requested="terms")
+            self._keep(found.fitted)
+            self._tables, self._judged_by = found.tables, found.best.each
+            judged = {name: np.array([one.point[name] for one in found.judged], kind) for name, kind in CHOSEN.items()}
+            best = next(place for place, one in enumerate(found.judged) if one is found.best)
+            self._keep_choice(judged, np.array([one.scores for one in found.judged]), best)
             if found.fitted.warning:
                 messages.warn(found.fitted.warning)
         return self
@@ -250,40 +256,20 @@ class AdditiveClassifier(TrainedClassifier):
 
     def _request(self, coded: CodedRows, groups: Any) -> AdditiveRequest:
         """What the parameters ask for, with names of features checked."""
-        interactions, monotone = self._named_features(coded.features)
-        for name in monotone:
-            if not coded.ordered[coded.features.index(name)]:
-                raise ValueError(f"monotone has {name!r}, whose values are categories, in no order that rises or falls")
+        interactions, monotone = named_terms(self.interactions, self.monotone, coded)
         points = [point["l2"] for point in self._grid()]
         factors = choices("pair_factor", self.pair_factor, PAIR_FACTORS)
         resolutions, scorer = sorted(self.resolutions)[:-1], as_scorer(self.scoring)
         how = monotone, self.folds, groups, self.seed, scorer
         return AdditiveRequest(points, factors, interactions, resolutions, *how)
 
-    def _named_features(self, features: Sequence[str]) -> tuple[Any, dict[str, int]]:
-        """Interactions and monotone features by the names of features, checked."""
-        given = self.monotone or {}
-        monotone = {check_feature("monotone", name, features): way for name, way in given.items()}
-        interactions = self.interactions
-        if isinstance(interactions, str | Integral):
-            return interactions if isinstance(interactions, str) else int(interactions), monotone
-        interactions = [tuple(check_feature("interactions", one, features) for one in pair) for pair in interactions]
-        for place, pair in enumerate(interactions):
-            if pair[0] == pair[1]:
-                raise ValueError(f"interactions has {pair}, a pair of a feature with itself")
-            if {*pair} in [{*other} for other in interactions[:place]]:
-                raise ValueError(f"interactions has {pair} twice")
-            for name in {*pair} & monotone.keys():
-                raise ValueError(f"interactions has {name!r}, which is monotone; a pair could bend its curve")
-        return interactions, monotone
-
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         return [{"l2": one, "l1": 0.0} for one in choices("l2", self.l2, L2)]
 
     # ---- for `snb.plan` ----------------------------------------------------------------------------------------------
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        return ("sum",), self.folds
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
+        return ("sum",), self.folds, self._learner().pooled
 
     def _plan_columns(self, n_features: int, encoded: bool) -> int:
         """At most so many: bins and levels, and cells of pairs; a table has columns of bins and levels already."""
@@ -317,15 +303,6 @@ class AdditiveClassifier(TrainedClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("joint", self.folds, 1, self.seed, self.scoring, "best")
-
-    def _keep_terms(self, found: FittedTerms) -> None:
-        self._preparation = replace(self._preparation, step=found.step, requested="terms")
-        self._keep(found.fitted)
-        self._tables = found.tables
-        judged = {name: np.array([one.point[name] for one in found.judged], kind) for name, kind in CHOSEN.items()}
-        best = next(place for place, one in enumerate(found.judged) if one is found.best)
-        self._keep_choice(judged, np.array([one.scores for one in found.judged]), best)
-        self._judged_by = found.best.each
 
     def _keep_choice(self, points: dict[str, np.ndarray], scores: np.ndarray, best: int) -> None:
         """Keep the points judged, (G,) by name, their scores (G, folds), and which is the best."""
@@ -373,9 +350,8 @@ class AdditiveClassifier(TrainedClassifier):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        persistence.known(cls, state, "params", "fitted", "terms", "judged")
-        tables, judged = state["terms"], persistence.known(cls, state["judged"], *CHOSEN, "scores", "best")
-        self = super()._from_state({name: state[name] for name in ("params", "fitted")})
+        self, tables = super()._from_state(state), state["terms"]
+        judged = persistence.known(cls, state["judged"], *CHOSEN, "scores", "best")
         if not isinstance(tables, TermTables):
             raise ValueError(f"{cls.__name__} should have tables of its terms, not {type(tables).__name__}")
         self._tables = tables

@@ -1,4 +1,4 @@
-"""Checks the parameters of additive classifiers."""
+"""Checks the parameters of additive classifiers, by themselves and against the features of the rows."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, messages
+from streamnb.selection.additive_fit import CodedRows
 
 
 def choices(name: str, given: Any, default: Sequence[float]) -> list[float]:
@@ -65,3 +66,23 @@ def check_monotone(name: str, given: Any) -> None:
     for feature, direction in given.items():
         if not isinstance(direction, Integral) or direction not in (1, -1):
             raise ValueError(f"{name} has {direction!r} for {feature!r}; it should be 1 to rise or -1 to fall")
+
+
+def named_terms(interactions: Any, monotone: Any, coded: CodedRows) -> tuple[Any, dict[str, int]]:
+    """Interactions and the directions of monotone features, by the names of features, checked against the rows."""
+    features = coded.features
+    directions = {check_feature("monotone", name, features): direction for name, direction in (monotone or {}).items()}
+    for name in directions:
+        if not coded.ordered[features.index(name)]:
+            raise ValueError(f"monotone has {name!r}, whose values are categories, in no order that rises or falls")
+    if isinstance(interactions, str | Integral):
+        return interactions if isinstance(interactions, str) else int(interactions), directions
+    pairs = [tuple(check_feature("interactions", name, features) for name in pair) for pair in interactions]
+    for place, pair in enumerate(pairs):
+        if pair[0] == pair[1]:
+            raise ValueError(f"interactions has {pair}, a pair of a feature with itself")
+        if {*pair} in [{*other} for other in pairs[:place]]:
+            raise ValueError(f"interactions has {pair} twice")
+        for name in {*pair} & directions.keys():
+            raise ValueError(f"interactions has {name!r}, which is monotone; a pair could bend its curve")
+    return pairs, directions

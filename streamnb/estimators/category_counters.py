@@ -273,7 +273,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         else:
             of_class = list(map(str, self.classes_.tolist()))
         of_prior = [f", c={c}" for c in self.c] if isinstance(self.c, list) else [""]
-        return np.array([each for name in names for each in self._codes().names(name, of_class, of_prior)], object)
+        codes = self._codes(self.classes_)
+        return np.array([each for name in names for each in codes.names(name, of_class, of_prior)], object)
 
     # ---- details -----------------------------------------------------------------------------------------------------
 
@@ -319,8 +320,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
                 raise ValueError(f"thresholds={self.thresholds!r} should be finite numbers that rise")
         pseudo_counts.check(self.c, above_zero=bool(self.log_odds))
 
-    def _codes(self) -> Codes:
-        priors = [pseudo_counts.of_classes(c, self.classes_) for c in pseudo_counts.several(self.c)]
+    def _codes(self, classes: np.ndarray) -> Codes:
+        priors = [pseudo_counts.of_classes(c, classes) for c in pseudo_counts.several(self.c)]
         return Codes(priors, bool(self.raw), bool(self.log_odds), self.thresholds is not None)
 
     def _columns(self, n_features: int | None) -> CountedColumns:
@@ -343,8 +344,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         self._remember(counts, task.columns)
 
     def _remember(self, counts: CategoryCounts, columns: CountedColumns) -> None:
-        self._counters = Counters(counts, columns, Codes([1.0]), float(self.min_count))
-        self._counters = Counters(counts, columns, self._codes(), float(self.min_count))
+        self._counters = Counters(counts, columns, self._codes(counts.sums.classes), float(self.min_count))
         self.n_features_in_ = len(counts.values) - len(columns.pairs)
 
     def _coded(self, rows: Source, tables: np.ndarray, which: np.ndarray | None) -> Any:

@@ -20,7 +20,6 @@ from streamnb.problem.families import as_family
 from streamnb.problem.label_structure import Nested, check_code, check_hierarchy, nested, random_code
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import TwoClasses, as_scheme
-from streamnb.solving.solving import solve
 from streamnb.stats.unions import unions
 
 FIXED = {"scheme": "joint", "reference": None, "overlap": "refuse"}  # parameters that these models lack
@@ -39,11 +38,7 @@ def check_family(self: Any) -> None:
 def model_of_sets(self: Any, members: np.ndarray, names: np.ndarray | None = None) -> LinearModel:
     """Weights of each set, (n_features, n_sets), `members` (n_sets, K) bool, and its intercept."""
     stats = unions(self._weighted, members)
-    stats = stats if names is None else replace(stats, classes=names)
-    options = {name: getattr(self, name) for name in ("idf", "estimate")}
-    options |= {"memory_limit": self._memory_limit, "n_threads": self._n_threads}
-    options["smoothing"] = self._now("smoothing_")
-    model = solve(stats, self._chosen_family(), self._penalty(), **options)[0]
+    model = self._solve(stats if names is None else replace(stats, classes=names))
     if isinstance(model, UnheldModel):
         raise MemoryError(
             f"the weights of {len(members):,} sets of classes and {self.stats_.n_features:,} features do not fit "

@@ -150,6 +150,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
     """
 
     _history = HISTORY
+    _saved = (*TrainedClassifierCV._saved, "gaps")
     _gaps = np.zeros((1, 0))  # before there are any
     gap_ = property(_gap)
 
@@ -206,8 +207,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        gaps = persistence.known(cls, state, "params", "fitted", "scores", "gaps")["gaps"]
-        self = super()._from_state({name: part for name, part in state.items() if name != "gaps"})
-        self._gaps = persistence.array("gaps", gaps, ["f8"], self._scores.scores.shape)
+        self = super()._from_state(state)
+        self._gaps = persistence.array("gaps", state["gaps"], ["f8"], self._scores.scores.shape)
         self._choose()
         return self

@@ -136,6 +136,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "solver": one_of("svd", "lsqr", "eigen"),
         "n_components": optional(integer_from(1)),
     }
+    coef_, intercept_ = incremental.coef_, incremental.intercept_
 
     def __init__(
         self,
@@ -230,16 +231,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         coef = coef @ scalings.T
         intercept -= centre @ coef.T
         return {"coef": coef, "intercept": intercept, "ratio": ratio, "scalings": scalings, "xbar": centre}
-
-    @learned
-    def coef_(self) -> np.ndarray:
-        """Weights, (K, n_features), for two classes (1, n_features)."""
-        return self._model.coef_
-
-    @learned
-    def intercept_(self) -> np.ndarray:
-        """Intercepts, one for each row of coef_."""
-        return self._model.intercept_
 
     @learned
     def covariance_(self) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, row_checks
@@ -216,10 +217,47 @@ def class_count_(self: Any) -> np.ndarray:
     return self._weighted.weight
 
 
+@learned
+def coef_(self: Any) -> np.ndarray:
+    """Weights: one row for two classes, else one for each."""
+    return self._model.coef_
+
+
+@learned
+def intercept_(self: Any) -> np.ndarray:
+    """Intercepts, one for each row of `coef_`."""
+    return self._model.intercept_
+
+
 def predict_joint_log_proba(self: Any, X: Rows, *, out: Any = None) -> Any:
     """Joint log probabilities ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
     model, rows = self._ready(X)
     return model.answer(rows, unchanged, len(self.classes_), np.dtype(np.float64), out)
+
+
+def is_complete(estimator: Any) -> bool:
+    """Whether there are enough classes for a model."""
+    return hasattr(estimator, "stats_") and (estimator.stats_.multilabel or len(estimator.classes_) > 1)
+
+
+def check_complete(estimator: Any) -> None:
+    """Raise where predictions wait for rows of a second class, or for the fit."""
+    check_is_fitted(estimator, "stats_")
+    if not is_complete(estimator):
+        raise NotFittedError(
+            f"{type(estimator).__name__} has seen one class only ({estimator.classes_.tolist()}); "
+            "call partial_fit with rows of a second one before predicting"
+        )
+
+
+def check_two_classes(estimator: Any, stats: Any) -> None:
+    """Raise where `fit` was given rows of one class only."""
+    seen = stats.classes[stats.weight > 0]
+    if len(seen) < 2 and not stats.multilabel:
+        raise ValueError(
+            f"y holds one class only ({seen.tolist()}); {type(estimator).__name__} needs at least 2 classes "
+            "(partial_fit accepts one class and waits for a second)"
+        )
 
 
 def unchanged(margins: np.ndarray) -> np.ndarray:

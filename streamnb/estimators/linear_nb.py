@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.learning import check_applied, check_maps, learned_maps, of_values
-from streamnb.estimators import linear_predictions, posteriors
+from streamnb.estimators import incremental, linear_predictions, posteriors
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
@@ -228,7 +228,7 @@ class LinearNB(IncrementalClassifier):
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
         check_feature_weight(self._option("feature_weight"), as_family(self.family))
-        DecisionRule.of(self._option("loss"), self._option("threshold"), self._option("reject_label"))
+        self._decision_rule()
 
     def _check_against(self, stats: ClassStats) -> None:
         check_step(self)
@@ -238,18 +238,10 @@ class LinearNB(IncrementalClassifier):
             raise ValueError(f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit")
         check_added(stats, self._option("reference"), self._option("overlap"))
 
-    def _check_whole(self, stats: ClassStats) -> None:
-        seen = stats.classes[stats.weight > 0]
-        if len(seen) < 2 and not stats.multilabel:
-            raise ValueError(
-                f"y holds one class only ({seen.tolist()}); {type(self).__name__} needs at least 2 classes "
-                "(partial_fit accepts one class and waits for a second)"
-            )
-
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     coef_, intercept_ = linear_predictions.coef_, linear_predictions.intercept_
-    _complete = linear_predictions.complete
+    _check_whole = incremental.check_two_classes
     _ready = linear_predictions.ready
     predict = linear_predictions.predict
     predict_proba = linear_predictions.predict_proba
@@ -265,14 +257,20 @@ class LinearNB(IncrementalClassifier):
         self._learned["_model"] = model
         self._learned.pop("_predictive", None)
 
-    def _solved(self) -> LinearModel:
+    def _solve(self, stats: ClassStats) -> LinearModel:
+        """The model of these statistics under the parameters, without the decision rule."""
         options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
         options["smoothing"] = self._now("smoothing_")
-        model = solve(self._weighted, self._chosen_family(), self._penalty(), **options)[0]
-        rule = DecisionRule.of(self._option("loss"), self._option("threshold"), self._option("reject_label"))
+        return solve(stats, self._chosen_family(), self._penalty(), **options)[0]
+
+    def _solved(self) -> LinearModel:
+        model, rule = self._solve(self._weighted), self._decision_rule()
         if rule is None:
             return model
         return replace(model, rule=rule.checked(model.classes_, model.scheme, self._weighted.weight > 0))
+
+    def _decision_rule(self) -> DecisionRule | None:
+        return DecisionRule.of(self._option("loss"), self._option("threshold"), self._option("reject_label"))
 
     def _options(self) -> dict[str, Any]:
         """The arguments of `solve` other than family and penalty."""
@@ -341,7 +339,7 @@ class LinearNB(IncrementalClassifier):
         super()._keep(stats, *more)
 
     def _to_state(self) -> dict[str, Any]:
-        model = self._now("_model") if self._complete() else None
+        model = self._now("_model") if incremental.is_complete(self) else None
         solved = model is not None and not isinstance(model, UnheldModel)  # an UnheldModel follows from the statistics
         other = {name: value for name, value in self._used_params.items() if value is not vars(self)[name]}
         return super()._to_state() | {"model": model if solved else None, "settled": None if model is None else other}
@@ -372,8 +370,7 @@ class LinearNB(IncrementalClassifier):
             loaded._check_against(stats)
             scheme = as_scheme(loaded._option("scheme"), stats.classes, loaded._option("reference"), stats.multilabel)
             class_probabilities(loaded._option("priors"), stats, loaded.estimate)
-            rule = DecisionRule.of(loaded._option("loss"), loaded._option("threshold"), loaded._option("reject_label"))
-            if rule is not None:
+            if (rule := loaded._decision_rule()) is not None:
                 rule.checked(stats.classes, scheme, stats.weight > 0)
 
     def __sklearn_tags__(self) -> Any:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
 from streamnb.core.types import Rows
+from streamnb.estimators import incremental
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.families import as_family
@@ -35,18 +35,13 @@ def has_probabilities(self: Any) -> bool:
 
 
 def _model_for(self: Any, attribute: str) -> LinearModel:
-    if not self._complete():
+    if not incremental.is_complete(self):
         raise AttributeError(f"{type(self).__name__} has no {attribute!r} before it has seen two classes")
     return self._model
 
 
 coef_ = property(lambda self: _model_for(self, "coef_").coef_, doc="Weights, one row for each class or side.")
 intercept_ = property(lambda self: _model_for(self, "intercept_").intercept_, doc="One for each row of `coef_`.")
-
-
-def complete(self: Any) -> bool:
-    """Whether there are enough classes for a model."""
-    return hasattr(self, "stats_") and (self.stats_.multilabel or len(self.classes_) > 1)
 
 
 @available_if(_takes_any_value_or_is_fitted)
@@ -130,12 +125,7 @@ def ready(
     self: Any, X: Any, *beside: Any, labelled: bool = False, predictive: bool = False
 ) -> tuple[LinearModel, Source]:
     """The requested model, and the opened rows with their labels and weights."""
-    check_is_fitted(self, "stats_")
-    if not self._complete():
-        raise NotFittedError(
-            f"{type(self).__name__} has seen one class only ({self.classes_.tolist()}); "
-            "call partial_fit with rows of a second one before predicting"
-        )
+    incremental.check_complete(self)
     model, rows = self._now("_model"), self._opened(X, *beside, labelled=labelled)
     return self._predictive() if arguments.one_of("predictive", predictive, [False, True]) else model, rows
 

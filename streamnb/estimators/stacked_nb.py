@@ -163,10 +163,12 @@ class StackedNB(Classifier):
         for fold in range(folding.n_folds):
             rest = [of_family.without_fold(fold) for of_family in stats]
             self._check_rest(fold, rest[0])
-            pairs = zip(self.families, rest, strict=True)
+            members = [self._member(family) for family in self.families]
             with warnings.catch_warnings():  # classes without rows, warned about already
                 warnings.simplefilter("ignore", messages.StreamnbWarning)
-                of_folds.append([_model_of(self._member(family), own, rows) for family, own in pairs])
+                pairs = zip(members, rest, strict=True)
+                fitted = [fitted_from(member, other, Report(), (rows, None, None)) for member, other in pairs]
+            of_folds.append([fitted_model(member) for member in fitted])
             if fold == 0:
                 _check_memory(of_folds[0], folding.n_folds, options)
         columns = {"groups": groups if groups is not None else rows.own_groups, "given": self.folds}
@@ -278,11 +280,6 @@ def reads_of_fit(stack: StackedNB) -> int:
     """How often the rows are read to fit a stack."""
     final = stack._final(False)
     return 2 + (0 if getattr(final, "solver", None) == "products" else getattr(final, "max_passes", 0))
-
-
-def _model_of(member: LinearNB, stats: ClassStats, rows: Source) -> LinearModel:
-    """A model of the first level, fitted from statistics."""
-    return fitted_model(fitted_from(member, stats, Report(), (rows, None, None)))
 
 
 def _check_memory(models: list[LinearModel], n_folds: int, options: RunOptions) -> None:

@@ -80,6 +80,7 @@ class TrainedClassifier(Classifier):
         "fit_intercept": switch,
     }
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
+    _saved: tuple[str, ...] = ("params", "fitted")  # parts of the state in a file
     _calibrated = False
     transform = Parameter()
     decision_function = decision_function
@@ -160,7 +161,8 @@ class TrainedClassifier(Classifier):
         with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
             options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
             rows = options.kept(opened_as_given(self, (X, y, sample_weight), options, layer))
-            learner, point, folding = self._learner(), self._grid()[0], as_folding(self._plan_scan()[1])
+            learner, point = self._learner(), self._grid()[0]
+            folding = as_folding(None if learner.calibration is None else LEAST_FOLDS)
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
             check_enough_classes(learner.calibration, scanned.stats)
             fitted = fit_at_point(learner, scanned, point, learner.max_passes)
@@ -186,14 +188,10 @@ class TrainedClassifier(Classifier):
         row_options = RowOptions(of_values(self._step_request().transform), learner.normalize)
         return scan_to_train(learner, row_options, steps, rows, beside, folding, options)
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        """For `snb.plan`: the moments and folds of the scan."""
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
+        """For `snb.plan`: the moments and folds of the scan, and the moments that are summed over all classes."""
         learner = self._learner()
-        return learner.moments, None if learner.calibration is None else LEAST_FOLDS
-
-    def _plan_pooled(self) -> tuple[str, ...]:
-        """For `snb.plan`: the moments that are summed over all classes together, unless classes are weighted."""
-        return self._learner().pooled
+        return learner.moments, None if learner.calibration is None else LEAST_FOLDS, learner.pooled
 
     def _plan_columns(self, n_features: int, encoded: bool) -> int:
         """For `snb.plan`: the number of columns that are made of those of the rows."""
@@ -282,7 +280,7 @@ class TrainedClassifier(Classifier):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        persistence.known(cls, state, "params", "fitted")
+        persistence.known(cls, state, *cls._saved)
         self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
         self._check_params()
         model, history, converged = (fitted[name] for name in ("model", "history", "converged"))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from streamnb.core import arguments, messages, persistence
+from streamnb.core import arguments, messages
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.parameters import one_of
 from streamnb.estimators.preparation import all_or_nothing, opened_as_given
@@ -36,6 +36,7 @@ class TrainedClassifierCV(TrainedClassifier):
 
     _checks: ClassVar = {**TrainedClassifier._checks, "rule": one_of(*RULES)}
     _history = (*TrainedClassifier._history, "held_out_score")
+    _saved = (*TrainedClassifier._saved, "scores")
     folds: Any
     scoring: Any
     rule: str
@@ -164,13 +165,14 @@ class TrainedClassifierCV(TrainedClassifier):
                 "usable, more reads may make it better"
             )
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        return self._learner().moments, self.folds
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
+        learner = self._learner()
+        return learner.moments, self.folds, learner.pooled
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        learner, (moments, _), n_pooled = self._learner(), self._plan_scan(), len(self._plan_pooled())
-        n_rows = max(n_rows, learner.method.n_columns(n_rows))
-        tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(moments) - n_pooled) * n_rows)
+        learner = self._learner()
+        n_rows, n_pooled = max(n_rows, learner.method.n_columns(n_rows)), len(learner.pooled)
+        tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(learner.moments) - n_pooled) * n_rows)
         beside = tables + bytes_of_data(n_features, n_rows, n_folds)
         n_models, options = len(self._grid(n_rows)) * n_folds, RunOptions(memory_limit=limit)
         groups = ModelGroups.of(learner.method, n_models, n_features, n_rows, options, beside=beside)
@@ -181,11 +183,6 @@ class TrainedClassifierCV(TrainedClassifier):
             "n_groups": groups.n_groups,
             "most_reads": judging + learner.most_reads + learner.reads_to_calibrate,
         }
-
-    def _most_reads(self) -> tuple[int, int]:
-        learner, most = self._learner(), self._plan_reads(1, 1, 2, 1 << 62)["most_reads"]
-        judging = min(learner.n_scans + self.max_passes + learner.method.scoring_reads, most)
-        return judging, most - judging
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -209,10 +206,9 @@ class TrainedClassifierCV(TrainedClassifier):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        scores = persistence.known(cls, state, "params", "fitted", "scores")["scores"]
+        self, scores = super()._from_state(state), state["scores"]
         if not isinstance(scores, GridScores) or not all("max_passes" in point for point in scores.grid):
             raise ValueError(f"{cls.__name__} should have the scores of its penalties after each read")
-        self = super()._from_state({name: state[name] for name in ("params", "fitted")})
         self._scores = scores
         self._choose()
         return self
@@ -220,7 +216,10 @@ class TrainedClassifierCV(TrainedClassifier):
 
 def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int, int]:
     """The largest numbers of reads to judge all penalties, given the reads of each model, and to fit the best one."""
-    return clone(estimator).set_params(max_passes=max_passes)._most_reads()
+    model = clone(estimator).set_params(max_passes=max_passes)
+    learner, most = model._learner(), model._plan_reads(1, 1, 2, 1 << 62)["most_reads"]
+    judging = min(learner.n_scans + max_passes + learner.method.scoring_reads, most)
+    return judging, most - judging
 
 
 class ChosenOnFolds:

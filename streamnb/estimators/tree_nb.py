@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence
@@ -155,6 +154,7 @@ class TreeNB(IncrementalClassifier):
     }
     transform = Parameter()
     class_count_ = incremental.class_count_
+    coef_, intercept_ = incremental.coef_, incremental.intercept_
     decision_function = decision_function
     _indicator_advice = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
 
@@ -240,12 +240,7 @@ class TreeNB(IncrementalClassifier):
             )
 
     def _check_whole(self, stats: Any) -> None:
-        seen = stats.classes[stats.weight > 0]
-        if len(seen) < 2:
-            raise ValueError(
-                f"y holds one class only ({seen.tolist()}); TreeNB needs at least 2 classes (partial_fit accepts one "
-                "class and waits for a second)"
-            )
+        incremental.check_two_classes(self, stats)
         alone = trees.presence(stats).sum(axis=0)
         if not self._grouped and ((alone == 0.0) | (alone == stats.total_weight)).all():
             messages.warn(
@@ -292,24 +287,10 @@ class TreeNB(IncrementalClassifier):
         return tree_model(self._weighted, self._counts, strength, self.penalty, log_priors, binarize=binarize)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> Any:
-        if hasattr(self, "stats_") and len(self.classes_) < 2:
-            raise NotFittedError(
-                f"TreeNB has seen one class only ({self.classes_.tolist()}); call partial_fit with rows of a second "
-                "one before predicting"
-            )
+        incremental.check_complete(self)
         return super()._ready(X, *beside, labelled=labelled)
 
     # ---- attributes --------------------------------------------------------------------------------------------------
-
-    @learned
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns and of their products."""
-        return self._model.coef_
-
-    @learned
-    def intercept_(self) -> np.ndarray:
-        """One for each row of `coef_`."""
-        return self._model.intercept_
 
     @property
     def _names(self) -> list[Any]:
@@ -371,7 +352,7 @@ class TreeNB(IncrementalClassifier):
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        if len(self.classes_) > 1:
+        if incremental.is_complete(self):
             super()._finish()
 
     @classmethod

@@ -28,11 +28,8 @@ _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads", "kept"
 class PlansReads(Protocol):
     """A model of several reads that can estimate the cost of its `fit`."""
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        """The moments and folds of the scan."""
-
-    def _plan_pooled(self) -> tuple[str, ...]:
-        """The moments that are summed over all classes together."""
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
+        """The moments and folds of the scan, and the moments that are summed over all classes together."""
 
     def _plan_columns(self, n_features: int, encoded: bool) -> int:
         """The number of columns that are made of those of the rows, which are `encoded` those of a table."""
@@ -232,4 +229,4 @@ def _scanned(moments: Any, folds: Any, pooled: bool, model: Any) -> tuple[Any, A
         return moments, folds, SECOND_MOMENTS if pooled else ()
     if not isinstance(model, PlansReads):
         raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
-    return *model._plan_scan(), model._plan_pooled()
+    return model._plan_scan()
