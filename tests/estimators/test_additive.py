@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.encoding.terms import TermColumns
-from tests.support.clusters import cluster_of
 
 dask_array = pytest.importorskip("dask.array")
 
@@ -324,17 +323,14 @@ def test_a_file_of_something_else_is_refused(model, tmp_path):
         ({"interactions": [("age", "city")], "monotone": {"age": 1}}, "'age', which is monotone"),
         ({"l2": 0.0}, "l2=0.0"),
         ({"l2": []}, "l2=\\[\\]"),
-        ({"pair_factor": -1.0}, "pair_factor=-1.0"),
         ({"resolutions": ()}, "resolutions=\\(\\)"),
         ({"resolutions": (1, 4)}, "resolutions=1"),
-        ({"min_count": 0}, "min_count=0"),
         ({"monotone": {"age": 2}}, "monotone has 2"),
         ({"monotone": ["age"]}, "should be a dict"),
         ({"monotone": {"height": 1}}, "'height', which is not a feature"),
         ({"folds": 1}, "folds=1"),
         ({"scoring": "shine"}, "scoring='shine'"),
         ({"seed": "a"}, "seed='a'"),
-        ({"max_passes": 0}, "max_passes=0"),
     ],
 )
 def test_wrong_parameters_are_named(params, message):
@@ -387,12 +383,3 @@ def test_a_failed_fit_changes_nothing():
     with pytest.raises(ValueError):
         found.fit(FRAME, np.zeros(N))
     np.testing.assert_array_equal(found.predict_proba(FRAME), before)
-
-
-@pytest.mark.cluster
-def test_the_same_bits_on_a_cluster(tmp_path):
-    FRAME.assign(late=Y).to_parquet(tmp_path / "t.parquet", row_group_size=100)
-    expected = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late")
-    with cluster_of(2, tmp_path) as client:
-        found = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late", client=client)
-    np.testing.assert_array_equal(found.coef_, expected.coef_)

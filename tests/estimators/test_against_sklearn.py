@@ -22,9 +22,7 @@ def counts(n_classes, seed=0, n_rows=120, n=15):
 # ------------------------------------------------------------------------------------- multinomial, Bernoulli
 
 
-@pytest.mark.parametrize("alpha", [1e-3, 0.5, 1.0, 10.0])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize(("n_classes", "weighted", "alpha"), [(2, True, 1e-3), (3, False, 1.0), (6, True, 10.0)])
 def test_multinomial(n_classes, weighted, alpha):
     x, y, weight = counts(n_classes)
     weight = weight if weighted else None
@@ -38,9 +36,7 @@ def test_multinomial(n_classes, weighted, alpha):
             np.testing.assert_array_equal(ours.predict(rows), theirs.predict(x))
 
 
-@pytest.mark.parametrize("alpha", [1e-3, 0.5, 1.0, 10.0])
-@pytest.mark.parametrize("binarize", [0.0, 1.0, 2.5])
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize(("n_classes", "binarize", "alpha"), [(2, 2.5, 1e-3), (3, 0.0, 1.0), (6, 1.0, 10.0)])
 def test_bernoulli(n_classes, binarize, alpha):
     x, y, weight = counts(n_classes)
     theirs = BernoulliNB(alpha=alpha, binarize=binarize).fit(x, y, sample_weight=weight)
@@ -132,8 +128,7 @@ def score_tau(threshold, n_rows, n_classes):
     return threshold * 2 * np.sqrt(n_rows / (n_rows - n_classes))
 
 
-@pytest.mark.parametrize("threshold", [0.1, 0.7, 1.5, 4.0])
-@pytest.mark.parametrize("n_classes", [3, 5])
+@pytest.mark.parametrize(("n_classes", "threshold"), [(3, 0.1), (3, 1.5), (5, 0.7), (5, 4.0)])
 def test_shrunken_centroids(n_classes, threshold):
     x, y = same_spread(n_classes)
     theirs = NearestCentroid(shrink_threshold=threshold).fit(x, y)

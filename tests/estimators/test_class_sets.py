@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
@@ -50,3 +52,88 @@ def test_what_sums_of_classes_do_not_have_is_refused(model):
         model.fit(X, Y).predict(X, predictive=True)
     with pytest.raises(ValueError, match="one class only"):
         model.fit(X, np.full(120, "ash"))
+
+
+# ---- hierarchies -----------------------------------------------------------------------------------------------------
+
+PETS = {"cat": "pet", "dog": "pet", "pet": "animal", "cow": "animal"}
+PET = np.array(["cat", "dog", "cow", "oak", "pet"])[rng.integers(0, 5, 200)]
+PET_ROWS = rng.poisson(0.7 + (np.arange(5) == np.unique(PET, return_inverse=True)[1][:, None]))
+
+
+def test_an_ancestor_follows_from_its_descendant():
+    model = snb.HierarchyNB(PETS, "poisson").fit(PET_ROWS, PET)
+    assert model.labels_.tolist() == ["animal", "cat", "cow", "dog", "oak", "pet"]
+    found, shares = model.predict(PET_ROWS), model.predict_proba(PET_ROWS)
+    for label, above in PETS.items():
+        below, up = (model.labels_.tolist().index(one) for one in (label, above))
+        assert (found[:, up] >= found[:, below]).all() and (shares[:, up] >= shares[:, below]).all()
+    assert (found == (shares > 0.5)).all()
+    assert (model.decision_function(PET_ROWS)[found == 0] <= 0.0).all()
+    assert model.explain(PET_ROWS[:1], "animal").attrs["score"] == pytest.approx(
+        model.decision_function(PET_ROWS[:1])[0, 0]
+    )
+
+
+def test_what_it_cannot_do_is_said(tmp_path):
+    model = snb.HierarchyNB(PETS).fit(PET_ROWS, PET)
+    with pytest.raises(ValueError, match="labels that follow from others are in no such file"):
+        model.export(tmp_path / "m.json")
+    with pytest.raises(ValueError, match="calibrate is of one label a row or of an indicator"):
+        model.calibrate(PET_ROWS, PET)
+    with pytest.raises(ValueError, match="a circle, 'cat' -> 'pet' -> 'cat'"):
+        snb.HierarchyNB({"cat": "pet", "pet": "cat"}).fit(PET_ROWS, PET)
+    with pytest.raises(ValueError, match="labels of one kind"):
+        snb.HierarchyNB({1: 2}).fit(PET_ROWS, PET)
+
+
+def test_labels_that_no_row_bears_are_named():
+    with pytest.warns(snb.StreamnbWarning, match=r"without any weight: \['eel', 'fish'\]"):
+        snb.HierarchyNB({**PETS, "eel": "fish"}).fit(PET_ROWS, PET)
+
+
+# ---- output codes ----------------------------------------------------------------------------------------------------
+
+DIGITS, DIGIT = (part[:600] for part in load_digits(return_X_y=True))
+
+
+@parametrize_with_checks([snb.OutputCodeNB("gaussian", code_size=3)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_one_bit_a_class_is_each_class_against_the_rest():
+    model = snb.OutputCodeNB("bernoulli", code=np.eye(10), binarize=7).fit(DIGITS, DIGIT)
+    rest = snb.LinearNB("bernoulli", scheme="ovr", binarize=7).fit(DIGITS, DIGIT)
+    np.testing.assert_allclose(model.coef_, rest.coef_, atol=1e-10)
+    assert (model.predict(DIGITS) == rest.predict(DIGITS)).all()
+
+
+def test_the_word_of_the_highest_likelihood_is_decided():
+    model = snb.OutputCodeNB("bernoulli", code_size=2.0, seed=1, binarize=7).fit(DIGITS, DIGIT)
+    shares = (
+        snb.LinearNB("bernoulli", binarize=7).fit(DIGITS, model.code_[DIGIT].astype(int)).predict_proba(DIGITS[:50])
+    )
+    likelihood = [
+        [np.log(np.where(word, row, 1.0 - row)).sum() for word in model.code_] for row in np.clip(shares, 1e-300, 1.0)
+    ]
+    sure = (shares.max(axis=1) < 1.0) & (shares.min(axis=1) > 0.0)  # else 1 - p has no digits
+    assert (model.predict(DIGITS[:50])[sure] == np.argmax(likelihood, axis=1)[sure]).all() and sure.sum() > 20
+
+
+def test_a_class_without_rows_is_never_decided_and_two_classes_have_one_row_of_weights():
+    model = snb.OutputCodeNB(code_size=2).fit(DIGITS, DIGIT, classes=np.arange(11))
+    assert not (model.predict(DIGITS) == 10).any() and model.code_.shape == (11, 22)
+    two = snb.OutputCodeNB().fit(DIGITS, DIGIT < 5)
+    assert two.coef_.shape == (1, 64) and two.score(DIGITS, DIGIT < 5) > 0.7
+
+
+def test_wrong_parameters_are_refused():
+    for options, words in (
+        ({"code_size": 0}, "code_size=0 should be above 0"),
+        ({"code_size": 0.1}, "makes 1 bits for 10 classes"),
+        ({"seed": -1}, "seed=-1"),
+        ({"code": np.eye(4)}, "code has 4 words; it should have one for each of the 10 classes"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            snb.OutputCodeNB(**options).fit(DIGITS, DIGIT)

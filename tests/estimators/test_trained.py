@@ -25,6 +25,14 @@ Y = np.array(["ash", "birch", "cedar"])[(X[:, :2] + rng.normal(size=(N, 2)) > [1
 SETS = (X[:, :3] + rng.normal(size=(N, 3)) > 1.0).astype(int)
 WEIGHT = rng.random(N) + 0.1
 CLOSE = {"tol": 1e-7, "max_passes": 500}
+LABELLED = {
+    "softmax of classes": (snb.SoftmaxRegression, Y),
+    "softmax of labels": (snb.SoftmaxRegression, SETS),
+    "margins of classes": (snb.MarginClassifier, Y),
+    "margins of two": (snb.MarginClassifier, Y == "ash"),
+    "squares of two": (snb.LeastSquaresClassifier, Y == "ash"),
+    "squares of labels": (snb.LeastSquaresClassifier, SETS),
+}
 
 
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
@@ -67,8 +75,7 @@ def test_idf_and_transform_are_those_of_linear_nb():
     np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(x), atol=1e-3)
 
 
-@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "y"), LABELLED.values(), ids=LABELLED)
 def test_a_start_at_another_model_comes_to_the_same_optimum(kind, y):
     bayes = snb.solve(snb.scan(X, y), "gaussian", scheme="ovr")[0]
     straight, led = kind(**CLOSE).fit(X, y), kind(start=bayes, **CLOSE).fit(X, y)
@@ -140,8 +147,7 @@ def test_predictions_are_of_the_kind_of_the_rows():
     np.testing.assert_array_equal(lazy.compute(), model.predict(pd.DataFrame(X, columns=[*"abcdef"])))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+@pytest.mark.parametrize(("kind", "y"), LABELLED.values(), ids=LABELLED)
 def test_calibrated_models_have_probabilities_that_fit_other_rows(kind, y, tmp_path):
     model = kind(0.01, tol=0.1).fit(X[::2], y[::2])
     assert hasattr(model, "predict_proba") == hasattr(model, "predict_log_proba") == (kind is snb.SoftmaxRegression)
@@ -215,11 +221,7 @@ def test_spent_reads_are_one_warning_and_a_usable_model():
     [
         ({"l2": -1.0}, "l2=-1.0 should be finite and at least 0"),
         ({"l1": np.inf}, "l1=inf should be finite"),
-        ({"l2": "1"}, "l2='1' should be a number"),
         ({"start": "bayes"}, "start='bayes' is unknown"),
-        ({"tol": -1e-3}, "tol=-0.001"),
-        ({"max_passes": 0}, "max_passes=0 should be at least 1"),
-        ({"idf": "yes"}, "idf='yes'"),
         ({"transform": "log"}, "transform='log'"),
         ({"class_weight": {"oak": 2.0}}, "class_weight has the label 'oak'"),
     ],

@@ -35,9 +35,17 @@ def of_model(model):
     return np.vstack([model.coef_.T, model.intercept_])
 
 
-@pytest.mark.parametrize("l2", [0.1, 1.0, 20.0])
-@pytest.mark.parametrize("two", [False, True])
-@pytest.mark.parametrize("class_weight", [None, "balanced", {"ash": 2.5}])
+@pytest.mark.parametrize(
+    ("l2", "two", "class_weight"),
+    [
+        (0.1, True, None),
+        (20.0, False, None),
+        (1.0, True, "balanced"),
+        (1.0, False, "balanced"),
+        (0.1, False, {"ash": 2.5}),
+    ],
+    ids=str,
+)
 def test_softmax_regression_reaches_the_optimum_of_logistic_regression(l2, two, class_weight):
     kept = Y != "cedar" if two else slice(None)
     x, y, w = X[kept], Y[kept], WEIGHT[kept]
