@@ -14,7 +14,6 @@ from sklearn import naive_bayes
 import streamnb as snb
 
 COUNTS = ["MultinomialNB", "ComplementNB", "BernoulliNB", "CategoricalNB"]
-ALL = [*COUNTS, "GaussianNB"]
 X, y = np.array([[1, 0, 2], [1, 1, 0], [0, 3, 1], [2, 1, 1]]), np.array([0, 1, 1, 0])
 
 
@@ -22,7 +21,7 @@ def both(name):
     return getattr(snb, name), getattr(naive_bayes, name)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ["MultinomialNB", "GaussianNB"])
 def test_labels_that_are_not_in_the_initial_classes(name):
     theirs = "The target label.* in y do not exist in the initial classes"
     if name == "GaussianNB":
@@ -33,7 +32,7 @@ def test_labels_that_are_not_in_the_initial_classes(name):
 
 
 @pytest.mark.parametrize("classes", [[1, 1], [0, 1, 2, 2], [0, 2]])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ["MultinomialNB", "GaussianNB"])
 def test_other_classes_than_before(name, classes):
     for model in both(name):
         fitted = model().partial_fit(X, y, classes=[0, 1])

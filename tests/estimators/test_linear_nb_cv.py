@@ -33,11 +33,9 @@ def by_hand(model, rows, labels, numbers, point, penalty):
 @pytest.mark.parametrize(
     ("family", "scheme", "options"),
     [
-        ("poisson", "joint", {}),
         ("multinomial", "joint", {"idf": True}),
         ("bernoulli", "ovr", {"binarize": 4.0}),
         ("gaussian", "ovo", {"transform": "sqrt", "normalize": "l2"}),
-        ("poisson", "reference", {"reference": 2}),
     ],
 )
 def test_scores_are_those_of_refitting_fold_by_fold(family, scheme, options):
@@ -199,14 +197,6 @@ def test_a_class_missing_in_a_fold_is_nan_there_and_said_once():
     assert len(caught) == 1
     assert np.isfinite(model.cv_results_["mean_test_score"]).all()
     assert np.isfinite(model.cv_results_["class_test_score_99"]).all()  # of the one fold that has it
-
-
-def test_multilabel():
-    labels = np.stack([y == 0, y % 2 == 0, y > 6], axis=1).astype(int)
-    model = snb.LinearNBCV("poisson", folds=3).fit(X, labels)
-    assert model.predict(X).shape == (600, 3)
-    assert model.best_score_ > 0.9
-    assert model.n_features_per_class_.shape == (3,)
 
 
 def test_inside_scikit_learn():

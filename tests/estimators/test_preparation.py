@@ -134,14 +134,10 @@ TELCO = pd.DataFrame(
 ESTIMATORS = [
     snb.LinearNB("multinomial"),
     snb.LinearNBCV("bernoulli", snb.L1(n_taus=3), folds=2),
-    snb.MultinomialNB(),
     snb.GaussianNB(),
-    snb.LinearDiscriminantAnalysis(),
     snb.TreeNB(),
     snb.SoftmaxRegression(max_passes=5),
     snb.MarginClassifierCV(folds=2),
-    snb.CrammerSingerSVM(max_passes=5),
-    snb.LeastSquaresClassifier(),
     snb.StackedNB(["multinomial", "bernoulli"], folds=2),
     snb.FeatureSelector(k=3),
 ]

@@ -1,20 +1,12 @@
 """The selector: scikit-learn's contract, any X, and the features that the ranking puts first."""
 
-import runpy
-from pathlib import Path
-
 import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.datasets import load_digits
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest, chi2, f_classif
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -22,7 +14,7 @@ import streamnb as snb
 from streamnb.estimators.selector import FeatureSelector
 from streamnb.selection.criteria import CRITERIA
 from streamnb.selection.features import rank_features
-from tests.support.strategies import FORMS, build, chunkings, example, is_weighted, labelled, stream
+from tests.support.strategies import FORMS, build, example, is_weighted, stream
 from tests.support.zarr_stores import csr_group, dense_array
 
 SELECTORS = [FeatureSelector(by, k=1) for by in CRITERIA] + [
@@ -71,19 +63,6 @@ def test_select_k_best_of_scikit_learn(by, function, make):
     assert np.array_equal(ours.get_support(), theirs.get_support())
     ours, theirs = (model.transform(make(X)) for model in (ours, theirs))
     assert type(ours) is type(theirs) and np.array_equal(plain(ours), plain(theirs))
-
-
-@pytest.mark.filterwarnings("ignore:no feature varies")
-@given(data=st.data(), rows=labelled(min_rows=4, kind="str", n_features=4))
-def test_partial_fit_is_the_fit_of_all_rows(data, rows):
-    rows.y[:2] = ["ash", "willow"]
-    whole = FeatureSelector("mutual_info", 2).fit(rows.x, rows.y, sample_weight=rows.w)
-    bit_by_bit = FeatureSelector("mutual_info", 2)
-    for part in rows.split(data.draw(chunkings(len(rows)))):
-        if len(part):
-            assert bit_by_bit.partial_fit(part.x, part.y, sample_weight=part.w) is bit_by_bit
-    assert np.array_equal(bit_by_bit.scores_, whole.scores_)
-    assert bit_by_bit.stats_.n_rows == len(rows)
 
 
 def test_partial_fit_with_one_class_waits_for_a_second():
@@ -175,15 +154,6 @@ def test_the_way_back_puts_zeros_in():
 # -------------------------------------------------------------------------------------------- in company
 
 
-@pytest.mark.slow
-def test_pipelines_and_searches():
-    X, y = load_digits(return_X_y=True)
-    model = make_pipeline(FeatureSelector(), snb.LinearNB())
-    grid = {"featureselector__by": ["chi2", "mutual_info"], "featureselector__k": [5, 30, "all"]}
-    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
-    assert search.best_score_ > 0.8 and search.best_params_["featureselector__k"] != 5
-
-
 def test_tags_say_what_a_criterion_takes():
     positive = [by for by in CRITERIA if get_tags(FeatureSelector(by)).input_tags.positive_only]
     assert positive == ["chi2", "poisson_log_ratio", "score"]
@@ -238,23 +208,7 @@ def test_one_class_and_other_widths():
         fitted.partial_fit(rows.x[:, :4], rows.y)
 
 
-def test_before_fit():
-    selector = FeatureSelector()
-    assert not hasattr(selector, "scores_") and not hasattr(selector, "ranking_")
-    for X in (example().x, da.from_array(example().x, chunks=(9, -1))):
-        with pytest.raises(NotFittedError):
-            selector.transform(X)
-
-
 # ---------------------------------------------------------------------------------------------- example
-
-
-@pytest.mark.slow
-def test_the_example_runs(capsys):
-    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "select_features.py"), run_name="__main__")
-    printed = capsys.readouterr().out
-    assert all(printed.count(by) >= 2 for by in CRITERIA)
-    assert "all pixels" in printed and printed.count("#") == 16 * len(CRITERIA)
 
 
 def test_features_are_selected_by_their_values(tmp_path):
