@@ -3,8 +3,8 @@
 `_to_state` returns an object's parts (a dict of plain values, arrays and registered objects), and `_from_state` makes
 the object from them; its class is looked up by name among the registered ones. Members are never compressed, and each
 is referred to once, so that loading takes memory in proportion to the file. From version 2 on, the comment of the zip
-is the SHA-256 of all bytes before it. `_from_state` trusts nothing: it checks the shapes and dtypes that later
-arithmetic relies on with `array`, and the types of other values against their annotations with `typed`.
+is the SHA-256 of all bytes before it. `_from_state` trusts nothing: it refuses parts of other names, types, dtypes and
+shapes than a class declares, by the fields of a dataclass that inherits from `Parameters` or as arguments of `parts`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import IO, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import IO, Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -41,16 +41,44 @@ T = TypeVar("T")
 
 
 class Parameters:
-    """Saves an object by its constructor's parameters, which are attributes of the same names."""
+    """Saves a dataclass by its fields, another object by its constructor's parameters, attributes of the same names.
+
+    The annotation of a field is its type in files, too, and that of an array may have a dtype and dimensions:
+    ``Annotated[np.ndarray, "f8[n_classes, 2]"]``. Dimensions of one name have one length in the whole object, `_` has
+    any. A field that older files lack has a default; ``field(metadata={"saved_as": ..})`` has another name in files.
+    """
+
+    __slots__ = ()
 
     def _to_state(self) -> dict[str, Any]:
-        return vars(self)
+        if not is_dataclass(self):
+            return vars(self)
+        return {_name_in_files(part): getattr(self, part.name) for part in fields(self)}
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Any:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         if is_dataclass(cls):  # constructors of other classes check their parameters
-            typed(cls, state)
-        return cls(**state)
+            names = {_name_in_files(part): part.name for part in fields(cls)}
+            known(cls, state, *names)
+            state = {names[name]: value for name, value in state.items()}
+            kinds, lengths = get_type_hints(cls, include_extras=True), dict[str, int]()
+            state = {name: part(state, name, kinds[name], lengths) for name in names.values() if name in state}
+        self = cls(**state)
+        self._check_loaded()
+        return self
+
+    def _check_loaded(self) -> None:
+        """Raise a ValueError if the loaded fields, which are of their types, do not fit together."""
+
+
+class InPlace(Parameters):
+    """Saved as its state alone: the annotation of the field that holds it says its class."""
+
+    __slots__ = ()
+
+
+def _name_in_files(part: Field[Any]) -> str:
+    return part.metadata.get("saved_as", part.name)
 
 
 def register(cls: C) -> C:
@@ -59,7 +87,7 @@ def register(cls: C) -> C:
     return cls
 
 
-def restored(cls: type[T], state: dict[str, Any]) -> T:
+def restored(cls: type[T], state: Mapping[str, Any]) -> T:
     """The object of a class with this state."""
     made: Any = cls
     return made._from_state(state)
@@ -79,22 +107,30 @@ def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> 
     return value
 
 
-def typed(cls: type, loaded: dict[str, Any]) -> dict[str, Any]:
-    """Return loaded attributes of a class if each has the type of its annotation."""
-    hints = get_type_hints(cls)
-    for name, value in loaded.items():
-        if name in hints and not is_a(hints[name], value):
-            raise ValueError(
-                f"{cls.__name__} has {name}={value!r}; it should be {getattr(hints[name], '__name__', hints[name])}"
-            )
-    return loaded
+def part(state: Mapping[str, Any], name: str, kind: Any, lengths: dict[str, int] | None = None) -> Any:
+    """Return a part of a loaded state if it is of a type, or an array of a form; `lengths` are of its dimensions."""
+    value, kind = state[name], Annotated[np.ndarray, kind] if isinstance(kind, str) else kind
+    for one in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
+        if isinstance(one, type) and issubclass(one, InPlace) and not isinstance(value, one | None):
+            value = one._from_state(value)
+        elif isinstance(value, list) and get_origin(one) is tuple and get_args(one)[-1] is ...:
+            value = tuple(value)
+        elif get_origin(one) is Annotated and (one is kind or isinstance(value, np.ndarray)):
+            dtype, *names = one.__metadata__[0].replace("[", ", ").rstrip("]").split(", ")
+            lengths = {} if lengths is None else lengths
+            for n, length in zip(names, getattr(value, "shape", ()), strict=False):
+                lengths.setdefault(n, int(n) if n.isdigit() else length)
+            shape = tuple(None if n == "_" else lengths.get(n) for n in names)
+            array(name, value, [dtype or str(getattr(value, "dtype", "any"))], shape)
+    if not is_a(kind, value):
+        raise ValueError(f"{name} is {value!r:.100}; it should be {getattr(kind, '__name__', kind)}")
+    return value
 
 
-def part(state: Mapping[str, Any], name: str, kind: Any) -> Any:
-    """Return a part of a loaded state if it is of a type."""
-    if not is_a(kind, state[name]):
-        raise ValueError(f"{name} is {state[name]!r:.100}; it should be {getattr(kind, '__name__', kind)}")
-    return state[name]
+def parts(cls: type, state: dict[str, Any], **kinds: Any) -> list[Any]:
+    """Return all parts of a loaded state, each of its kind as in `part`, in the order of `kinds`."""
+    lengths: dict[str, int] = {}
+    return [part(known(cls, state, *kinds), name, kind, lengths) for name, kind in kinds.items()]
 
 
 def known(cls: type, state: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -110,6 +146,8 @@ def is_a(hint: Any, value: Any) -> bool:
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is Any:
         return True
+    if kind is Annotated:
+        return is_a(inner[0], value)
     if kind in (Union, UnionType):
         return any(is_a(one, value) for one in inner)
     if kind is Literal:
@@ -196,6 +234,8 @@ def _encoded(value: Any, store: Callable[[np.ndarray], str]) -> Any:
         return {type(value).__name__: [_encoded(v, store) for v in value]}
     if isinstance(value, Mapping):
         return {"dict": [[_encoded(k, store), _encoded(v, store)] for k, v in value.items()]}
+    if isinstance(value, InPlace):
+        return _encoded(value._to_state(), store)
     name = type(value).__name__
     registered = _registry.get(name)
     if registered is None:
@@ -342,7 +382,7 @@ class _Reader:
         return np.frombuffer(values, dtype, offset=head.tell()).reshape(shape)
 
 
-class Saved:
+class Saved(Parameters):
     """An object that is saved to one file."""
 
     __slots__ = ()

@@ -66,14 +66,14 @@ class BinEdges(LearnedStep):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "BinEdges":
-        n_edges = persistence.array("n_edges", state["n_edges"], ["i8"], (None,))
-        if not len(n_edges) or (n_edges < 0).any():
+        form = {"edges": "f8[n_edges]", "n_edges": "i8[n_features]", "missing": "?[n_features]"}
+        joined, n_edges, missing = persistence.parts(cls, state, **form)
+        if not len(n_edges) or (n_edges < 0).any() or n_edges.sum() != len(joined):
             raise ValueError("n_edges should say of each feature how many edges it has")
-        joined = persistence.array("edges", state["edges"], ["f8"], (int(n_edges.sum()),))
         edges = np.split(joined, np.cumsum(n_edges)[:-1])
         if not all((np.diff(one) > 0).all() for one in edges):
             raise ValueError("the edges of bins should rise")
-        return cls(edges, persistence.array("missing", state["missing"], ["?"], n_edges.shape))
+        return cls(edges, missing)
 
     def _to_state(self) -> dict[str, Any]:
         n_edges = np.array(list(map(len, self.edges)), np.int64)

@@ -131,11 +131,10 @@ class CategoryColumns(LearnedStep):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "CategoryColumns":
-        n_features, columns = state["n_features"], persistence.array("columns", state["columns"], ["i8"], (None,))
-        n_values = persistence.array("n_values", state["n_values"], ["i8"], columns.shape)
-        joined = persistence.array("values", state["values"], ["f8"], (None,))
-        inside = persistence.is_a(int, n_features) and np.isin(columns, np.arange(n_features)).all()
-        if not inside or (np.diff(columns) <= 0).any() or (n_values < 1).any() or n_values.sum() != len(joined):
+        form = {"n_features": int, "columns": "i8[n_columns]", "values": "f8[_]", "n_values": "i8[n_columns]"}
+        n_features, columns, joined, n_values = persistence.parts(cls, state, **form)
+        rise = (np.diff(columns, prepend=-1, append=n_features) > 0).all()
+        if not rise or (n_values < 1).any() or n_values.sum() != len(joined):
             raise ValueError("columns of categories should be some of all, each with its values")
         values = np.split(joined, np.cumsum(n_values)[:-1])
         if not all((np.diff(one) > 0).all() for one in values):

@@ -88,9 +88,6 @@ class CountTask(PassTask):
         row_checks.check_total_weight(total.sums.total_weight)
         return total
 
-    def total(self, arrays: Any) -> CategoryCounts:
-        return persistence.restored(CategoryCounts, arrays)
-
 
 @dataclass(frozen=True)
 class Codes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -221,7 +221,7 @@ class ChosenColumns(LearnedStep):
     """
 
     taken: int
-    columns: np.ndarray
+    columns: Annotated[np.ndarray, "i8[n]"]
     step: BinEdges | CategoryColumns | None
 
     @classmethod
@@ -233,16 +233,12 @@ class ChosenColumns(LearnedStep):
             step = CategoryColumns(len(columns), np.arange(len(columns)), [step.values[j] for j in columns])
         return cls(n_features, columns, step)
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "ChosenColumns":
-        persistence.known(cls, state, "taken", "columns", "step")
-        columns, step = persistence.array("columns", state["columns"], ["i8"], (None,)), state["step"]
-        inside = persistence.is_a(int, state["taken"]) and np.isin(columns, np.arange(state["taken"])).all()
-        if not inside or not len(columns) or (np.diff(columns) <= 0).any():
+    def _check_loaded(self) -> None:
+        columns = self.columns
+        if not len(columns) or (np.diff(columns, prepend=-1, append=self.taken) <= 0).any():
             raise ValueError("columns that are kept should be some of all, in order")
-        if not isinstance(step, BinEdges | CategoryColumns | None) or (step and step.n_features != len(columns)):
+        if self.step is not None and self.step.n_features != len(columns):
             raise ValueError("the step of the columns that are kept should be of as many")
-        return cls(state["taken"], columns, step)
 
     @property
     def n_features(self) -> int:

@@ -6,7 +6,7 @@ The loops over bytes are in `kernels/ngrams`.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -77,9 +77,6 @@ class NGrams(persistence.Parameters):
         if self.vocabulary is None:
             check_n_features(self.n_features)
         arguments.one_of("errors", self.errors, ["strict", "replace", "ignore"])
-
-    def _to_state(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def columns(self) -> dict[str, Any]:
         """The options that determine the columns."""

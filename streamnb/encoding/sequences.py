@@ -125,9 +125,6 @@ class KMers(persistence.Parameters, Encoding):
         if not isinstance(self.both_strands, bool):
             raise TypeError(f"both_strands={self.both_strands!r} should be True or False")
 
-    def _to_state(self) -> dict[str, Any]:
-        return {"k": self.k, "both_strands": self.both_strands}
-
     def __reduce__(self) -> Any:
         return KMers, (self.k, self.both_strands)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -37,9 +37,6 @@ class Code(persistence.Parameters):
     def names(self, part: ColumnPart) -> list[str]:
         """Names of the columns."""
         raise NotImplementedError
-
-    def _to_state(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 @persistence.register

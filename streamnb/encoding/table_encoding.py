@@ -1,7 +1,7 @@
 """The encoding of a table's columns, saved with the model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -72,9 +72,6 @@ class TableEncoding(persistence.Parameters, Encoding):
         zoned = {name for name, kind in self.columns.items() if kind == INSTANT}
         if self.zones is not None and zoned != {*self.zones}:
             raise ValueError(f"zones of columns {[*self.zones]} should be of {sorted(zoned)}")
-
-    def _to_state(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def _firsts(self) -> np.ndarray:

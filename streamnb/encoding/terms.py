@@ -107,10 +107,8 @@ class TermColumns(LearnedStep):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "TermColumns":
-        persistence.known(cls, state, "base", "firsts", "features", "steps")
-        firsts = persistence.array("firsts", state["firsts"], ["i8"], (None,))
-        features = persistence.array("features", state["features"], ["i8"], (None, 2))
-        steps = persistence.array("steps", state["steps"], ["i4"], (None,))
+        form = {"base": BinEdges | None, "firsts": "i8[_]", "features": "i8[n_grids, 2]", "steps": "i4[_]"}
+        base, firsts, features, steps = persistence.parts(cls, state, **form)
         if len(firsts) < 2 or firsts[0] != 0 or (np.diff(firsts) <= 0).any():
             raise ValueError("the first columns of features should rise from 0")
         n_features = len(firsts) - 1
@@ -121,8 +119,7 @@ class TermColumns(LearnedStep):
         if lengths.sum() != len(steps) or steps.min(initial=0) < 0:
             raise ValueError("each code of the features of a term should have a step")
         parts = np.split(steps, np.cumsum(lengths)[:-1])
-        base = state["base"]
-        if not isinstance(base, BinEdges | None) or (base is not None and not np.array_equal(base.firsts, firsts)):
+        if base is not None and not np.array_equal(base.firsts, firsts):
             raise ValueError("bins should have as many columns as the features have codes")
         return cls(base, firsts, features, list(zip(parts[::2], parts[1::2], strict=True)))
 

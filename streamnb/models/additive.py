@@ -5,7 +5,7 @@ AISTATS 2020.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -33,27 +33,16 @@ class TermTables(persistence.Parameters):
     """
 
     features: list[str]
-    counts: np.ndarray
-    std: np.ndarray
-    freedom: np.ndarray
-
-    def _to_state(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "TermTables":
-        persistence.known(cls, state, *cls.__dataclass_fields__)
-        features = list(state["features"])
-        counts = persistence.array("counts", state["counts"], ["f8"], (None,))
-        std = persistence.array("std", state["std"], ["f8"], (len(counts), None))
-        return cls(features, counts, std, persistence.array("freedom", state["freedom"], ["f8"], (None,)))
+    counts: Annotated[np.ndarray, "f8[n_columns]"]
+    std: Annotated[np.ndarray, "f8[n_columns, R]"]
+    freedom: Annotated[np.ndarray, "f8[n_terms]"]
 
     def check(self, columns: TermColumns, n_rows: int) -> None:
         """Raise where tables loaded from a file are not of these columns, or of as many rows of weights."""
         expected = columns.n_columns, n_rows
         if self.std.shape != expected or len(self.freedom) != len(columns.features):
             raise ValueError(f"terms should have counts and deviations of {expected} scores, and degrees of freedom")
-        if len(self.features) != len(columns.firsts) - 1 or not all(isinstance(name, str) for name in self.features):
+        if len(self.features) != len(columns.firsts) - 1:
             raise ValueError(f"terms should have the names of {len(columns.firsts) - 1} features")
 
 

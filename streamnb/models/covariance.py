@@ -15,7 +15,7 @@ from streamnb.passes.answering import answer
 from streamnb.rows.chunk import Chunk, CSRChunk
 
 TILE = 256  # rows multiplied at once; a fixed number, so that rounding in BLAS does not depend on other rows
-_OF_CLASSES = "means", "roots", "log_dets"
+_OF_CLASSES = {"means": "f8[K, n]", "roots": "f8[_, n, n]", "log_dets": "f8[K]"}
 
 
 def tiles(chunk: Chunk, rows: np.ndarray, tile: int = TILE) -> Iterator[tuple[slice, np.ndarray]]:
@@ -113,11 +113,8 @@ class CovarianceModel(LinearModel):
         factor = arguments.finite_number("factor", state.get("factor", 1.0))
         own_names = (*_OF_CLASSES, "factor")
         linear = LinearModel._from_state({name: value for name, value in state.items() if name not in own_names})
-        n_classes, n = len(linear.classes_), linear.n_features
-        shapes = dict(zip(_OF_CLASSES, ((n_classes, n), (None, n, n), (n_classes,)), strict=True))
-        own: dict[str, Any] = {
-            name: persistence.array(name, state[name], ["f8"], shape) for name, shape in shapes.items()
-        }
-        if len(own["roots"]) not in (1, n_classes):
-            raise ValueError(f"roots are of {len(own['roots'])} covariances for {n_classes} classes")
+        lengths = {"K": len(linear.classes_), "n": linear.n_features}
+        own = {name: persistence.part(state, name, form, lengths) for name, form in _OF_CLASSES.items()}
+        if len(own["roots"]) not in (1, len(linear.classes_)):
+            raise ValueError(f"roots are of {len(own['roots'])} covariances for {len(linear.classes_)} classes")
         return cls(**{name: getattr(linear, name) for name in LinearModel.__dataclass_fields__} | own, factor=factor)

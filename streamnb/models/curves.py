@@ -1,7 +1,6 @@
 """Isotonic calibration curves from class scores to probabilities."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import logit
@@ -22,17 +21,14 @@ def is_softmax(scheme: Scheme) -> bool:
 class Curves(persistence.Parameters):
     """A curve from log-odds to probability for each class of a softmax, else for each row of weights."""
 
-    knots: list[Any]
+    knots: list[Knots]
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "Curves":
-        knots = []
-        for x, p in state["knots"]:
-            x, p = persistence.array("knots", x, ["f8"], (None,)), persistence.array("knots", p, ["f8"], (len(x),))
+    def _check_loaded(self) -> None:
+        for x, p in self.knots:
+            persistence.array("knots", x, ["f8"], (None,))
+            persistence.array("knots", p, ["f8"], x.shape)
             if not len(x) or not (np.diff(x) > 0.0).all() or not ((p > 0.0) & (p < 1.0)).all():
                 raise ValueError("knots of a curve should be rising scores with probabilities inside (0, 1)")
-            knots.append((x, p))
-        return cls(knots)
 
     def check(self, scheme: Scheme, n_classes: int) -> "Curves":
         """Return self if the curves fit a scheme with so many classes; raise an error otherwise."""

@@ -113,9 +113,6 @@ class DecisionRule(persistence.Parameters):
             rejected = expected.min(axis=1) > limit
         return np.where(rejected, -1, decided)
 
-    def _to_state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("loss", "threshold", "reject_label", "possible")}
-
 
 def _square(loss: Any) -> np.ndarray:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,16 @@ from streamnb.stats.row_means import RowMeans
 MARGINS = 1 << 25  # margins held at once
 CACHED_MARGINS = 1 << 16  # margins that stay in the cache while they are processed
 FEW_ROWS = 512  # rows at a time at least, so that the overhead of a step is small
-_STATE = "classes", "weights", "intercept", "scheme", "reference", "options", "moments", "scale", "rule", "second"
+_KINDS = {  # of parts of files
+    "intercept": "f8[R]",
+    "options": RowOptions,
+    "scale": Annotated[np.ndarray, "f8[n_features]"] | None,
+    "rule": DecisionRule | ClassThreshold | None,
+    "second": Annotated[np.ndarray, "f8[n_features, R]"] | None,
+    "curves": Curves | None,
+    "privacy": Privacy | None,
+}
+_OLDER = dict.fromkeys(("reference", "moments", "rule", "second", "curves", "privacy"))  # parts that older files lack
 _DERIVED = "_scorer", "_tiles", "_in_full", "absent"
 
 
@@ -319,7 +328,7 @@ class LinearModel:
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
             "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
-            "options": self.options._to_state(),
+            "options": self.options,
             "moments": self.moments,
             "scale": self.scale,
             "rule": self.rule,
@@ -330,20 +339,20 @@ class LinearModel:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> LinearModel:
-        persistence.known(cls, state, "binarize", "curves", "privacy", *_STATE)
+        state = _OLDER | persistence.known(cls, state, "classes", "weights", "scheme", "binarize", *_OLDER, *_KINDS)
         classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
-        shape, options = weights.shape, RowOptions.of_state(state["options"])
-        array = persistence.array
-        intercept = array("intercept", state["intercept"], ["f8"], (shape[1],))
-        scale, second = state["scale"], state.get("second")
+        shape, lengths = weights.shape, dict(zip(("n_features", "R"), weights.shape, strict=True))
+        intercept, options, scale, rule, second, curves, privacy = (
+            persistence.part(state, name, kind, lengths) for name, kind in _KINDS.items()
+        )
         # before 0.2, presence was the only function of x
-        moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
+        moments = state["moments"] or {"sum" if state["binarize"] is None else "above": None}
         for moment in moments:
             arguments.one_of("moments", moment, MOMENTS)
-        known = [array(moment, columns, ["i8"], (None,)) for moment, columns in moments.items() if columns is not None]
-        if known and not np.array_equal(np.sort(np.concatenate(known)), np.arange(shape[0])):
+        columns = [persistence.part(moments, name, "i8[_]") for name in moments if moments[name] is not None]
+        if columns and not np.array_equal(np.sort(np.concatenate(columns)), np.arange(shape[0])):
             raise ValueError(f"moments should have each of the {shape[0]} features once")
-        name, reference = state["scheme"], state.get("reference")
+        name, reference = state["scheme"], state["reference"]
         multilabel = name in (MultiLabel.name, LabelReference.name)
         of_labels = name == LabelReference.name
         if not isinstance(name, str) or (not of_labels and (reference is not None) != (name == Reference.name)):
@@ -357,12 +366,8 @@ class LinearModel:
         scheme = as_scheme(name, classes, reference, multilabel)
         if scheme.n_rows(len(classes)) != shape[1]:
             raise ValueError(f"there are {shape[1]} rows of weights for scheme={name!r} and {len(classes)} classes")
-        rule, curves = persistence.typed(cls, {name: state.get(name) for name in ("rule", "curves")}).values()
         rule = None if rule is None else rule.restored(classes, scheme)
-        scale = None if scale is None else array("scale", scale, ["f8"], shape[:1])
-        second = None if second is None else array("second", second, ["f8"], shape)
         curves = None if curves is None else curves.check(scheme, len(classes))
-        privacy = persistence.typed(cls, {"privacy_": state.get("privacy")})["privacy_"]
         parts = classes, weights, intercept, scheme, options, moments, scale, rule, second, curves
         return cls(*parts, privacy_=privacy)
 

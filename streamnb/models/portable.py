@@ -6,9 +6,9 @@ This file imports only NumPy and light modules, so that a process that scores a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
-class PortableModel:
+class PortableModel(persistence.Saved):
     """A standalone linear model: steps, then scores ``x @ weights + intercept_``; the highest score decides.
 
     ``model.save(path, stats=False)`` writes it and `load` returns it. Up to 1,000 rows in memory are scored by NumPy
@@ -62,16 +62,16 @@ class PortableModel:
     ['cat', 'dog']
     """
 
-    classes_: np.ndarray
+    classes_: Annotated[np.ndarray, "[K]"]
     weights: Any
-    intercept_: np.ndarray
+    intercept_: Annotated[np.ndarray, "f8[K]"]
     n_features_in_: int
     feature_names_in_: np.ndarray | None = None
     steps: tuple[RowStep, ...] = ()
     probabilities: str | None = None
     multilabel: bool = False
     encoding: Any = None
-    meta_: Any = None
+    meta_: dict[Any, Any] | None = None
     reference: int | None = None
 
     def __repr__(self) -> str:
@@ -154,10 +154,6 @@ class PortableModel:
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
-        persistence.save(path, self)
-
     @cached_property
     def sparse_weights(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return nonzero weights, their rows, and the offsets of the classes."""
@@ -168,7 +164,7 @@ class PortableModel:
         return self.weights[rows, classes], rows, np.searchsorted(classes, np.arange(self.weights.shape[1] + 1))
 
     def _to_state(self) -> dict[str, Any]:
-        state = {part.name: getattr(self, part.name) for part in fields(self)}
+        state = super()._to_state()
         if self.reference is None:
             del state["reference"]  # so that earlier versions can read the file
         data, rows, ends = self.sparse_weights
@@ -180,34 +176,36 @@ class PortableModel:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> PortableModel:
-        persistence.known(cls, state, *(part.name for part in fields(cls)))
-        array = persistence.array
-        weights = _weights(state["weights"])
-        classes = state["classes_"]
-        n_columns, n_classes = weights.shape
-        if not isinstance(classes, np.ndarray) or classes.shape != (n_classes,) or n_classes < 1:
-            raise ValueError(f"there are weights for {n_classes} classes, and classes_={classes!r}")
-        n_features, names = state["n_features_in_"], state["feature_names_in_"]
+        names = state["feature_names_in_"]
+        names = None if names is None else np.array(names, object)
+        return super()._from_state({**state, "weights": _weights(state["weights"]), "feature_names_in_": names})
+
+    def _check_loaded(self) -> None:
+        n_columns, n_classes = self.weights.shape
+        if len(self.classes_) != n_classes or n_classes < 1:
+            raise ValueError(f"there are weights for {n_classes} classes, and classes_={self.classes_!r}")
+        n_features, names = self.n_features_in_, self.feature_names_in_
         width = n_features
-        for step in persistence.typed(cls, {"steps": state["steps"]})["steps"]:
+        for step in self.steps:
             width = step.width(width)
         if width != n_columns or (names is not None and len(names) != n_features):
             raise ValueError(f"{n_features} features become {width} columns, and there are weights for {n_columns}")
-        if state["encoding"] is not None and not hasattr(state["encoding"], "encode"):
-            raise ValueError(f"encoding={state['encoding']!r} makes no columns")
-        if state["meta_"] is not None and not isinstance(state["meta_"], dict):
-            raise ValueError(f"meta_={state['meta_']!r} should be a dict")
-        if state["probabilities"] not in (None, *PROBABILITIES) or not persistence.is_a(bool, state["multilabel"]):
-            raise ValueError(f"probabilities={state['probabilities']!r}, multilabel={state['multilabel']!r}")
-        _check_reference(state, n_classes)
-        return cls(
-            **state
-            | {
-                "weights": weights,
-                "intercept_": array("intercept_", state["intercept_"], ["f8"], (n_classes,)),
-                "feature_names_in_": None if names is None else np.array(names, object),
-            }
-        )
+        if self.encoding is not None and not hasattr(self.encoding, "encode"):
+            raise ValueError(f"encoding={self.encoding!r} makes no columns")
+        if self.probabilities not in (None, *PROBABILITIES):
+            raise ValueError(f"probabilities={self.probabilities!r}, multilabel={self.multilabel!r}")
+        self._check_reference()
+
+    def _check_reference(self) -> None:
+        """Raise an error for a reference that is not a label or does not match `probabilities`."""
+        if self.reference is None and self.probabilities != "reference":
+            return
+        n_classes = len(self.classes_)
+        known = self.reference is not None and 0 <= self.reference < n_classes and n_classes > 1
+        if not known or not self.multilabel or self.probabilities not in (None, "reference"):
+            raise ValueError(
+                f"reference={self.reference!r} of {n_classes} labels, probabilities={self.probabilities!r}"
+            )
 
 
 def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
@@ -216,16 +214,6 @@ def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
         absent = [name for name in fitted if name not in given]
         what = f"has no column {absent[0]!r}" if absent else "has them in another order, or has others as well"
         raise ValueError(f"X should have the columns that were fitted; it {what}")
-
-
-def _check_reference(state: dict[str, Any], n_classes: int) -> None:
-    """Raise an error for a reference that is not a label or does not match `probabilities`."""
-    reference, probabilities = state.get("reference"), state["probabilities"]
-    if reference is None and probabilities != "reference":
-        return
-    known = type(reference) is int and 0 <= reference < n_classes and n_classes > 1
-    if not known or not state["multilabel"] or probabilities not in (None, "reference"):
-        raise ValueError(f"reference={reference!r} of {n_classes} labels, probabilities={state['probabilities']!r}")
 
 
 def _second_less_first(scores: np.ndarray) -> np.ndarray:

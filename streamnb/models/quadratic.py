@@ -9,14 +9,27 @@ import numpy as np
 from streamnb.core import label_checks, persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.kernels import quadratic
+from streamnb.models.class_threshold import ClassThreshold
+from streamnb.models.curves import Curves
+from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.rows.chunk import Chunk, CSRChunk
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.dense_tables import Table
+from streamnb.stats.privacy import Privacy
 from streamnb.stats.totals import whole
 
-_STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves", "privacy"
+_KINDS = {  # of parts of files
+    "classes": "[K]",
+    "means": "f8[n_features, K]",
+    "halves": "f8[n_features, K]",
+    "intercept": "f8[K]",
+    "options": RowOptions,
+    "rule": DecisionRule | ClassThreshold | None,
+    "curves": Curves | None,
+    "privacy": Privacy | None,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -111,26 +124,23 @@ class QuadraticModel(JointModel):
 
     def _to_state(self) -> dict[str, Any]:
         tables = {"classes": self.classes_, "means": self.weights, "halves": self.halves, "intercept": self.intercept_}
-        state = {**tables, "options": self.options._to_state(), "rule": self.rule, "curves": self.curves}
+        state = {**tables, "options": self.options, "rule": self.rule, "curves": self.curves}
         return state if self.privacy_ is None else {**state, "privacy": self.privacy_}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        persistence.known(cls, state, *_STATE)
-        classes = label_checks.check_labels(state["classes"], "classes")
-        scheme, array = as_scheme("joint", classes), persistence.array
-        means = array("means", state["means"], ["f8"], (None, len(classes)))
-        halves = array("halves", state["halves"], ["f8"], means.shape)
-        intercept = array("intercept", state["intercept"], ["f8"], (len(classes),))
-        rule, curves = persistence.typed(cls, {name: state[name] for name in ("rule", "curves")}).values()
+        classes, means, halves, intercept, options, rule, curves, privacy = persistence.parts(
+            cls, {"privacy": None, **state}, **_KINDS
+        )
+        scheme = as_scheme("joint", label_checks.check_labels(classes, "classes"))
         return cls(
             classes_=classes,
             weights=means,
             intercept_=intercept,
             scheme=scheme,
-            options=RowOptions.of_state(state["options"]),
+            options=options,
             rule=None if rule is None else rule.restored(classes, scheme),
             curves=None if curves is None else curves.check(scheme, len(classes)),
-            privacy_=persistence.typed(cls, {"privacy_": state.get("privacy")})["privacy_"],
+            privacy_=privacy,
             halves=halves,
         )

@@ -86,15 +86,11 @@ class MarginColumns(Margins):
         of_models = [[margins_of([model], chunk) for model in models] for models in self.members]
         return np.hstack([sum(margins) / len(margins) for margins in of_models])
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "MarginColumns":
-        members = persistence.known(cls, state, "members")["members"]
-        models = [model for models in members for model in models]
-        if not all(members) or not models or not all(isinstance(model, LinearModel) for model in models):
+    def _check_loaded(self) -> None:
+        if not self.members or not all(self.members):
             raise ValueError("members should be lists of at least one model")
-        if len({model.n_features for model in models}) > 1:
+        if len({model.n_features for models in self.members for model in models}) > 1:
             raise ValueError("all models of a stack should have the same features")
-        return cls(members)
 
 
 def _mean(models: list[LinearModel]) -> list[LinearModel]:

@@ -1,8 +1,8 @@
 """The steps that a portable model applies to a row before scoring, in NumPy alone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,30 +14,22 @@ HELD = 1 << 24  # bytes of dense indicators at once
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class Indicators(persistence.Parameters):
-    """Derived columns: 1 where low < x <= high, or x itself if `as_is`; all arrays are (n_columns,).
+    """Derived columns: 1 where low < x <= high, or x itself if `as_is`.
 
     `missing` columns are 1 where x is NaN; `feature` is the column of the rows from which each is derived.
     """
 
-    feature: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    missing: np.ndarray
-    as_is: np.ndarray
+    feature: Annotated[np.ndarray, "i8[n_columns]"]
+    low: Annotated[np.ndarray, "f8[n_columns]"]
+    high: Annotated[np.ndarray, "f8[n_columns]"]
+    missing: Annotated[np.ndarray, "?[n_columns]"]
+    as_is: Annotated[np.ndarray, "?[n_columns]"]
     at_once = None  # as for learned steps: it divides rows itself
 
     @property
     def n_columns(self) -> int:
         """Number of derived columns."""
         return len(self.feature)
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "Indicators":
-        persistence.known(cls, state, *(part.name for part in fields(cls)))
-        feature = persistence.array("feature", state["feature"], ["i8"], (None,))
-        for name, kind in {"low": "f8", "high": "f8", "missing": "?", "as_is": "?"}.items():
-            persistence.array(name, state[name], [kind], feature.shape)
-        return cls(**state)
 
     def check(self, width: int) -> None:
         """Raise an error for rows with too few columns."""
@@ -64,10 +56,10 @@ class Indicators(persistence.Parameters):
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class ColumnSums(persistence.Parameters):
-    """Sums of columns, behind the columns; each row of `parts`, (m, 2), is a column and the sum it is part of."""
+    """Sums of columns, behind the columns; each row of `parts` is a column and the sum it is part of."""
 
     taken: int
-    parts: np.ndarray
+    parts: Annotated[np.ndarray, "i8[m, 2]"]
     at_once = None
 
     @property
@@ -75,14 +67,10 @@ class ColumnSums(persistence.Parameters):
         """Number of columns, including the sums."""
         return self.taken + int(self.parts[:, 1].max(initial=-1)) + 1
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "ColumnSums":
-        persistence.known(cls, state, "taken", "parts")
-        parts = persistence.array("parts", state["parts"], ["i8"], (None, 2))
-        numbers = np.unique(parts[:, 1])
-        if not persistence.is_a(int, state["taken"]) or not np.array_equal(numbers, np.arange(len(numbers))):
+    def _check_loaded(self) -> None:
+        numbers = np.unique(self.parts[:, 1])
+        if not np.array_equal(numbers, np.arange(len(numbers))):
             raise ValueError("sums should be numbered from 0 without gaps")
-        return cls(state["taken"], parts)
 
     def check(self, width: int) -> None:
         """Raise an error for rows of another width."""
@@ -122,28 +110,21 @@ class RowStep(persistence.Parameters):
 
     do: str
     value: Any = None
-    columns: np.ndarray | None = None
+    columns: Annotated[np.ndarray, "i8[m]"] | None = None
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "RowStep":
-        persistence.known(cls, state, *(part.name for part in fields(cls)))
-        do, value, columns = (state[name] for name in ("do", "value", "columns"))
-        if do == "indicators":
-            right = isinstance(value, Indicators) and columns is None
+    def _check_loaded(self) -> None:
+        do, value, alone = self.do, self.value, self.columns is None
+        if do in ("indicators", "sums"):
+            right = isinstance(value, Indicators if do == "indicators" else ColumnSums) and alone
         elif do == "scale":
             right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 1
-        elif do == "sums":
-            right = isinstance(value, ColumnSums) and columns is None
         elif do == "products":
-            persistence.array("value", value, ["i8"], (None, None))
-            right = value.shape[1] == 2 and columns is None
+            persistence.part(vars(self), "value", "i8[n_products, 2]")
+            right = alone
         else:
             right = do in FUNCTIONS and persistence.is_a(float | None, value)
         if not right:
             raise ValueError(f"there is no step {do!r} with value={value!r}")
-        if columns is not None:
-            persistence.array("columns", columns, ["i8"], (None,))
-        return cls(do, value, columns)
 
     def width(self, width: int) -> int:
         """Return the number of columns after this step; raise an error if it does not fit rows with `width` columns."""

@@ -135,12 +135,11 @@ class Checkpoint:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        done = persistence.array("done", state["done"], ["i8"], (None, 2))
+        form = {"about": dict[str, str], "done": "i8[n_ranges, 2]", "stats": Any, "report": dict[str, Any]}
+        about, done, stats, report = persistence.parts(cls, state, **form)
         if (np.diff(done.reshape(-1)) <= 0).any():
             raise ValueError("the ranges of rows should be disjoint and sorted")
-        report, ranges = Report._from_state(state["report"]), list(map(tuple, done.tolist()))
-        fields = {"about": state["about"], "done": ranges, "stats": state["stats"], "report": report}
-        return cls(**persistence.typed(cls, fields))
+        return cls(about, list(map(tuple, done.tolist())), stats, persistence.restored(Report, report))
 
 
 def _merged(ranges: Iterable[Range]) -> list[Range]:

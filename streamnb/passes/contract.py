@@ -134,7 +134,8 @@ class PassTask:
 
     def total(self, arrays: Mapping[str, Any]) -> Any:
         """The total whose `arrays()` these are."""
-        return type(self.partial().finish())(**arrays)
+        empty = self.partial().finish()
+        return persistence.restored(type(empty), arrays) if persistence.registered(empty) else type(empty)(**arrays)
 
 
 def shown(value: Any) -> str:

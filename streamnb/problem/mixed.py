@@ -167,9 +167,10 @@ class Mixed(Family):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Mixed:
-        if not all(isinstance(family, Family) for family, _ in state["columns"]):
+        (columns,) = persistence.parts(cls, state, columns=list[list[Any]])
+        if not all(isinstance(family, Family) for family, _ in columns):
             raise ValueError("columns should be those of families")
-        return cls([(family, _decoded(which)) for family, which in state["columns"]])
+        return cls([(family, _decoded(which)) for family, which in columns])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mixed) or len(self._given) != len(other._given):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -132,8 +132,7 @@ class Categorical(Multinomial):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Categorical:
-        sizes = state["sizes"]
-        return cls(None if sizes is None else persistence.array("sizes", sizes, ["i8"], (None,)))
+        return cls(*persistence.parts(cls, state, sizes=Annotated[np.ndarray, "i8[n_columns]"] | None))
 
     def __repr__(self) -> str:
         if self.sizes is None:

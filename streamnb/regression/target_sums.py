@@ -132,15 +132,9 @@ class TargetSums(persistence.Saved):
         """All content by name."""
         return self._to_state()
 
-    def _to_state(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        sums = cls(**persistence.typed(cls, state))
-        if not 0 < sums.n_targets < sums.joined.n_features or sums.joined.moments != ("sum", "gram"):
-            raise ValueError(f"n_targets={sums.n_targets} does not go with {sums.joined!r}")
-        return sums
+    def _check_loaded(self) -> None:
+        if not 0 < self.n_targets < self.joined.n_features or self.joined.moments != ("sum", "gram"):
+            raise ValueError(f"n_targets={self.n_targets} does not go with {self.joined!r}")
 
 
 @dataclass(frozen=True)
@@ -204,9 +198,6 @@ class TargetScan(PassTask):
 
     def about(self) -> dict[str, str]:
         return {**self._joined.about(), "the model": "TargetScan"}
-
-    def total(self, arrays: Any) -> Any:
-        return persistence.restored(TargetSums, arrays)
 
 
 class _Sums:

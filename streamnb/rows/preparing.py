@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,12 +72,8 @@ class ColumnMap(LearnedStep):
 class LogColumns(ColumnMap):
     """ln(1 + x) in the columns whose values were all above -1; the others stay unchanged."""
 
-    taken: np.ndarray  # (n_features,) bool
+    taken: Annotated[np.ndarray, "?[n_features]"]
     name = LOG1P
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "LogColumns":
-        return cls(persistence.array("taken", state["taken"], ["?"], (None,)))
 
     @property
     def n_features(self) -> int:
@@ -101,15 +97,13 @@ class QuantileNormal(ColumnMap):
     probability ``i / (n_quantiles - 1)``, exact up to 4,096 distinct values.
     """
 
-    quantiles: np.ndarray  # (n_features, n_quantiles)
+    quantiles: Annotated[np.ndarray, "f8[n_features, n_quantiles]"]
     name = QUANTILE_NORMAL
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "QuantileNormal":
-        quantiles = persistence.array("quantiles", state["quantiles"], ["f8"], (None, None))
+    def _check_loaded(self) -> None:
+        quantiles = self.quantiles
         if not quantiles.size or not np.isfinite(quantiles).all() or (np.diff(quantiles, axis=1) < 0.0).any():
             raise ValueError("quantiles should be finite numbers that do not fall")
-        return cls(quantiles)
 
     @property
     def n_features(self) -> int:
@@ -228,7 +222,7 @@ def _check_step(step: Any) -> None:
 
 
 @dataclass(frozen=True)
-class RowOptions:
+class RowOptions(persistence.InPlace):
     """Transformations of a row before it is summed or scored, in this order."""
 
     transform: str | tuple[str, ...] | None = None
@@ -273,9 +267,8 @@ class RowOptions:
         return n_features if self.learned is None else self.learned.n_columns
 
     @classmethod
-    def of_state(cls, saved: Any) -> "RowOptions":
-        """Options loaded from a file; older files have fewer."""
-        transform, normalize, *others = saved
+    def _from_state(cls, state: Any) -> Self:
+        transform, normalize, *others = state  # older files have fewer
         if len(others) > 2 and others[2] is not None:
             others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
         kinds = zip(others[3:], (ColumnMap, LearnedStep, LearnedStep), strict=False)
@@ -283,8 +276,7 @@ class RowOptions:
             raise ValueError("columns should be a map of columns, and step what was learned of rows")
         return cls(transform, normalize, *others)
 
-    def _to_state(self) -> list[Any]:
-        """The state that `of_state` reads."""
+    def _to_state(self) -> Any:
         *saved, scale, columns, step, learned = (getattr(self, part.name) for part in fields(self))
         last = [None if scale is None else scale.values, columns, step, learned]
         while last and last[-1] is None:

@@ -17,7 +17,7 @@ FEW_FOLDS = 32  # up to this many, all keys are compared with each other
 
 
 @dataclass(frozen=True)
-class Folding:
+class Folding(persistence.InPlace):
     """How rows are split: `repeats` times into `n_folds` folds, by row number, by group or by numbers given.
 
     Attributes
@@ -34,16 +34,12 @@ class Folding:
     by: str = "rows"
     names: tuple[Any, ...] = field(default=(), repr=False)  # no part of checkpoints, which older versions read
 
-    @classmethod
-    def of_state(cls, saved: dict[str, Any]) -> Folding:
-        """A folding from its saved state."""
-        folding = cls(**persistence.typed(cls, saved | {"names": tuple(saved.get("names", ()))}))
-        for name, lowest in (("n_folds", 2), ("repeats", 1)):
-            arguments.positive_integer(name, getattr(folding, name), lowest)
-        arguments.one_of("by", folding.by, ["rows", "groups", "given"])
-        if folding.names and len(folding.names) != folding.n_folds:
-            raise ValueError(f"there are {len(folding.names)} names of {folding.n_folds} folds")
-        return folding
+    def _check_loaded(self) -> None:
+        arguments.positive_integer("n_folds", self.n_folds, 2)
+        arguments.positive_integer("repeats", self.repeats)
+        arguments.one_of("by", self.by, ["rows", "groups", "given"])
+        if self.names and len(self.names) != self.n_folds:
+            raise ValueError(f"there are {len(self.names)} names of {self.n_folds} folds")
 
     def __str__(self) -> str:
         return f"named {list(self.names)}" if self.names else repr(self)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, persistence, row_checks
+from streamnb.core import label_checks, memory, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import LearnsBins, learned, prepared
 from streamnb.encoding.opening import opened
@@ -160,9 +160,6 @@ class ClassScan(PassTask):
 
     def packed(self, total: Any) -> Any:
         return total.with_tables(compact)  # with few rows most cells are empty
-
-    def total(self, arrays: Any) -> Any:
-        return persistence.restored(ClassStats, arrays)
 
     def unpacked(self, total: Any) -> Any:
         """Convert to dense tables unless they would be too large."""

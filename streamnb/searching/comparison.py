@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ class Comparison(persistence.Saved):
     left_out: dict[Pair, str]
     scoring: str
     rule: str | dict[str, str]
-    report_: Report
+    report_: Report = field(metadata={"saved_as": "report"})
     overall: str = "one_point"
     splits: np.ndarray | None = None
     repeats: int = 1
@@ -106,22 +106,23 @@ class Comparison(persistence.Saved):
         return cls(*tables, left_out, scoring, rule, report, overall, splits, repeats)
 
     def _to_state(self) -> dict[str, Any]:
-        fields = {**vars(self), "points": self.points.reshape(-1).tolist()}
-        return {name.removesuffix("_") if name == "report_" else name: value for name, value in fields.items()}
+        return super()._to_state() | {"points": self.points.reshape(-1).tolist()}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Comparison:
-        shape = len(state["families"]), len(state["penalties"]), len(label_checks.check_labels(state["classes"])) + 1
-        persistence.array("scores", state["scores"], ["f8"], shape)
-        persistence.array("n_features", state["n_features"], ["i8"], shape)
-        if state.get("splits") is not None:  # older files have none
-            persistence.array("splits", state["splits"], ["f8"], (*shape, None))
-        points = np.empty(len(state["points"]), object)
-        points[:] = [None if point is None else loaded_point(point) for point in state["points"]]
-        if not persistence.is_a(list[dict[str, Any] | None], state["points"]):
-            raise ValueError("points should be points of a grid, or None")
-        fields = {"report_" if name == "report" else name: value for name, value in state.items()}
-        return cls(**persistence.typed(cls, {**fields, "points": points.reshape(shape)}))
+        listed = persistence.part(state, "points", list[dict[str, Any] | None])
+        points = np.empty(len(listed), object)
+        points[:] = [None if point is None else loaded_point(point) for point in listed]
+        shape = len(state["families"]), len(state["penalties"]), -1
+        return super()._from_state({**state, "points": points.reshape(shape)})
+
+    def _check_loaded(self) -> None:
+        shape = len(self.families), len(self.penalties), len(label_checks.check_labels(self.classes)) + 1
+        persistence.array("scores", self.scores, ["f8"], shape)
+        persistence.array("n_features", self.n_features, ["i8"], shape)
+        persistence.array("points", self.points, ["O"], shape)
+        if self.splits is not None:
+            persistence.array("splits", self.splits, ["f8"], (*shape, None))
 
     def summary(self, interval: float = 0.95) -> Any:
         """A data frame of means over splits, and intervals of them: family, penalty, class, score, low and high.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -156,7 +156,7 @@ class Search(persistence.Saved):
     left_out: dict[str, str]
     scorings: list[str]
     best_: Any
-    report_: Report
+    report_: Report = field(metadata={"saved_as": "report"})
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'Search' object has no attribute {name!r}{guesses.hint_of_search(name)}")
@@ -255,14 +255,7 @@ class Search(persistence.Saved):
             raise TypeError(f"best_={self.best_!r} is not a model of streamnb, and cannot be saved in its files")
         super().save(path)
 
-    def _to_state(self) -> dict[str, Any]:
-        return {name.removesuffix("_") if name == "report_" else name: value for name, value in vars(self).items()}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        fields = {"report_" if name == "report" else name: value for name, value in state.items()}
-        persistence.typed(cls, persistence.known(cls, fields, *cls.__dataclass_fields__))
-        self = cls(**fields)
+    def _check_loaded(self) -> None:
         if not self.candidates or not self.scorings or not hasattr(self.best_, "predict"):
             raise ValueError("a search should have candidates, scorings and a model")
         first = self.candidates[0].scores
@@ -272,4 +265,3 @@ class Search(persistence.Saved):
                 raise ValueError("every candidate should have the scores of each scoring")
             for name, values in judged.scores.items():
                 persistence.array(name, values, ["f8"], first[name].shape[:1])
-        return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from streamnb.stats.class_stats import ClassStats
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
-class FeatureRanking(persistence.Parameters, persistence.Saved):
+class FeatureRanking(persistence.Saved):
     """Scores of features, and the ranking by these.
 
     Scores by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" use presence alone,
@@ -58,29 +58,23 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
     pvalues: np.ndarray | None = None
     values: str = "presence"
     labels: np.ndarray | None = None
-    chosen: np.ndarray | None = None
-    curve: np.ndarray | None = None
+    chosen: Annotated[np.ndarray, "i8[n_chosen]"] | None = None
+    curve: Annotated[np.ndarray, "f8[steps, folds]"] | None = None
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> FeatureRanking:
-        labels = state.get("labels")
-        rows: tuple[int, ...] = () if labels is None else (len(label_checks.check_labels(labels, "labels")),)
-        shape = persistence.array("scores", state["scores"], ["f8"], (*rows, None)).shape
-        ranking = persistence.array("ranking", state["ranking"], ["i8"], shape)
-        if (np.sort(ranking) != np.arange(shape[-1])).any():
+    def _check_loaded(self) -> None:
+        n_labels = () if self.labels is None else (len(label_checks.check_labels(self.labels, "labels")),)
+        shape = persistence.array("scores", self.scores, ["f8"], (*n_labels, None)).shape
+        persistence.array("ranking", self.ranking, ["i8"], shape)
+        if (np.sort(self.ranking) != np.arange(shape[-1])).any():
             raise ValueError(f"ranking should hold each of the {shape[-1]} features once")
-        if state["pvalues"] is not None:
-            persistence.array("pvalues", state["pvalues"], ["f8"], shape)
-        arguments.one_of("values", state.get("values", "presence"), VALUES)
-        if (chosen := state.get("chosen")) is not None:
-            persistence.array("chosen", chosen, ["i8"], (None,))
-            if len(chosen) > shape[-1] or not np.array_equal(chosen, ranking[: len(chosen)]):
-                raise ValueError("the ranking should begin with the features that are chosen")
-        if state.get("curve") is not None:
-            curve = persistence.array("curve", state["curve"], ["f8"], (None, None))
-            if chosen is None or not len(chosen) <= len(curve) <= shape[-1]:
-                raise ValueError(f"the curve has {len(curve)} rows, of 1, 2, .. features up to those that are chosen")
-        return cls(**persistence.typed(cls, state))
+        if self.pvalues is not None:
+            persistence.array("pvalues", self.pvalues, ["f8"], shape)
+        arguments.one_of("values", self.values, VALUES)
+        chosen, curve = self.chosen, self.curve
+        if chosen is not None and not np.array_equal(chosen, self.ranking[: len(chosen)]):
+            raise ValueError("the ranking should begin with the features that are chosen")
+        if curve is not None and (chosen is None or not len(chosen) <= len(curve) <= shape[-1]):
+            raise ValueError(f"the curve has {len(curve)} rows, of 1, 2, .. features up to those that are chosen")
 
     def __repr__(self) -> str:
         n_features = self.ranking.shape[-1]

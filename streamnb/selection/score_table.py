@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -28,24 +28,20 @@ class GridScores(persistence.Parameters):
     Attributes
     ----------
     grid : G points
-    scores : (G, S), the greater the better
-    class_scores : (G, S, K) or None
-    n_features : (G,)
-    n_features_per_class : (G, K), of all classes together for a class without its own row of weights, such as the
-        reference
-    classes : (K,)
-    errors : (G, S), error bounds of scores from histograms, or None where all are exact
+    scores : the greater the better
+    n_features_per_class : of all classes together for a class without its own row of weights, such as the reference
+    errors : error bounds of scores from histograms, or None where all are exact
     train : GridScores on the rows that the models of each split have seen, where these were judged
     named : for a list of scorings, the scores of each by name, of which the first are these here
     """
 
     grid: Sequence[dict[str, Any]]
-    scores: np.ndarray
-    class_scores: np.ndarray | None
-    n_features: np.ndarray
-    n_features_per_class: np.ndarray
-    classes: np.ndarray
-    errors: np.ndarray | None = None
+    scores: Annotated[np.ndarray, "f8[G, S]"]
+    class_scores: Annotated[np.ndarray, "f8[G, S, K]"] | None
+    n_features: Annotated[np.ndarray, "i8[G]"]
+    n_features_per_class: Annotated[np.ndarray, "i8[G, _]"]
+    classes: Annotated[np.ndarray, "[K]"]
+    errors: Annotated[np.ndarray, "f8[G, S]"] | None = None
     train: "GridScores | None" = None
     named: "dict[str, GridScores] | None" = None
 
@@ -66,22 +62,16 @@ class GridScores(persistence.Parameters):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "GridScores":
-        array, n_points = persistence.array, len(state["grid"])
-        n_classes = len(label_checks.check_labels(state["classes"]))
-        n_splits = array("scores", state["scores"], ["f8"], (n_points, None)).shape[1]
-        if state["class_scores"] is not None:
-            array("class_scores", state["class_scores"], ["f8"], (n_points, n_splits, n_classes))
-        if state.get("errors") is not None:  # older files have none
-            array("errors", state["errors"], ["f8"], (n_points, n_splits))
-        array("n_features", state["n_features"], ["i8"], (n_points,))
-        array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
-        if state.get("train") is not None and state["train"].scores.shape != state["scores"].shape:
+        return super()._from_state({**state, "grid": [loaded_point(point) for point in state["grid"]]})
+
+    def _check_loaded(self) -> None:
+        label_checks.check_labels(self.classes)
+        if len(self.grid) != len(self.scores):
+            raise ValueError(f"scores have shape {self.scores.shape} for {len(self.grid)} points of a grid")
+        if self.train is not None and self.train.scores.shape != self.scores.shape:
             raise ValueError("the scores of training rows should be of the same points and splits")
-        for other in (state.get("named") or {}).values():
-            if not isinstance(other, cls) or other.scores.shape != state["scores"].shape:
-                raise ValueError("the scores by name should be of the same points and splits")
-        grid = [loaded_point(point) for point in state["grid"]]
-        return cls(**persistence.typed(cls, {**state, "grid": grid}))
+        if any(other.scores.shape != self.scores.shape for other in (self.named or {}).values()):
+            raise ValueError("the scores by name should be of the same points and splits")
 
     def without(self, points: np.ndarray) -> "GridScores":
         """A copy with NaN scores at the given points, (G,) bool, whose models do not exist."""

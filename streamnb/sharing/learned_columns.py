@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -73,7 +73,7 @@ class LabelScan(PassTask):
         return LabelCounts(rows, None if self.columns is None else self.columns.total(arrays["of_columns"]))
 
 
-class LearnedColumns:
+class LearnedColumns(persistence.Parameters):
     """How columns are learned: the task that counts, and the encoding that follows from its total."""
 
     @property
@@ -84,13 +84,6 @@ class LearnedColumns:
     def encoding(self, counts: Any) -> Encoding:
         """The encoding, from the counts of all rows."""
         raise NotImplementedError
-
-    def _to_state(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        return cls(**persistence.typed(cls, state))
 
 
 @persistence.register
@@ -172,10 +165,8 @@ class LearnedSchema:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        columns = state["columns"]
-        if not isinstance(columns, LearnedColumns | None):
-            raise ValueError("columns should say how an encoding is learned")
-        return cls(LabelScan(None if columns is None else columns.task).total(state["counts"]), columns)
+        counts, columns = persistence.parts(cls, state, counts=dict[str, Any], columns=LearnedColumns | None)
+        return cls(LabelScan(None if columns is None else columns.task).total(counts), columns)
 
 
 def check_columns_alike(one: LearnedColumns, other: Any) -> None:

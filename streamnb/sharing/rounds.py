@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from inspect import signature
 from operator import add
@@ -29,7 +29,14 @@ from streamnb.stats.moments import SECOND_MOMENTS
 from streamnb.stats.row_sample import RowSample
 from streamnb.training.reading import ReadTask
 
-WEIGHTS = "weights", "grid", "top", "step", "lengths", "class_weight"  # of a read of the gradient
+WEIGHTS: dict[str, Any] = {  # of a read of the gradient
+    "weights": "f8[n_columns, n_rows]",
+    "grid": "f8[n_columns]",
+    "top": float,
+    "step": "f8[n_columns, n_rows]",
+    "lengths": "f8[n_lengths]",
+    "class_weight": "f8[n_classes]",
+}
 
 
 @persistence.register
@@ -77,13 +84,6 @@ class Answer(persistence.Saved):
 
     def __repr__(self) -> str:
         return f"<Answer of {', '.join(self.sites)} to round {self.asked}: {self.task}, {self.report.rows:,} rows>"
-
-    def _to_state(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        return cls(**persistence.typed(cls, state))
 
 
 class _Asked(Exception):
@@ -328,22 +328,15 @@ class Round(persistence.Saved):
                 f"{self.fingerprint}; read the rows with its file"
             )
 
-    def _to_state(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        self = cls(**persistence.typed(cls, state))
+    def _check_loaded(self) -> None:
         if type(self.schema).__name__ != "Schema" or {*(self.weights or {})} - {*WEIGHTS}:
             raise ValueError("a round should have a schema, and weights for one read")
         self._estimators()  # raises where a file has others
         if self.weights is not None:
-            shape = persistence.array("weights", self.weights.get("weights"), ["f8"], (None, None)).shape
-            for name, of in (("grid", shape[:1]), ("step", shape), ("lengths", (None,)), ("class_weight", (None,))):
-                if name in self.weights:
-                    persistence.array(name, self.weights[name], ["f8"], of)
-            persistence.part(self.weights, "top", float)
-        return self
+            lengths: dict[str, int] = {}
+            for name, kind in WEIGHTS.items():
+                if name in self.weights or name in ("weights", "top"):
+                    persistence.part(self.weights, name, kind, lengths)
 
 
 def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = None, sites: Any = None) -> Any:

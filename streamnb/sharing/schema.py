@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -226,19 +226,7 @@ class Schema(persistence.Saved):
 
     # ---- in files ------------------------------------------------------------------------------------------------
 
-    def _to_state(self) -> dict[str, Any]:
-        state = {each.name: getattr(self, each.name) for each in fields(self)}
-        folding = None if self.folding is None else asdict(self.folding)
-        return state | {"options": self.options._to_state(), "folding": folding}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        folding = state["folding"]
-        restored = {
-            "options": RowOptions.of_state(state["options"]),
-            "folding": None if folding is None else Folding.of_state(folding),
-        }
-        self = cls(**persistence.typed(cls, {**state, **restored}))
+    def _check_loaded(self) -> None:
         if self.declared is None and self.learned is None:
             raise ValueError("a schema should have classes, or the counts of labels")
         if self.declared is not None:
@@ -246,7 +234,6 @@ class Schema(persistence.Saved):
             if not (labels[1:] > labels[:-1]).all():
                 raise ValueError("the classes of a schema should be sorted, each once")
         check_moments(self.moments)
-        return self
 
 
 def schema(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ class Site(persistence.Parameters):
     outside: int
     levels: dict[str, int]
     fingerprint: str
-
-    def _to_state(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @persistence.register
@@ -98,14 +95,8 @@ class SiteSums(persistence.Saved):
     def __radd__(self, other: Any) -> Any:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
 
-    def _to_state(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        self = cls(**persistence.typed(cls, state))
+    def _check_loaded(self) -> None:
         check_schema(self.schema, self.total)
-        return self
 
 
 def check_schema(schema: Any, stats: ClassStats) -> None:

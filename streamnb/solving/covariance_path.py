@@ -104,10 +104,11 @@ class CovariancePath:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Any:
-        stats, family = state["stats"], state["family"]
-        if not isinstance(stats, ClassStats) or not isinstance(family, Family) or not family.covariant:
-            raise ValueError("a path of covariances should have statistics, and a family with covariances")
-        options = {"priors": state["priors"], "estimate": state["estimate"]}
+        kinds = {"stats": ClassStats, "family": Family, "priors": Any, "estimate": Any}
+        stats, family, priors, estimate = persistence.parts(cls, state, **kinds)
+        if not family.covariant:
+            raise ValueError("a path of covariances should have a family with covariances")
+        options = {"priors": priors, "estimate": estimate}
         return covariance_path(stats, family, as_scheme("joint", stats.classes, None, stats.multilabel), options)
 
 

@@ -19,7 +19,7 @@ from streamnb.core.threads import check_n_threads, in_order
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import PairwiseModel
 from streamnb.problem.families import as_family
-from streamnb.problem.family import column_blocks
+from streamnb.problem.family import Family, column_blocks
 from streamnb.problem.penalties import Penalty, as_penalty, slowest_first
 from streamnb.problem.points import pull_at
 from streamnb.problem.pull import Pull
@@ -139,10 +139,11 @@ class WeightPath:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> WeightPath:
-        options = state["asked"]
+        kinds = {"stats": ClassStats, "family": Family, "penalty": Penalty | None, "asked": dict[str, Any]}
+        stats, family, penalty, options = persistence.parts(cls, state, **kinds)
         arguments.one_of("idf", options.get("idf", False), [False, True])
         check_memory_limit(options.get("memory_limit"))
-        return weight_path(state["stats"], state["family"], state["penalty"], **options)
+        return weight_path(stats, family, penalty, **options)
 
     def __len__(self) -> int:
         return len(self.grid)

@@ -85,10 +85,10 @@ class CategoryCounts:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "CategoryCounts":
-        n_values = persistence.array("n_values", state["n_values"], ["i8"], (None,))
-        joined, sums = persistence.array("values", state["values"], ["f8"], (None,)), state["sums"]
-        if not isinstance(sums, ClassStats) or (n_values < 0).any() or len(joined) != n_values.sum():
-            raise ValueError("counts of categories lack their sums, or have other values than they say")
+        form = {"n_values": "i8[n_columns]", "values": "f8[n_values]", "sums": ClassStats}
+        n_values, joined, sums = persistence.parts(cls, state, **form)
+        if (n_values < 0).any() or len(joined) != n_values.sum():
+            raise ValueError("counts of categories have other values than they say")
         values = tuple(np.split(joined, np.cumsum(n_values)[:-1])) if len(n_values) else ()
         if sums.n_features != len(joined) or any((np.diff(each[~np.isnan(each)]) <= 0).any() for each in values):
             raise ValueError("the values of each column should rise, and have sums")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from operator import index
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,7 +53,7 @@ def _histogram_of(stats: ClassStats) -> np.ndarray:
 
 
 @persistence.register
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ClassStats(Averages, persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
@@ -101,8 +101,8 @@ class ClassStats(Averages, persistence.Saved):
     ([[2.0, 0.0], [1.0, 9.0]], [[2.0, 0.0], [0.0, 4.0]])
     """
 
-    classes: np.ndarray
-    rows: np.ndarray  # (K,) rows seen of each class
+    classes: Annotated[np.ndarray, "[K]"]
+    rows: Annotated[np.ndarray, "i8[K]"]  # rows seen of each class
     tables: Mapping[str, AnyTable]  # "weight" (K, 1), the moments (K, n_features); maybe "histogram"
     n_features: int
     negatives: int = 0  # number of negative values, whatever their weight
@@ -317,32 +317,19 @@ class ClassStats(Averages, persistence.Saved):
         return self._to_state()
 
     def _to_state(self) -> dict[str, Any]:
-        parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        parts = {name: part for name, part in parts.items() if part is not None or name not in ("clipping", "privacy")}
-        folding = None if self.folding is None else asdict(self.folding)
-        return parts | {"options": self.options._to_state(), "folds": list(self.folds), "folding": folding}
+        parts = super()._to_state() | {"folds": list(self.folds)}
+        return {name: part for name, part in parts.items() if part is not None or name not in ("clipping", "privacy")}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> ClassStats:
-        tables, folding = state["tables"], state.get("folding")
+        tables = state["tables"]
         if isinstance(tables["weight"], list):  # version 1
-            tables = {
-                name: Table._from_state(dict(zip(("hi", "lo"), parts, strict=True))) for name, parts in tables.items()
-            }
-        restored = {
-            "tables": tables,
-            "options": RowOptions.of_state(state["options"]),
-            "folding": None if folding is None else Folding.of_state(folding),
-        }
-        loaded = persistence.typed(cls, {**state, **restored})
-        stats = cls(**{**loaded, "folds": tuple(loaded.get("folds", ()))})
-        stats._check_loaded()
-        return stats
+            tables = {name: persistence.restored(Table, {"hi": hi, "lo": lo}) for name, (hi, lo) in tables.items()}
+        return super()._from_state({**state, "tables": tables})
 
     def _check_loaded(self) -> None:
         """Raise an error if parts do not fit together; the arithmetic of tables relies on it."""
         labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
-        persistence.array("rows", self.rows, ["i8"], (n_classes,))
         arguments.whole_number("n_features", self.n_features)
         if self.tables.keys() - {*ALL_MOMENTS, "weight", "histogram", LABELS} or not (
             self.multilabel or (labels[1:] > labels[:-1]).all()

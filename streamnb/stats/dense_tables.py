@@ -17,6 +17,8 @@ Parts = tuple[np.ndarray, np.ndarray]  # the parts of a list of sums: hi (n,) an
 _COLUMNS = 1 << 16  # columns processed at once
 NO_LOW_PARTS = np.zeros((0, 0))
 NO_LOW_PARTS.flags.writeable = False
+LOW = {"lo": np.ndarray | None, "rounded": bool | None}  # low parts in files
+_OLDER = {"rounded": None}
 
 
 @persistence.register
@@ -81,9 +83,9 @@ class Table:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "Table":
-        hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
-        table = cls(hi, *low_of_state(state, hi))
-        return table if "rounded" in state or table.lo is None else renormalised(table)
+        hi, lo, rounded = persistence.parts(cls, _OLDER | state, hi="f8[K, n_columns]", **LOW)
+        table = cls(hi, *restored_low(hi, lo, rounded))
+        return table if rounded is not None or lo is None else renormalised(table)
 
     def above(self, other: "Table") -> Self:
         """Stack the rows of this table above those of the other."""
@@ -183,8 +185,8 @@ class PooledTable(Table):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "PooledTable":
-        hi = persistence.array("hi", state["hi"], ["f8"], (1, None))
-        return cls(hi, *low_of_state(state, hi))
+        hi, *low = persistence.parts(cls, _OLDER | state, hi="f8[1, n_columns]", **LOW)
+        return cls(hi, *restored_low(hi, *low))
 
 
 def pooled(table: Table) -> PooledTable:
@@ -268,19 +270,16 @@ def low_state(table: Any) -> dict[str, Any]:
     return {"lo": lo, "rounded": table.rounded} if table.rounded or lo is not None else {"lo": None}
 
 
-def low_of_state(state: dict[str, Any], hi: np.ndarray) -> tuple[np.ndarray | None, bool]:
+def restored_low(hi: np.ndarray, lo: np.ndarray | None, rounded: bool | None) -> tuple[np.ndarray | None, bool]:
     """Restore the low parts and whether they are rounded; the first versions rounded all and did not say so."""
-    lo, rounded = state["lo"], state.get("rounded", state["lo"] is not None)
-    if not isinstance(rounded, bool):
-        raise ValueError(f"rounded should be true or false, not {rounded!r}")
     if lo is None:
-        return None, rounded
+        return None, bool(rounded)
     n_parts = () if np.ndim(lo) == hi.ndim else (3,)
     lo = persistence.array("lo", lo, ["f8"], (*n_parts, *hi.shape)).reshape(-1, *hi.shape)
     if not np.isfinite(lo).all():
         raise ValueError("lo should be finite numbers")
-    if "rounded" in state and any(
+    if rounded is not None and any(
         (lower[lower != 0] + upper[lower != 0] != upper[lower != 0]).any() for upper, lower in pairwise([hi, *lo])
     ):
         raise ValueError("each part of lo should be what rounding took from the part before")
-    return lo, rounded
+    return lo, rounded is not False

@@ -11,7 +11,7 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, CSRChunk, Entries, frozen
-from streamnb.stats.dense_tables import Table, low_of_state, low_state, parts_of, renormalised, spread
+from streamnb.stats.dense_tables import LOW, Table, low_state, parts_of, renormalised, restored_low, spread
 from streamnb.stats.moment_sums import GrowingTable
 
 MODES = ("value", "bins")
@@ -19,6 +19,7 @@ N_BINS = 64  # of a feature, by default
 DIGITS = 52  # bits of a bin number, which float64 holds exactly
 FINEST = -1000  # the exponent of the narrowest bins, whose scale is still a float64
 MOST = 2**31 - 1  # bins of all features together, whose indices are int32
+_GRID: dict[str, Any] = {"mode": str, "n_bins": int, "low": "f8[n_features]", "high": "f8[n_features]"}  # in files
 CURE = "take fewer bins (n_bins) or features, give a larger memory_limit, or take a machine with more memory"
 
 
@@ -227,22 +228,18 @@ class Histograms(Table):
         return Table.combined(self.on(grid), other.on(grid), rows, other_rows, sign)
 
     def _to_state(self) -> dict[str, Any]:
-        grid = {name: getattr(self.grid, name) for name in ("mode", "n_bins", "low", "high")}
+        grid = {name: getattr(self.grid, name) for name in _GRID}
         return {"hi": self.hi, **low_state(self), **grid}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "Histograms":
-        hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
-        low, high = (persistence.array(name, state[name], ["f8"], (None,)) for name in ("low", "high"))
-        grid = Grid(state["mode"], state["n_bins"], low, high)
-        if (
-            len(low) != len(high)
-            or len(low) * grid.n_bins != hi.shape[1]
-            or np.isnan(low).any()
-            or np.isnan(high).any()
-        ):
-            raise ValueError(f"histograms {hi.shape} do not fit ranges of {len(low)} features in {grid.n_bins} bins")
-        return cls(hi, *low_of_state(state, hi), grid)
+        form = {"hi": "f8[K, n_columns]", **LOW, **_GRID}
+        hi, lo, rounded, *of_grid = persistence.parts(cls, {"rounded": None, **state}, **form)
+        grid = Grid(*of_grid)
+        n_features, n_bins = len(of_grid[-1]), grid.n_bins
+        if n_features * n_bins != hi.shape[1] or np.isnan(of_grid[2:]).any():
+            raise ValueError(f"histograms {hi.shape} do not fit ranges of {n_features} features in {n_bins} bins")
+        return cls(hi, *restored_low(hi, lo, rounded), grid)
 
 
 def _on(grid: Grid, table: Table) -> Histograms:

@@ -46,7 +46,8 @@ class Overlaps:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "Overlaps":
-        counts, labels, ends = (persistence.array(n, state[n], ["i8"], (None,)) for n in ("counts", "labels", "ends"))
+        form = {"counts": "i8[n_pairs]", "labels": "i8[n_pairs]", "ends": "i8[_]"}
+        counts, labels, ends = persistence.parts(cls, state, **form)
         pairs = sound_csr(sp.csr_array((counts, labels, ends), shape=(max(len(ends) - 1, 0),) * 2), "overlaps")
         return cls(sp.csr_array(pairs + pairs.T))
 

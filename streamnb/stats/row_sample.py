@@ -1,13 +1,13 @@
 """Keeps the same sample of rows in one pass, however the rows are cut into blocks."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, persistence, row_checks
+from streamnb.core import label_checks, persistence, row_checks
+from streamnb.core.csr import sound_csr
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
@@ -187,20 +187,23 @@ class RowSample:
         return replace(rows.picked(some), weight=weight * (rows.weight[some].sum() / weight.sum()))
 
     def arrays(self) -> dict[str, Any]:
-        return {"sample": self}
-
-    def _to_state(self) -> dict[str, Any]:
         kept = [[_stored(part) for part in vars(rows).values()] for rows in self._kept]
         sizes = {"n_classes": self._n_classes, "size": self._size, "each": self._each, "seed": self._seed}
         return {**sizes, "most": self._most, "kept": kept}
 
+    _to_state = arrays
+
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "RowSample":
-        n_classes, size = (arguments.positive_integer(name, state[name], 0) for name in ("n_classes", "size"))
-        each = None if state.get("each") is None else arguments.positive_integer("each", state["each"])
-        sample = cls(n_classes, size, each, arguments.whole_number("seed", state.get("seed", 0)))
-        sample._most = float(state.get("most", KEY_END))
-        sample._kept = [SampledRows(*map(_restored, rows)) for rows in state["kept"]]
+        older = {"each": None, "seed": 0, "most": KEY_END}
+        kinds = {"n_classes": int, "size": int, "each": int | None, "seed": int, "most": float, "kept": list[list[Any]]}
+        n_classes, size, each, seed, most, kept = persistence.parts(cls, older | state, **kinds)
+        if min(n_classes, size, seed) < 0 or (each is not None and each < 1):
+            raise ValueError(
+                f"there is no sample of {size} rows of {n_classes} classes, {each} of each, by seed {seed}"
+            )
+        sample = cls(n_classes, size, each, seed)
+        sample._most, sample._kept = float(most), [SampledRows(*map(_restored, rows)) for rows in kept]
         return sample.finish()
 
 
@@ -209,7 +212,7 @@ def _stored(part: Any) -> Any:
 
 
 def _restored(part: Any) -> Any:
-    return sp.csr_array(tuple(part[:3]), shape=part[3]) if isinstance(part, list) else part
+    return sound_csr(sp.csr_array(tuple(part[:3]), shape=part[3]), "sample") if isinstance(part, list) else part
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +248,3 @@ class SampleTask(PassTask):
         if self.taken is not None:
             row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
         partial.add(chunk, labels, block.weight, folds, self.columns)
-
-    def total(self, arrays: Mapping[str, Any]) -> RowSample:
-        return arrays["sample"]

@@ -15,13 +15,14 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
 from streamnb.rows.chunk import Chunk, Entries, frozen
 from streamnb.stats.dense_tables import (
+    LOW,
     NO_LOW_PARTS,
     PooledTable,
     Table,
     columns_at_once,
-    low_of_state,
     low_state,
     residue_of,
+    restored_low,
 )
 
 LARGE = 1 << 30  # bytes of a dense array from which on the free memory is checked
@@ -235,10 +236,10 @@ class SparseTable:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "SparseTable":
-        n_classes, n_columns = (arguments.whole_number("shape", n) for n in state["shape"])
-        keys = persistence.array("keys", state["keys"], ["i8"], (None,))
-        hi = persistence.array("hi", state["hi"], ["f8"], keys.shape)
-        table = cls((n_classes, n_columns), keys, hi, *low_of_state(state, hi))
+        form = {"shape": list[int], "keys": "i8[n_cells]", "hi": "f8[n_cells]", **LOW}
+        shape, keys, hi, *low = persistence.parts(cls, {"rounded": None, **state}, **form)
+        n_classes, n_columns = (arguments.whole_number("shape", n) for n in shape)
+        table = cls((n_classes, n_columns), keys, hi, *restored_low(hi, *low))
         inside = (table.classes_of() < n_classes).all() and (table.columns_of() < n_columns).all()
         if (keys < 0).any() or not inside or (keys[1:] <= keys[:-1]).any():
             raise ValueError("the keys of a sparse table should rise, and number its classes and columns")

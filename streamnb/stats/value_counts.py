@@ -134,19 +134,16 @@ class ValueCounts:
     @classmethod
     def of_arrays(cls, arrays: Any) -> "ValueCounts":
         """Restore the counts from `arrays`."""
-        n_cells = persistence.array("n_cells", arrays["n_cells"], ["i8"], (None,))
-        n_features, n_all = len(n_cells), int(n_cells.sum())
-        if (n_cells < 0).any():
+        of_cells, of_features = "i8[n_cells]", "i8[n_features]"
+        forms = {"n_cells": of_features, "shifts": of_features, "keys": of_cells, "counts": of_cells}
+        forms |= {"missing": of_features, "low": "f8[n_features]", "high": "f8[n_features]"}
+        n_cells, shifts, keys, counts, missing, low, high = persistence.parts(cls, arrays, **forms)
+        if (n_cells < 0).any() or n_cells.sum() != len(keys):
             raise ValueError("n_cells should say of each feature how many cells it has")
-        of_cells = (persistence.array(name, arrays[name], ["i8"], (n_all,)) for name in ("keys", "counts"))
-        keys, counts = (np.split(each, np.cumsum(n_cells)[:-1]) if n_features else [] for each in of_cells)
-        shifts, missing = (
-            persistence.array(name, arrays[name], ["i8"], (n_features,)) for name in ("shifts", "missing")
-        )
         if (shifts < 0).any() or (shifts > 63).any():
             raise ValueError("shifts should be from 0 to 63")
-        ends = (persistence.array(name, arrays[name], ["f8"], (n_features,)) for name in ("low", "high"))
-        return cls(tuple(map(ValueCells, shifts.tolist(), keys, counts)), missing, *ends)
+        keys, counts = (np.split(each, np.cumsum(n_cells)[:-1]) if len(n_cells) else [] for each in (keys, counts))
+        return cls(tuple(map(ValueCells, shifts.tolist(), keys, counts)), missing, low, high)
 
 
 class CountingValues:

@@ -112,7 +112,7 @@ def test_files_that_are_wrong_are_refused():
     steps = {
         "become 4 columns": {"n_features_in_": 4},
         "probabilities=": {"probabilities": "some"},
-        "classes_=": {"classes_": np.array([0, 1, 2])},
+        "intercept_ is": {"classes_": np.array([0, 1, 2])},
         "intercept_": {"intercept_": np.zeros(3)},
         "columns outside": {"steps": (RowStep("above", 0.0, np.array([7])),)},
         "has no": {"other": 1},

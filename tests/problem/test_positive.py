@@ -80,12 +80,12 @@ def test_statistics_from_before_there_was_a_centre_load(tmp_path):
     x, y = draw(snb.Laplace(0.0))
     stats_ = snb.scan(x, y, binarize=0.5)
     state = stats_._to_state()
-    assert snb.ClassStats._from_state(state | {"options": state["options"][:3]}).options == stats_.options
+    assert snb.ClassStats._from_state(state | {"options": state["options"]._to_state()[:3]}).options == stats_.options
     for family, binarize in (("bernoulli", 0.5), ("gaussian", None)):
         model = snb.solve(stats_, family)[0]
         state = model._to_state()
         del state["moments"]
-        old = snb.LinearModel._from_state(state | {"binarize": binarize, "options": state["options"][:3]})
+        old = snb.LinearModel._from_state(state | {"binarize": binarize, "options": state["options"]._to_state()[:3]})
         assert np.array_equal(old.decision_function(x), model.decision_function(x))
 
 

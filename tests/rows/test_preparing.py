@@ -93,7 +93,9 @@ def test_features_are_scaled_between_transform_and_length(storage):
     expected /= np.sqrt((expected**2).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-14)
     same, other = (replace(options, scale=FeatureScale(np.array([1.0, 0.5, last]))) for last in (2.0, 3.0))
-    assert options == same == RowOptions.of_state(same._to_state()) and hash(options) == hash(same) and options != other
+    assert (
+        options == same == RowOptions._from_state(same._to_state()) and hash(options) == hash(same) and options != other
+    )
     assert repr(options) == repr(same) != repr(other) and "scale=<FeatureScale: 3 features, " in same.seen
     assert len(RowOptions("log1p")._to_state()) == 4  # as it was written before
     with pytest.raises(ValueError, match="X has 2 features, but the idf of these rows is expecting 3"):
@@ -110,7 +112,7 @@ def test_steps_follow_each_other(storage):
     expected /= np.array([np.linalg.norm(expected[0]), 1.0, np.linalg.norm(expected[2])])[:, None]
     np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-14)
     assert options.transform == ("l1:10000", "log1p") and options.by_length and not survey.whole
-    assert RowOptions.of_state(options._to_state()) == options and not RowOptions(("binary", "sqrt")).by_length
+    assert RowOptions._from_state(options._to_state()) == options and not RowOptions(("binary", "sqrt")).by_length
     for wrong in (["l3"], ["l1:x"], ["l1:-2"], [None], ["l1:inf"], ["log1p", "quantile_normal"]):
         with pytest.raises(ValueError, match=r"transform has the step .* 'l1:10000'"):
             RowOptions(wrong)
@@ -151,10 +153,10 @@ def test_maps_are_values_that_are_saved_and_stand_alone():
     assert [map_name(one) for one in (None, LOGS, RANKS)] == ["none", "log1p", "quantile_normal"]
     for one in (None, LOGS, RANKS):
         options = RowOptions(columns=one)
-        assert RowOptions.of_state(options._to_state()) == options
+        assert RowOptions._from_state(options._to_state()) == options
         assert one is None or type(one)._from_state(one._to_state()) == one
     assert RowOptions()._to_state() == [None, None, 0.0, 0.0]  # as in older files
     with pytest.raises(ValueError, match="should stand alone"):
         RowOptions("log1p", columns=LOGS)
     with pytest.raises(ValueError, match="should be a map"):
-        RowOptions.of_state([None, None, 0.0, 0.0, None, "log1p"])
+        RowOptions._from_state([None, None, 0.0, 0.0, None, "log1p"])

@@ -36,5 +36,5 @@ def test_parts_of_other_values_merge_and_files_are_looked_at():
     state = parts.arrays()
     np.testing.assert_array_equal(CategoryCounts._from_state(state).values[1], parts.values[1])
     for wrong in ({"values": state["values"][::-1].copy()}, {"n_values": state["n_values"] + 1}, {"sums": None}):
-        with pytest.raises(ValueError, match=r"values|counts"):
+        with pytest.raises(ValueError, match=r"values|counts|sums"):
             CategoryCounts._from_state({**state, **wrong})
