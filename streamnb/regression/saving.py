@@ -42,7 +42,8 @@ def to_state(self: Any) -> dict[str, Any]:
 
 def from_state(cls: Any, state: dict[str, Any]) -> Any:
     """The regression from its saved state."""
-    self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
+    params, fitted = persistence.parts(cls, state, params=dict[str, Any], fitted=dict[str, Any])
+    self, fitted = cls(**params), persistence.known(cls, fitted, *_FITTED)
     self._check_params()
     self._n_threads = 1
     report = persistence.restored(Report, fitted["report_"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.core.persistence import FORMAT_VERSION
+from streamnb.core.persistence import FORMAT_VERSION, registered_class
 from tests.core.test_persistence import sealed
 from tests.support.saved_kinds import HERE, KINDS, answers
 
@@ -64,6 +64,9 @@ def changes(members):
     tree = json.loads(members["streamnb.json"])["content"]
     found = {(name, kind): place for place, name, kind in reversed([*values(tree)])}
     for (name, kind), place in found.items():
+        if kind == "object" and "dict" in (node := reduce(getitem, place, tree))["state"]:
+            more = [*node["state"]["dict"], ["unknown", None]]
+            yield f"{name}/{node['object']}/unknown", "a part more", changed(members, (*place, "state", "dict"), more)
         if kind != "array":
             yield name, kind, changed(members, place, OTHER[kind])
             continue
@@ -78,7 +81,9 @@ def changes(members):
 
 def may_be(name, what):
     """Whether another object has such a part: labels of another kind, another grid, rows or features that are fewer."""
-    part = name.rpartition("/")[2]
+    *_, owner, part = name.split("/") if "/" in name else ("", name)
+    if part == "unknown":
+        return registered_class(owner).__module__.startswith(("streamnb.estimators.", "streamnb.evaluation."))
     if name.startswith(
         ("/Round/estimators/", "/Answer/total/")
     ):  # held against the fit, and the task, by the next step
