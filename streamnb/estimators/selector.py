@@ -15,7 +15,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.core.conditional import available_if
+from streamnb.core.attributes import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators import preparation, scan_fits

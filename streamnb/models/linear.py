@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
-from streamnb.core.conditional import available_if
+from streamnb.core.attributes import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells

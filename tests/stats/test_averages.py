@@ -1,4 +1,4 @@
-"""Means, variances and standard deviations by class, beside pandas; digits far from zero; names and refusals."""
+"""Means, variances and standard deviations by class, beside pandas; drift beside its formula; digits far from zero."""
 
 import numpy as np
 import pandas as pd
@@ -47,3 +47,78 @@ def test_refusals():
         snb.scan(X, Y).mean(["one"])
     with refused(ValueError, "lack the moment 'sum_sq'"):
         snb.scan(X, Y, moments=["sum"]).var()
+
+
+# ---- drift -----------------------------------------------------------------------------------------------------------
+
+DRAWN = np.random.default_rng(0)
+OLD, NEW = DRAWN.poisson(2.0, (40, 3)).astype(float), DRAWN.poisson([2.0, 2.0, 9.0], (60, 3)).astype(float)
+
+
+def labels(n):
+    return np.array(["a", "b"])[np.arange(n) % 2]
+
+
+def z_of(old, new, variance):
+    return (new.mean() - old.mean()) / np.sqrt(variance * (1 / len(old) + 1 / len(new)))
+
+
+@pytest.mark.parametrize("moments", [["sum", "sum_sq"], ["sum"], ["above"], ["nonzero"]])
+def test_z_is_the_score_statistic(moments):
+    old, new = (snb.scan(X, labels(len(X)), moments=moments) for X in (OLD, NEW))
+    found = old.drift(new, feature_names=["x", "y", "z"])
+    assert (np.diff(abs(found["z"])) <= 0).all()
+    for row in found[found["feature"] != "(share of rows)"].itertuples():
+        j = "xyz".index(row.feature)
+        before, after = OLD[labels(40) == row[1], j], NEW[labels(60) == row[1], j]
+        both = np.concatenate([before, after])
+        if "sum" not in moments:
+            before, after, both = before > 0, after > 0, both > 0
+        variance = both.var() if moments != ["sum"] else both.mean()
+        assert row.z == pytest.approx(z_of(before, after, variance), rel=1e-12)
+        assert (row.old, row.new) == pytest.approx((before.mean(), after.mean()))
+    if "sum" in moments:
+        assert found["feature"][:2].tolist() == ["z", "z"]
+
+
+def test_shares_of_classes_move_too_and_new_ones_appear():
+    old = snb.scan(np.ones((100, 2)), np.arange(100) < 50)
+    new = snb.scan(np.ones((100, 2)), np.arange(100) < 90)
+    found = old.drift(new)
+    assert set(found["feature"]) == {"(share of rows)"}
+    assert found["z"].abs().tolist() == pytest.approx([0.4 / np.sqrt(0.7 * 0.3 * 2 / 100)] * 2)
+    other = snb.scan(np.ones((5, 2)), ["c"] * 5)
+    table = snb.scan(np.ones((5, 2)), ["a"] * 5).drift(other)
+    assert table[["class", "old", "new"]].values.tolist() == [["a", 1.0, 0.0], ["c", 0.0, 1.0]]
+
+
+def test_means_far_from_zero_keep_their_digits():
+    old, new = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [2.0], [3.0]])
+    near, far = (snb.scan(old + c, [0] * 3).drift(snb.scan(new + c, [0] * 3)) for c in (0.0, 1e9))
+    assert far["z"][0] == pytest.approx(near["z"][0], rel=1e-6)
+
+
+def test_models_know_names_and_refuse_other_columns():
+    frames = [pd.DataFrame(X, columns=["x", "y", "z"]) for X in (OLD, NEW)]
+    old, new = (snb.LinearNB("poisson").fit(X, labels(len(X))) for X in frames)
+    assert old.drift(new, 1)["feature"][0] == "z"
+    assert old.drift(new.stats_, 1).equals(old.drift(new, 1))
+    with refused(ValueError, "features of other names"):
+        old.drift(snb.LinearNB("poisson").fit(frames[0].rename(columns={"x": "w"}), labels(40)))
+    with refused(TypeError, "new is of type list"):
+        old.drift([1.0])
+    with refused(ValueError, "scan the same columns"):
+        old.stats_.drift(snb.scan(OLD[:, :2], labels(40), moments=["sum"]))
+    with refused(ValueError, "feature_names has shape"):
+        old.stats_.drift(new.stats_, feature_names=["x"])
+    with refused(ValueError, "n_features=0"):
+        old.drift(new, 0)
+
+
+def test_what_tells_no_mean_or_no_variance_is_refused():
+    stats = snb.scan(OLD, labels(40), moments=["sum_sq"])
+    with refused(ValueError, "scan with 'sum'"):
+        stats.drift(stats)
+    stats = snb.scan(-OLD, labels(40), moments=["sum"])
+    with refused(ValueError, "scan 'sum_sq', too"):
+        stats.drift(stats)
