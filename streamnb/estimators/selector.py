@@ -33,7 +33,7 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.criteria import Criterion, blind
 from streamnb.selection.feature_ranking import FeatureRanking, FeatureSearch, searched, with_weight
-from streamnb.selection.features import SEARCHES, as_search, begins, rank_features
+from streamnb.selection.features import SEARCHES, as_search, first_criterion, rank_features
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import check_histogram
 
@@ -164,12 +164,13 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         criterion, search = self._criterion(), self._search()
-        taken = (criterion.lowest, criterion.highest) if search is None else search.range(criterion)
-        domain = Domain(f"{type(self).__name__}(by={self.by!r})", *taken)
+        needs = [criterion] if search is None else search.needs(criterion)
+        lowest, highest = max(part.lowest for part in needs), min(part.highest for part in needs)
+        domain = Domain(f"{type(self).__name__}(by={self.by!r})", lowest, highest)
         options = RowOptions(binarize=self.binarize, centre=as_family(self.family).centre)
         grid = None if self.values == "presence" else check_histogram(self.values, self.n_bins)
-        moments = criterion.moments if search is None else search.moments(criterion)
-        return ClassScan(tuple(sorted({*moments})), options, classes, domain, grid=grid)
+        moments = {moment for part in needs for moment in part.moments}
+        return ClassScan(tuple(sorted(moments)), options, classes, domain, grid=grid)
 
     def _scan(
         self,
@@ -219,11 +220,11 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         return {name: getattr(self, name) for name in names}
 
     def _criterion(self) -> Criterion:
-        return begins(self.by, **self._options())
+        return first_criterion(self.by, **self._options())
 
     def _search(self) -> FeatureSearch | None:
         search = as_search(self.by)
-        return None if search is None else search.asked(self.k)
+        return None if search is None else search.with_k(self.k)
 
     def _n_kept(self, n_features: int, chosen: np.ndarray | None = None) -> int:
         n_chosen = n_features if chosen is None else len(chosen)

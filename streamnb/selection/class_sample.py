@@ -13,7 +13,6 @@ from streamnb.encoding.learning import opened_through
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
-from streamnb.selection.feature_ranking import FeatureSearch
 from streamnb.stats.class_stats import ClassStats, check_stats
 from streamnb.stats.row_sample import SampleTask
 
@@ -143,13 +142,6 @@ def sampled(
     drawn = found.drawn(weighed=False)
     columns = np.arange(stats.n_features) if columns is None else columns
     return ClassSample(drawn.X, drawn.labels.indices.astype(np.int64), drawn.weight, drawn.fold, columns)
-
-
-def check_sample(search: FeatureSearch, given: Any) -> ClassSample:
-    """The sample for a search, checked."""
-    if not isinstance(given, ClassSample):
-        raise ValueError(f"by={search.name!r} looks at {search.reads}; snb.FeatureSelector reads what it needs")
-    return given
 
 
 def _columns(columns: Any, n_features: int) -> np.ndarray | None:

@@ -9,7 +9,9 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook, persistence
 from streamnb.passes.options import RunOptions
+from streamnb.problem.family import Family
 from streamnb.rows.source import Source
+from streamnb.selection.class_sample import ClassSample, sampled
 from streamnb.selection.criteria import CRITERIA, VALUES, Criterion, OfCells
 from streamnb.stats.class_stats import ClassStats
 
@@ -158,66 +160,84 @@ class Found(NamedTuple):
     curve: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
 class FeatureSearch(persistence.Parameters):
-    """A way to choose features that looks at more than one of them at a time; a subclass says what it reads.
+    """A way to choose features that considers several together; it begins with the scores of a criterion.
 
-    It begins with the scores of a criterion, which any search for a few features among many needs.
+    By default it reads a sample of rows, in the candidates: features that are best by the criterion. Subclasses are
+    frozen dataclasses with fields of these names.
 
     Attributes
     ----------
     name : str
     begins : str
-        The criterion whose best features are looked at.
+        The criterion.
     n_folds : int or None
         Into how many folds a scan for it splits the rows.
     reads : str
-        What it looks at beside the sums, in words.
+        What it needs beside the sums, in words.
     keeps : bool
-        False where it ranks alone.
+        False where it ranks features but chooses none.
+    rows : int or None
+        Rows of each class in the sample; None for all.
+    candidates : int or None
+        None for all features.
+    seed : int
+        Of the sample.
     """
 
     name: ClassVar[str]
     begins: ClassVar[str]
     n_folds: ClassVar[int | None] = None
-    reads: ClassVar[str]
+    reads: ClassVar[str] = "a sample of rows: sample=snb.sample_rows(X, y, stats)"
     keeps: ClassVar[bool] = True
+    rows: int | None
+    candidates: int | None
+    seed: int
 
-    def moments(self, criterion: Criterion) -> tuple[str, ...]:
-        """What that scan sums."""
-        return criterion.moments
+    def __post_init__(self) -> None:
+        arguments.whole_number("seed", self.seed)
+        for name in ("rows", "candidates"):
+            if getattr(self, name) is not None:
+                arguments.positive_integer(name, getattr(self, name))
 
-    def range(self, criterion: Criterion) -> tuple[float, float]:
-        """The least and the largest value of x that it takes."""
-        return criterion.lowest, criterion.highest
+    def needs(self, criterion: Criterion) -> list[Criterion | Family]:
+        """What says, by moments, lowest and highest, which sums the scan has and which values of x it takes."""
+        return [criterion]
 
-    def asked(self, k: Any) -> FeatureSearch:
-        """The search for k features, "auto" for as many as it finds good, or "all"."""
+    def with_k(self, k: Any) -> FeatureSearch:
+        """The search for k features; "auto": for as many as it finds good, or "all"."""
         return self
 
     def check(self, criterion: Criterion) -> None:
-        """Refuse what it cannot be asked under."""
+        """Raise where the search is not defined for the options of the criterion."""
 
     def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> Any:
-        """What it looks at beside the sums, from another read of the same rows; None where the sums tell."""
-        raise NotImplementedError
+        """Read the rows again for what the search needs beside the sums; return None where the sums suffice."""
+        columns = None
+        if self.candidates is not None and self.candidates < stats.n_features:
+            columns = np.sort(best_first(stats, self, criterion)[1][: self.candidates])
+        return sampled(stats, rows, self._n_sampled, columns, self.seed, options)
+
+    @property
+    def _n_sampled(self) -> int | None:
+        """Rows of each class in the sample."""
+        return self.rows
 
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
-        """The features, from the sums and what was read beside them."""
+        """The features, from the sums and the result of `read`."""
         raise NotImplementedError
+
+    def checked_sample(self, given: Any) -> ClassSample:
+        """The sample of rows, which `read` returned or the user gave."""
+        if not isinstance(given, ClassSample):
+            raise ValueError(f"by={self.name!r} looks at {self.reads}; snb.FeatureSelector reads what it needs")
+        return given
 
 
 def best_first(stats: ClassStats, search: FeatureSearch, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
     """Scores (n_features,) by the criterion that a search begins with, and features, the best first."""
     scores, _ = scored(stats, search.begins, criterion)
     return scores, np.argsort(-scores, kind="stable")
-
-
-def among(stats: ClassStats, search: FeatureSearch, criterion: Criterion, candidates: int | None) -> np.ndarray | None:
-    """The best features by that criterion, ascending; None for all."""
-    if candidates is None or candidates >= stats.n_features:
-        return None
-    return np.sort(best_first(stats, search, criterion)[1][:candidates])
 
 
 def searched(stats: ClassStats, search: FeatureSearch, criterion: Criterion, beside: Any) -> FeatureRanking:

@@ -37,7 +37,7 @@ def as_search(by: Any) -> FeatureSearch | None:
     return SEARCHES[by]() if by in SEARCHES else None
 
 
-def begins(by: Any, **options: Any) -> Criterion:
+def first_criterion(by: Any, **options: Any) -> Criterion:
     """The criterion with this name, or the one that a search begins with, with checked options."""
     search = as_search(by)
     if search is None:
@@ -184,7 +184,7 @@ def rank_features(
     check_stats(stats)
     of_model = {"family": family, "scheme": scheme, "reference": reference, "smoothing": smoothing}
     of_values = {"values": values, "n_bins": n_bins, "strategy": strategy, "min_rows": min_rows}
-    criterion = begins(by, presence=presence, **of_model, **of_values)
+    criterion = first_criterion(by, presence=presence, **of_model, **of_values)
     if (search := as_search(by)) is not None:
         return searched(stats, search, criterion, sample)
     if not stats.multilabel:

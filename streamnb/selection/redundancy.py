@@ -192,7 +192,14 @@ class FCBF(FeatureSearch):
         if not len(order):
             return Found(order, order, scores)
         pairs = beside if isinstance(beside, PairTable) else _pairs_from_stats(stats, criterion, np.sort(order))
-        return Found(_irredundant(order, scores, pairs), order, scores)
+        of_class = scores[pairs.columns]
+        left, chosen = np.searchsorted(pairs.columns, order), []
+        while len(left):
+            best, left = left[0], left[1:]
+            chosen.append(best)
+            if len(left):
+                left = left[pairs.uncertainty(best, left) < of_class[left] * ROUNDING]
+        return Found(pairs.columns[chosen], order, scores)
 
 
 def _has_pairs(stats: ClassStats, criterion: Criterion) -> bool:
@@ -211,15 +218,3 @@ def _pairs_from_stats(stats: ClassStats, criterion: Criterion, columns: np.ndarr
     counts = matrices(stats.table("gram_above").dense())
     counts = counts if counts.ndim == 2 else counts.sum(axis=0)
     return PairTable(columns, counts[np.ix_(columns, columns)], stats.total_weight)
-
-
-def _irredundant(order: np.ndarray, scores: np.ndarray, pairs: PairTable) -> np.ndarray:
-    """The features, best first, without those that are redundant to a better one that is kept."""
-    left, chosen = np.searchsorted(pairs.columns, order), []
-    of_class = scores[pairs.columns]
-    while len(left):
-        best, left = left[0], left[1:]
-        chosen.append(best)
-        if len(left):
-            left = left[pairs.uncertainty(best, left) < of_class[left] * ROUNDING]
-    return pairs.columns[chosen]

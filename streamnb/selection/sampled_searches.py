@@ -11,11 +11,9 @@ from scipy.spatial.distance import cdist
 from sklearn.tree import DecisionTreeClassifier
 
 from streamnb.core import arguments, persistence
-from streamnb.passes.options import RunOptions
-from streamnb.rows.source import Source
-from streamnb.selection.class_sample import ClassSample, check_sample, sampled
+from streamnb.selection.class_sample import ClassSample
 from streamnb.selection.criteria import Criterion
-from streamnb.selection.feature_ranking import FeatureSearch, Found, among
+from streamnb.selection.feature_ranking import FeatureSearch, Found
 from streamnb.stats.class_stats import ClassStats
 
 AT_ONCE = 1 << 20  # differences between rows and their neighbours, computed at a time
@@ -60,21 +58,13 @@ class ReliefF(FeatureSearch):
     name: ClassVar[str] = "relief"
     begins: ClassVar[str] = "f_classif"
     keeps: ClassVar[bool] = False
-    reads: ClassVar[str] = "a sample of rows: sample=snb.sample_rows(X, y, stats)"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         arguments.positive_integer("n_neighbors", self.n_neighbors)
-        arguments.whole_number("seed", self.seed)
-        for name in ("rows", "candidates"):
-            if getattr(self, name) is not None:
-                arguments.positive_integer(name, getattr(self, name))
-
-    def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> ClassSample:
-        columns = among(stats, self, criterion, self.candidates)
-        return sampled(stats, rows, self.rows, columns, self.seed, options)
 
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
-        sample, scores = check_sample(self, beside), np.full(stats.n_features, UNSEEN)
+        sample, scores = self.checked_sample(beside), np.full(stats.n_features, UNSEEN)
         scores[sample.columns] = self._weights(sample, stats)
         order = sample.columns[np.argsort(-scores[sample.columns], kind="stable")]
         return Found(None, order, scores)
@@ -143,48 +133,37 @@ class TreeFeatures(FeatureSearch):
     seed: int = 0
     name: ClassVar[str] = "trees"
     begins: ClassVar[str] = "f_classif"
-    reads: ClassVar[str] = "a sample of rows: sample=snb.sample_rows(X, y, stats)"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("n_trees", "depth", "rows"):
             arguments.positive_integer(name, getattr(self, name))
-        if self.candidates is not None:
-            arguments.positive_integer("candidates", self.candidates)
-        if arguments.whole_number("seed", self.seed) >= 2**32:
+        if self.seed >= 2**32:
             raise ValueError(f"seed={self.seed} should be below 2^32, as scikit-learn takes it")
 
-    def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> ClassSample:
-        columns = among(stats, self, criterion, self.candidates)
-        return sampled(stats, rows, self.n_trees * self.rows, columns, self.seed, options)
+    @property
+    def _n_sampled(self) -> int:
+        return self.n_trees * self.rows
 
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
-        sample, scores = check_sample(self, beside), np.zeros(stats.n_features)
+        sample, scores = self.checked_sample(beside), np.zeros(stats.n_features)
         shares, used = sample.shares(stats), np.zeros(len(sample.columns), bool)
-        dealt = self._tree_of_rows(sample.codes)
+        tree_of_rows = np.empty(len(sample.codes), np.int64)
+        for k in np.unique(sample.codes):  # the rows of a class are dealt to the trees in turn
+            of_class = np.flatnonzero(sample.codes == k)
+            tree_of_rows[of_class] = np.arange(len(of_class)) % self.n_trees
         X = sp.csr_matrix(sample.X) if sp.issparse(sample.X) else sample.X
         for number in range(self.n_trees):
-            own = np.flatnonzero(dealt == number)
-            if not own.size:
+            rows = np.flatnonzero(tree_of_rows == number)
+            if not rows.size:
                 continue
+            of_tree = X[rows]
+            if sp.issparse(of_tree):  # trees take 32-bit indices
+                of_tree.indices, of_tree.indptr = of_tree.indices.astype(np.int32), of_tree.indptr.astype(np.int32)
             tree = DecisionTreeClassifier(criterion="entropy", max_depth=self.depth, random_state=self.seed)
-            tree.fit(_narrow(X[own]), sample.codes[own], shares[own])
+            tree.fit(of_tree, sample.codes[rows], shares[rows])
             scores[sample.columns] += tree.feature_importances_ / self.n_trees
             used[tree.tree_.feature[tree.tree_.feature >= 0]] = True
         kept = sample.columns[used]
         chosen = kept[np.argsort(-scores[kept], kind="stable")]
         return Found(chosen, np.concatenate([chosen, sample.columns[~used]]), scores)
-
-    def _tree_of_rows(self, codes: np.ndarray) -> np.ndarray:
-        """The tree of each row: the rows of a class are dealt to the trees in turn."""
-        dealt = np.empty(len(codes), np.int64)
-        for k in np.unique(codes):
-            own = np.flatnonzero(codes == k)
-            dealt[own] = np.arange(len(own)) % self.n_trees
-        return dealt
-
-
-def _narrow(X: Any) -> Any:
-    """X, with 32-bit indices where it is sparse, as trees require."""
-    if sp.issparse(X):
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X

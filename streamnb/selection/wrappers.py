@@ -15,10 +15,11 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
 from streamnb.problem.penalties import as_penalty
 from streamnb.rows.source import Source
-from streamnb.selection.class_sample import ClassSample, check_sample, sampled
-from streamnb.selection.contributions import JudgedSubsets, check_adds_up, judged
+from streamnb.selection.class_sample import ClassSample
+from streamnb.selection.contributions import JudgedSubsets, State, check_adds_up, judged
 from streamnb.selection.criteria import Criterion
 from streamnb.selection.feature_ranking import FeatureSearch, Found, best_first
 from streamnb.stats.class_stats import ClassStats
@@ -67,13 +68,12 @@ class Wrapper(FeatureSearch):
     reads: ClassVar[str] = "a sample of rows, of statistics with folds: sample=snb.sample_rows(X, y, stats)"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         arguments.positive_integer("candidates", self.candidates)
         arguments.positive_integer("folds", self.folds, 2)
-        arguments.whole_number("seed", self.seed)
         as_penalty(self.penalty)
-        for name in ("rows", "k"):
-            if getattr(self, name) is not None:
-                arguments.positive_integer(name, getattr(self, name))
+        if self.k is not None:
+            arguments.positive_integer("k", self.k)
 
     @property
     def begins(self) -> str:  # type: ignore[override]
@@ -83,14 +83,10 @@ class Wrapper(FeatureSearch):
     def n_folds(self) -> int | None:  # type: ignore[override]
         return self.folds
 
-    def moments(self, criterion: Criterion) -> tuple[str, ...]:
-        return *criterion.moments, *as_family(criterion.family).moments
+    def needs(self, criterion: Criterion) -> list[Criterion | Family]:
+        return [criterion, as_family(criterion.family)]
 
-    def range(self, criterion: Criterion) -> tuple[float, float]:
-        family = as_family(criterion.family)
-        return max(criterion.lowest, family.lowest), min(criterion.highest, family.highest)
-
-    def asked(self, k: Any) -> Wrapper:
+    def with_k(self, k: Any) -> Wrapper:
         return replace(self, k=None if k in ("auto", "all") else k)
 
     def check(self, criterion: Criterion) -> None:
@@ -98,18 +94,17 @@ class Wrapper(FeatureSearch):
 
     def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> ClassSample:
         self._check_k(min(stats.n_features, self.candidates), stats.n_features)
-        _, order = best_first(stats, self, criterion)
-        return sampled(stats, rows, self.rows, np.sort(order[: self.candidates]), self.seed, options)
+        return super().read(stats, criterion, rows, options)
 
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
-        beside = check_sample(self, beside if stats.folding is not None else None)
-        self._check_k(len(beside.columns), stats.n_features)
+        sample = self.checked_sample(beside if stats.folding is not None else None)
+        self._check_k(len(sample.columns), stats.n_features)
         scores, order = best_first(stats, self, criterion)
         options = {name: getattr(criterion, name) for name in ("family", "scheme", "reference", "smoothing")}
-        models = judged(stats, beside, self.name, options, as_penalty(self.penalty), None)
-        order = order[np.isin(order, beside.columns)]
-        chosen, path, curve = self._search(models, np.searchsorted(beside.columns, order))
-        first = beside.columns[np.array([*chosen, *path], np.int64)]
+        models = judged(stats, sample, self.name, options, as_penalty(self.penalty), None)
+        order = order[np.isin(order, sample.columns)]
+        chosen, path, curve = self._search(models, np.searchsorted(sample.columns, order))
+        first = sample.columns[np.array([*chosen, *path], np.int64)]
         return Found(first[: len(chosen)], np.concatenate([first, order]), scores, curve)
 
     def _check_k(self, n_candidates: int, n_features: int) -> None:
@@ -157,16 +152,10 @@ class ForwardSelection(Wrapper):
     name: ClassVar[str] = "sfs"
 
     def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
-        state, chosen, curve, left = models.contributions.start(), [], [], np.sort(order)
-        for _ in range(len(order) if self.k is None else self.k):
-            scores = models.scores(state, left)
-            best = int(np.argmax(scores.mean(axis=0)))
-            feature, left = int(left[best]), np.delete(left, best)
-            chosen.append(feature)
-            curve.append(scores[:, best])
-            state = models.contributions.moved(state, feature, 1.0)
+        n_steps = len(order) if self.k is None else self.k
+        path, curve = _greedy(models, models.contributions.start(), np.sort(order), 1.0, n_steps)
         n = self._n_kept(np.array(curve))
-        return chosen[:n], chosen[n:], np.array(curve)
+        return path[:n], path[n:], np.array(curve)
 
 
 @persistence.register
@@ -227,23 +216,33 @@ class BackwardElimination(Wrapper):
     name: ClassVar[str] = "backward"
 
     def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
-        parts, left = models.contributions, np.sort(order)
+        parts, features = models.contributions, np.sort(order)
         state = parts.start()
-        for feature in left.tolist():
+        for feature in features.tolist():
             state = parts.moved(state, feature, 1.0)
-        last = left[-1:]
+        last = features[-1:]
         whole = models.scores(parts.moved(state, int(last[0]), -1.0), last)[:, 0]
-        gone, curve = [], [whole]
-        while len(left) > 1:
-            scores = models.scores(state, left, -1.0)
-            worst = int(np.argmax(scores.mean(axis=0)))
-            curve.append(scores[:, worst])
-            feature, left = int(left[worst]), np.delete(left, worst)
-            gone.append(feature)
-            state = parts.moved(state, feature, -1.0)
-        path, rising = [int(left[0]), *reversed(gone)], np.array(curve[::-1])
-        n = self._n_kept(rising)
-        return path[:n], path[n:], rising
+        removed, scores = _greedy(models, state, features, -1.0, len(features) - 1)
+        path, curve = [*np.setdiff1d(features, removed).tolist(), *reversed(removed)], np.array([whole, *scores])[::-1]
+        n = self._n_kept(curve)
+        return path[:n], path[n:], curve
+
+
+def _greedy(
+    models: JudgedSubsets, state: State, features: np.ndarray, sign: float, n_steps: int
+) -> tuple[list[int], list[np.ndarray]]:
+    """The features added to a subset one by one (sign 1) or removed from it (-1), and the scores after each step.
+
+    Each step takes the feature with the best mean score; ties go to the first.
+    """
+    path, curve = [], []
+    for _ in range(n_steps):
+        scores = models.scores(state, features, sign)
+        best = int(np.argmax(scores.mean(axis=0)))
+        path.append(int(features[best]))
+        curve.append(scores[:, best])
+        state, features = models.contributions.moved(state, path[-1], sign), np.delete(features, best)
+    return path, curve
 
 
 class Subset(NamedTuple):
