@@ -22,12 +22,7 @@ from streamnb.passes.run import run
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
-from streamnb.selection.additive_choice import (
-    ALL,
-    AdditiveChooser,
-    FoldStage,
-    JudgedPoint,
-)
+from streamnb.selection.additive_choice import ALL, AdditiveChooser, FoldStage, JudgedPoint
 from streamnb.selection.folded_scan import scan_to_train
 from streamnb.selection.split_intervals import standard_error
 from streamnb.selection.term_layers import AdditiveTerms
@@ -158,8 +153,7 @@ def fit_terms(
     drawn, n_folds = sample.drawn(), len(stats.folds)
     chooser = AdditiveChooser(learner, alone, drawn, stats.classes, n_folds, request.scorer, in_memory)
     best, stage, judged = choose(chooser, request, coded.features)
-    fit = TermsFit(learner, coded, replace(alone, pairs=tuple(stage.pairs[ALL])), best, stage, request.monotone)
-    found = fit.of_rows(given, beside, options)
+    found = _of_all_rows(coded, request, best, stage, given, beside, options)
     return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report), judged=judged)
 
 
@@ -227,64 +221,55 @@ def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
     return bool(len(gains)) and bool(gains.mean() > CLEAR * standard_error(gains))
 
 
-@dataclass(frozen=True, eq=False)
-class TermsFit:
-    """The fit of the weights of all rows, once terms and penalties have been chosen."""
+def _of_all_rows(
+    coded: CodedRows,
+    request: AdditiveRequest,
+    best: JudgedPoint,
+    stage: FoldStage,
+    given: Source,
+    beside: Sequence[Any],
+    options: RunOptions,
+) -> FittedTerms:
+    """Train the weights of all rows at the best point, and make pure terms at one resolution of them."""
+    terms = replace(stage.chooser.terms, pairs=tuple(stage.pairs[ALL]))
+    columns, layers, point = terms.columns(coded.base), terms.layers, best.point
+    factors = terms.factors(terms.pairs, point["pair_factor"])
+    method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point, outside: factors)
+    learner = replace(stage.chooser.learner, method=method)
+    rows = prepared(columns, given, *beside)  # not kept: codes, which are, take less memory
+    plain = replace(options, keeping=None)
+    scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, beside, None, plain)
+    fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
+    counts = counts_of(scanned.stats)
+    share = scanned.stats.weight / scanned.stats.total_weight
+    slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features
+    freedom = layers.degrees_of_freedom(slopes * (layers.parts.T @ counts) * factors**2, point["l2"])
+    pure, intercept = purified(columns, fitted.model.weights, fitted.model.intercept_, counts)
+    for name, direction in request.monotone.items():
+        j = coded.features.index(name)
+        first, last = columns.starts[j], columns.starts[j + 1] - int(coded.missing[j])
+        pure[first:last] = monotone_steps(pure[first:last], counts[first:last], direction > 0)
+    if pure.shape[1] > 1:  # scores of a step have the mean 0 over classes; probabilities do not change
+        pure -= pure.mean(axis=1, keepdims=True)
+        intercept -= intercept.mean()
+    model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
+    tables = TermTables(coded.features, counts, _deviations(terms.columns(), best, stage), freedom)
+    fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
+    return FittedTerms(fitted, columns, tables, best)
 
-    learner: Learner
-    coded: CodedRows
-    terms: AdditiveTerms
-    best: JudgedPoint
-    stage: FoldStage
-    monotone: dict[str, int]
 
-    def of_rows(self, given: Source, beside: Sequence[Any], options: RunOptions) -> FittedTerms:
-        """Train the weights, and make pure terms at one resolution of them."""
-        columns, layers, point = self.terms.columns(self.coded.base), self.terms.layers, self.best.point
-        factors = self.terms.factors(self.terms.pairs, point["pair_factor"])
-        method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point, outside: factors)
-        learner = replace(self.learner, method=method)
-        rows = prepared(columns, given, *beside)  # not kept: codes, which are, take less memory
-        plain = replace(options, keeping=None)
-        scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, beside, None, plain)
-        fitted = learner.fit(
-            scanned.of_folds.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report
-        )
-        counts = counts_of(scanned.stats)
-        share = scanned.stats.weight / scanned.stats.total_weight
-        slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features
-        freedom = layers.degrees_of_freedom(slopes * (layers.parts.T @ counts) * factors**2, point["l2"])
-        pure, intercept = purified(columns, fitted.model.weights, fitted.model.intercept_, counts)
-        self._make_monotone(columns, pure, counts)
-        if pure.shape[1] > 1:  # scores of a step have the mean 0 over classes; probabilities do not change
-            pure -= pure.mean(axis=1, keepdims=True)
-            intercept -= intercept.mean()
-        model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
-        tables = TermTables(self.coded.features, counts, self._deviations(), freedom)
-        fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
-        return FittedTerms(fitted, columns, tables, self.best)
-
-    def _make_monotone(self, step: TermColumns, weights: np.ndarray, counts: np.ndarray) -> None:
-        """Let the curves of monotone features rise or fall, in place."""
-        for name, direction in self.monotone.items():
-            j = self.coded.features.index(name)
-            first, n_codes = step.starts[j], step.starts[j + 1] - step.starts[j]
-            some = slice(first, first + n_codes - int(self.coded.missing[j]))
-            weights[some] = monotone_steps(weights[some], counts[some], direction > 0)
-
-    def _deviations(self) -> np.ndarray:
-        """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
-        own, stage, found = self.terms.columns(), self.stage, []
-        counts = counts_of(stage.scanned.stats)
-        for fold, weights in stage.weights(self.best).items():
-            pure = of_terms(stage.columns, purified(stage.columns, weights[:-1], weights[-1], counts)[0], own)
-            lacks = [j >= 0 and (i, j) not in stage.pairs.get(fold, []) for i, j in own.features.tolist()]
-            pure[np.repeat(lacks, own.widths)] = np.nan
-            found.append(pure - pure.mean(axis=1, keepdims=True) if pure.shape[1] > 1 else pure)
-        known = np.isfinite(found).sum(axis=0)
-        mean = np.nansum(found, axis=0) / np.maximum(known, 1)
-        squares = np.nansum((np.array(found) - mean) ** 2, axis=0)
-        return np.where(known > 1, np.sqrt(squares / np.maximum(known - 1, 1)), np.nan)
+def _deviations(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np.ndarray:
+    """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
+    of_models, counts = [], counts_of(stage.scanned.stats)
+    for fold, weights in stage.weights(best).items():
+        pure = of_terms(stage.columns, purified(stage.columns, weights[:-1], weights[-1], counts)[0], columns)
+        lacks = [j >= 0 and (i, j) not in stage.pairs.get(fold, []) for i, j in columns.features.tolist()]
+        pure[np.repeat(lacks, columns.widths)] = np.nan
+        of_models.append(pure - pure.mean(axis=1, keepdims=True) if pure.shape[1] > 1 else pure)
+    known = np.isfinite(of_models).sum(axis=0)
+    mean = np.nansum(of_models, axis=0) / np.maximum(known, 1)
+    squares = np.nansum((np.array(of_models) - mean) ** 2, axis=0)
+    return np.where(known > 1, np.sqrt(squares / np.maximum(known - 1, 1)), np.nan)
 
 
 def counts_of(stats: ClassStats) -> np.ndarray:
