@@ -98,14 +98,7 @@ class Chi2(Criterion):
         if self.values != "presence":
             return value_table_scores(stats, self, self._of_counts)
         weight, table = stats.weight[:, None], stats.table("sum")
-
-        def of_block(columns: slice) -> np.ndarray:
-            observed = table.value(columns)
-            expected = _expected(weight, observed.sum(axis=0))
-            squares = (observed - expected) ** 2
-            return np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0).sum(axis=0)
-
-        return _in_blocks(stats, of_block)
+        return _in_blocks(stats, lambda columns: self._of_counts(table.value(columns)[None], weight))
 
     @staticmethod
     def _of_counts(counts: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -167,8 +167,11 @@ def test_score_of_two_classes_is_the_chi_squared_of_the_table():
     np.testing.assert_allclose(z**2, np.nan_to_num(tables[:n]) + np.nan_to_num(tables[n:]), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("family", ["gaussian", "poisson", "bernoulli", snb.NegativeBinomial(2.0)], ids=str)
-@pytest.mark.parametrize("scheme", ["joint", "ovr", "ovo", "reference"])
+@pytest.mark.parametrize(
+    ("family", "scheme"),
+    [("gaussian", "joint"), ("poisson", "ovr"), ("bernoulli", "ovo"), (snb.NegativeBinomial(2.0), "reference")],
+    ids=str,
+)
 def test_features_leave_the_path_at_their_score(family, scheme):
     rows = example("int")
     options = {"family": family, "scheme": scheme, "smoothing": 0.5, "reference": 0 if scheme == "reference" else None}
@@ -177,15 +180,6 @@ def test_features_leave_the_path_at_their_score(family, scheme):
     for j in np.flatnonzero(z > 0):
         path = snb.solve(stats, penalty=snb.L1([0.999 * z[j], 1.001 * z[j]], scale="score"), **options)
         assert path[0].coef_[:, j].any() and not path[1].coef_[:, j].any()
-
-
-@pytest.mark.parametrize("kind", ["int", "bool"])
-def test_poisson_log_ratio_is_the_largest_plain_weight(kind):
-    rows = example(kind)
-    stats = snb.scan(rows.x, rows.y)
-    scores = rank_features(stats, "poisson_log_ratio", smoothing=2.0).scores
-    coef = snb.solve(stats, "poisson", scheme="ovr", smoothing=2.0)[0].coef_
-    np.testing.assert_allclose(scores, np.abs(coef).max(axis=0), rtol=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------- invariances
