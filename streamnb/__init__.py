@@ -74,7 +74,7 @@ _HOMES = {
     "compare": "searching.comparing",
     "Comparison": "searching.comparison",
     "compare_models": "searching.comparing_models",
-    "ModelComparison": "searching.model_comparison",
+    "ModelComparison": "searching.comparing_models",
     "AdditiveClassifier": "estimators.additive",
     "LinearNB": "estimators.linear_nb",
     "LinearNBCV": "estimators.linear_nb_cv",

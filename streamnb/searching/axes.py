@@ -1,25 +1,38 @@
-"""Checks the candidates on each axis of a search and combines them into settings."""
+"""The lists of candidates of a search: checks, combinations as settings of naive Bayes, and defaults."""
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from streamnb.core import arguments
 from streamnb.encoding.learning import to_learn
+from streamnb.estimators.additive import AdditiveClassifier
+from streamnb.estimators.least_squares import LabelSpaceCV
+from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.preparation import check_coded
-from streamnb.problem.families import as_family
+from streamnb.estimators.stacked_nb import StackedNB
+from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.problem.families import Gaussian, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.problem.smoothing import Smoothing
-from streamnb.rows.preparing import NORMS, RowOptions
+from streamnb.rows.preparing import NORMS, QUANTILE_NORMAL, RowOptions
+from streamnb.rows.raw import TableSource, TextSource
+from streamnb.rows.source import Source
 from streamnb.searching.contest import Judging
+from streamnb.searching.encodings import Encoded, check_list, check_once, word
 from streamnb.selection.score_table import check_choice
 from streamnb.solving.own_variances import is_own
 
+Axes = dict[str, list[Any]]  # candidates by the name of their argument
+
 SCHEMES = ("joint", "ovr", "ovo")
-DEFAULTS: dict[str, list[Any]] = {
+DEFAULTS: Axes = {  # in the order in which combinations are tried
     "families": ["multinomial", "bernoulli", "gaussian"],
     "transforms": [None],
     "normalize": [None],
@@ -28,6 +41,36 @@ DEFAULTS: dict[str, list[Any]] = {
     "penalties": [None, L1(scale="score")],
     "schemes": ["joint"],
 }
+PARAMETERS = {  # of `LinearNB`, in the order in which results have them
+    "families": "family",
+    "penalties": "penalty",
+    "schemes": "scheme",
+    "smoothing": "smoothing",
+    "transforms": "transform",
+    "normalize": "normalize",
+    "idf": "idf",
+}
+
+FEW_FEATURES = 300  # products of feature pairs cost little compared with reading
+FEW_CURVES = 50  # dense columns, of each of which an additive model takes longer than others
+WIDE = 4096  # features; dense rows seldom have more
+FEW_READS = 10  # enough for texts
+MANY_READS = 100  # of few columns, where a small l2 converges late
+FEW_VALUES = 0.5  # share of stored values below which rows are sparse
+L2 = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1]
+L2_OF_VALUES, L2_OF_INDICATORS = [1.0], [10.0, 1.0]
+L2_OF_DEVIATIONS = [1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.1, 0.01]  # for columns divided by standard deviations
+L2_OF_TF_IDF = [0.1, 0.03]  # for rows of length 1
+L2_OF_DIRECTIONS = [1.0, 0.3, 0.1, 0.03, 0.01]  # for dense rows of length 1
+TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
+SCORING = ["overall", "accuracy", "roc_auc", "neg_log_loss"]
+OF_DECISIONS = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]  # where probabilities are rough before calibration
+
+PREPARED: Axes = {"transforms": ["log1p"], "idf": [True], "normalize": ["l2"]}  # tf-idf, as axes of a search
+OF_COUNTS: list[Axes] = [  # a pseudo-count of 1 on rare words would drown the counts of small classes
+    {"families": ["multinomial", "bernoulli"], "smoothing": [0.01], "penalties": [None]},
+    {"families": ["multinomial"], "smoothing": [0.1], "penalties": [None], **PREPARED},
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,101 +106,167 @@ class Setting:
     @property
     def name(self) -> str:
         """The setting as text, without defaults."""
-        usual = {"scheme": "joint", "smoothing": "'auto'", "transform": "none", "normalize": "none", "idf": "False"}
-        usual["encoding"] = "none"
+        defaults = {parameter: _word(axis, DEFAULTS[axis][0]) for axis, parameter in PARAMETERS.items()}
         parts = [self.words["family"], *([] if self.penalty is None else [self.words["penalty"]])]
-        named = (f"{name}={value}" for name, value in self.words.items() if name in usual and usual[name] != value)
-        return ", ".join([*parts, *named])
+        others = [name for name in self.words if name not in ("family", "penalty")]
+        changed = [name for name in others if self.words[name] != defaults.get(name)]
+        return ", ".join([*parts, *(f"{name}={self.words[name]}" for name in changed)])
+
+
+def _word(axis: str, value: Any) -> str:
+    """A candidate as text."""
+    return repr(value) if axis == "smoothing" else word(value)
 
 
 def settings_of(
-    given: dict[str, Any], how: Judging, words: dict[str, str] | None = None
+    axes: Mapping[str, list[Any]], judging: Judging, words: Mapping[str, str]
 ) -> tuple[list[Setting], dict[str, str]]:
-    """Every valid combination, and the reasons why others are invalid; `words` describe earlier steps on the rows."""
-    axes = {name: given[name] for name in DEFAULTS}
-    found, left_out = [], {}
-    for values in product(*axes.values()):
-        chosen = dict(zip(axes, values, strict=True))
-        setting = _setting(chosen, words or {})
-        if _takes_no_penalty(setting.family) and any(
-            chosen[name] is not axes[name][0] for name in ("penalties", "smoothing")
-        ):
-            continue  # it takes neither, and should be in the table once
+    """Every valid combination, and the reasons why others are invalid.
+
+    `axes` take the place of the defaults; `words` describe earlier steps on the rows.
+    """
+    candidates = {axis: axes.get(axis, default) for axis, default in DEFAULTS.items()}
+    settings, left_out = [], {}
+    for values in product(*candidates.values()):
+        chosen = dict(zip(candidates, values, strict=True))
+        family = as_family(chosen["families"])
+        if family.covariant or is_own(family):  # it takes neither penalty nor smoothing, and is judged once
+            if any(chosen[axis] is not candidates[axis][0] for axis in ("penalties", "smoothing")):
+                continue
+            chosen["penalties"] = None
+        of_setting = {parameter: _word(axis, chosen[axis]) for axis, parameter in PARAMETERS.items()}
+        parameters = {parameter: chosen[axis] for axis, parameter in PARAMETERS.items()}
+        setting = Setting(**{**parameters, "family": family}, words={**of_setting, **words})
         try:
-            check_coded(setting.family, chosen["transforms"], setting.normalize, setting.idf or None)
-            check_choice(setting.scheme, how.folds, 1, how.seed, how.scoring, "best")
-            found.append(setting)
+            check_coded(family, setting.transform, setting.normalize, setting.idf or None)
+            check_choice(setting.scheme, judging.folds, 1, judging.seed, judging.scoring, "best")
+            settings.append(setting)
         except ValueError as error:
             left_out[setting.name] = str(error)
-    return found, left_out
+    return settings, left_out
 
 
-def checked(given: dict[str, Any]) -> dict[str, list[Any]]:
-    """The given candidates, and defaults for the other axes; "learned" has the transforms learned from rows."""
-    every = {name: _checked(name, DEFAULTS[name] if given[name] is None else given[name]) for name in DEFAULTS}
-    of_values = [one for one in every["transforms"] if to_learn(one) is None]
-    return {**every, "transforms": of_values, "learned": [one for one in every["transforms"] if one not in of_values]}
+def checked(given: Mapping[str, Any]) -> tuple[Axes, list[Any]]:
+    """The candidates on the axes that are given, and the transforms among them that are learned from rows."""
+    axes = {}
+    for axis, values in given.items():
+        if values is None:
+            continue
+        also = "; to leave out naive Bayes, give models= or others=" if axis == "families" else ""
+        check_list(axis, values, repr(DEFAULTS[axis]), also)
+        for value in values:
+            _check(axis, value)
+        check_once(axis, [word(value) for value in values])
+        axes[axis] = values
+    learned = [transform for transform in axes.get("transforms", []) if to_learn(transform) is not None]
+    if learned:
+        axes["transforms"] = [transform for transform in axes["transforms"] if to_learn(transform) is None]
+    return axes, learned
 
 
-def _setting(chosen: dict[str, Any], before: dict[str, str]) -> Setting:
-    family = as_family(chosen["families"])
-    penalty = None if _takes_no_penalty(family) else chosen["penalties"]
-    words = {"family": _word(chosen["families"]), "penalty": _word(penalty), "scheme": chosen["schemes"]}
-    words |= {"smoothing": repr(chosen["smoothing"]), "transform": _word(chosen["transforms"])}
-    words |= {"normalize": _word(chosen["normalize"]), "idf": repr(chosen["idf"]), **before}
-    of_rows = chosen["transforms"], chosen["normalize"], chosen["idf"]
-    return Setting(family, penalty, chosen["schemes"], chosen["smoothing"], *of_rows, words)
-
-
-def _takes_no_penalty(family: Family) -> bool:
-    """Whether a family takes neither penalties nor smoothing: Gaussian features whose variances differ by class."""
-    return family.covariant or is_own(family)
-
-
-def _word(value: Any) -> str:
-    return "none" if value is None else value if isinstance(value, str) else repr(value)
-
-
-def _checked(name: str, given: Any) -> list[Any]:
-    """The candidates of one axis, each of them checked."""
-    also = "; to leave out naive Bayes, give models= or others=" if name == "families" else ""
-    check_list(name, given, repr(DEFAULTS[name]), also)
-    for value in given:
-        _check(name, value)
-    check_once(name, [_word(value) for value in given])
-    return given
-
-
-def check_list(name: str, given: Any, example: str, also: str = "") -> None:
-    """Refuse anything but a list of at least one candidate."""
-    if not isinstance(given, list):
-        raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={example}")
-    if not given:
-        should = f"give at least one candidate, such as {name}={example}, or leave it out"
-        raise ValueError(f"{name}=[] is empty; {should}{also}")
-
-
-def check_once(name: str, words: list[str]) -> None:
-    """Refuse candidates, given as text, if one occurs more than once."""
-    twice = [word for word in words if words.count(word) > 1]
-    if twice:
-        raise ValueError(f"{name} has {twice[0]} twice; give each once")
-
-
-def _check(name: str, value: Any) -> None:
-    if name == "families":
+def _check(axis: str, value: Any) -> None:
+    if axis == "families":
         if as_family(value).map_names:
             raise ValueError(
                 f"families has {value!r}, whose maps are learned from rows; give models=[snb.LinearNBCV(family)], and "
                 "families without maps, or transforms"
             )
-    elif name == "transforms":
+    elif axis == "transforms":
         if to_learn(value) is None:
             RowOptions(value)
-    elif name == "penalties":
+    elif axis == "penalties":
         as_penalty(value, "penalties")
-    elif name == "smoothing" and isinstance(value, numbers.Real):
-        arguments.finite_number(name, value, minimum=0.0)
-    elif name in ("schemes", "normalize", "idf"):
-        choices: Iterable[Any] = {"schemes": SCHEMES, "normalize": [None, *NORMS], "idf": [False, True]}[name]
-        arguments.one_of(name, value, choices)
+    elif axis == "smoothing" and isinstance(value, numbers.Real):
+        arguments.finite_number(axis, value, minimum=0.0)
+    elif axis in ("schemes", "normalize", "idf"):
+        choices: Iterable[Any] = {"schemes": SCHEMES, "normalize": [None, *NORMS], "idf": [False, True]}[axis]
+        arguments.one_of(axis, value, choices)
+
+
+# ---- defaults --------------------------------------------------------------------------------------------------------
+
+
+def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
+    """The default axes of naive Bayes, and the default models, for rows of this kind."""
+    families, rows = DEFAULTS["families"], encoded.rows
+    few = isinstance(rows, TableSource) or has_few_features(rows)
+    standardized = SoftmaxRegressionCV(L2_OF_DEVIATIONS, max_passes=MANY_READS if few else 30, standardize=True)
+    if _several_labels(encoded.given[1]):
+        return _for_labels(encoded)
+    additive = [] if encoded.options or encoded.transform is not None else [AdditiveClassifier()]
+    if isinstance(rows, TableSource):
+        plain = encoded.options.get("bins", True) is None
+        softmax = standardized if plain else SoftmaxRegressionCV(L2, max_passes=30)
+        return [{"families": ["auto"]}], [softmax, *additive]
+    if is_sparse(rows):
+        softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
+        # as many values in each row, on average a whole number, are hardly ever texts, but indicators of a table
+        indicators = rows.n_values is not None and rows.n_rows and rows.n_values % rows.n_rows == 0
+        l2 = L2_OF_INDICATORS if indicators else L2_OF_VALUES
+        as_given = [] if are_counts(encoded) else [SoftmaxRegressionCV(l2, max_passes=20)]
+        return OF_COUNTS, [softmax, *as_given]
+    models = [standardized]
+    if rows.n_features is not None and rows.n_features <= FEW_CURVES:
+        models += additive
+    elif encoded.transform is None:  # pixels and embeddings: the direction of a row says more than its length
+        models.append(SoftmaxRegressionCV(L2_OF_DIRECTIONS, max_passes=30, normalize="l2"))
+    if has_few_features(rows):
+        full = Gaussian(covariance="full", shrinkage="auto")
+        families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]
+    return [{"families": families}], models
+
+
+def _for_labels(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
+    """The default candidates for multi-label rows: models of each label alone, and of all labels together."""
+    rows = encoded.rows
+    if encoded.transform == QUANTILE_NORMAL:
+        return [{"families": ["gaussian"]}], []
+    if is_sparse(rows):
+        text = LinearNB(**TF_IDF)
+        space = LabelSpaceCV(solver="conjugate_gradients", max_passes=FEW_READS, **TF_IDF)
+        return [{"families": ["multinomial", "bernoulli"]}], [space, StackedNB([text, "bernoulli"])]
+    solver = "products" if rows.n_features is not None and rows.n_features <= WIDE else "conjugate_gradients"
+    models = [LabelSpaceCV(solver=solver), StackedNB(["gaussian", "bernoulli"])]
+    return [{"families": DEFAULTS["families"]}], models
+
+
+def default_scoring(y: Any, schemes: Sequence[str], estimators: Iterable[Any], usual: Encoded | None) -> list[str]:
+    """The first judges probabilities as well, unless a candidate has none or has rough ones before calibration.
+
+    Those of margins are rough, and those of naive Bayes on sparse rows. `usual` are the rows of default candidates.
+    """
+    margins = any(isinstance(one, MarginClassifierCV) or not hasattr(one, "predict_proba") for one in estimators)
+    sparse = usual is not None and not isinstance(usual.rows, TableSource) and is_sparse(usual.rows)
+    return OF_DECISIONS if _several_labels(y) or margins or sparse or "ovo" in schemes else SCORING
+
+
+def default_transforms(encoded: Encoded) -> list[Any]:
+    """The default transforms that are learned from rows: the quantile-normal map for few features."""
+    rows = encoded.rows
+    as_given = rows.encoding is None and not is_sparse(rows)
+    return [QUANTILE_NORMAL] if as_given and has_few_features(rows) else []
+
+
+def has_few_features(rows: Source) -> bool:
+    """Whether a covariance of all features is cheap."""
+    return rows.n_features is not None and rows.n_features <= FEW_FEATURES
+
+
+def are_counts(encoded: Encoded) -> bool:
+    """Whether sparse rows are of texts, or in memory and whole numbers above 1 among them: tf-idf suits them better."""
+    if isinstance(encoded.rows, TextSource):
+        return True
+    values = encoded.given[0].tocsr().data if sp.issparse(encoded.given[0]) else np.zeros(0)
+    return bool(values.min(initial=0.0) >= 0.0 and values.max(initial=0.0) > 1.0 and not np.any(np.mod(values, 1.0)))
+
+
+def _several_labels(y: Any) -> bool:
+    """Whether rows may have several labels, which inform each other."""
+    return len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1
+
+
+def is_sparse(rows: Source) -> bool:
+    """Whether most values of the rows are not stored; rows of unknown counts are dense unless they are wide."""
+    if rows.n_values is None or not rows.n_rows or not rows.n_features:
+        return rows.n_features is not None and rows.n_features > WIDE
+    return rows.n_values < FEW_VALUES * rows.n_rows * rows.n_features

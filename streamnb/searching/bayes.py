@@ -55,9 +55,9 @@ class BayesSettings(Contestants):
     failures = ()  # settings fail one by one
 
     def __init__(self, settings: Sequence[Setting], encoded: Encoded, judging: Judging, options: RunOptions):
-        super().__init__([setting.name for setting in settings])
+        super().__init__([setting.name for setting in settings], judging)
         self._settings = {setting.name: setting for setting in settings}
-        self._encoded, self._judging, self._options = encoded, judging, options
+        self._encoded, self._options = encoded, options
         self._rows = encoded.rows  # as of the last read, with folds
         self._candidates: dict[str, Candidate] = {}
         self._judged: dict[str, JudgedGrid] = {}
@@ -104,35 +104,40 @@ class BayesSettings(Contestants):
         settings = self._for_columns(rows, fold, wanted)
         if not settings:
             return {}
-        keys = {name: _scan_key(setting) for name, setting in settings.items()}
-        families: dict[Any, dict[str, Setting]] = {key: {} for key in keys.values()}
+        groups: dict[Any, dict[str, list[str]]] = {}  # of each scan, the names of settings by their family
         for name, setting in settings.items():
-            families[keys[name]].setdefault(setting.words["family"], setting)
-        limit = memory.allowed(self._options.memory_limit) // len(families)
-        scans = []
-        for key in families:
-            some = [setting for name, setting in settings.items() if keys[name] == key]
-            scan = ClassScan((), some[0].rows, memory_limit=limit)
-            scans.append(summing(scan, [setting.family for setting in some], any(setting.idf for setting in some)))
+            any_values = set(setting.family.moments) <= set(PLAIN_MOMENTS)
+            key = setting.rows, None if any_values else setting.words["family"]
+            groups.setdefault(key, {}).setdefault(setting.words["family"], []).append(name)
+        limit = memory.allowed(self._options.memory_limit) // len(groups)
+        scans, domains = [], []
+        for names_of in groups.values():
+            of_scan = [settings[name] for names in names_of.values() for name in names]
+            scan = ClassScan((), of_scan[0].rows, memory_limit=limit)
+            scans.append(summing(scan, [one.family for one in of_scan], any(one.idf for one in of_scan)))
+            families = [settings[names[0]].family for names in names_of.values()]
+            domains.append(tuple(FamilyDomain("search", one, scan.options.seen, "families") for one in families))
         how = self._judging
         scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
-        scans = [replace(scan, folding=scans[0].folding, outside=fold) for scan in scans]
-        domains = [
-            tuple(FamilyDomain("search", setting.family, scan.options.seen, "families") for setting in one.values())
-            for scan, one in zip(scans, families.values(), strict=True)
-        ]
-        task = SideBySide(tuple(scans), tuple(domains))
+        task = SideBySide(
+            tuple(replace(scan, folding=scans[0].folding, outside=fold) for scan in scans), tuple(domains)
+        )
         if (labels := self._rows.label_names) is not None:
             task = task.named(labels)
         total, report = run(task, self._rows, self._options)
         self.report = self.report + report
         if fold is None:
             warn_of_telling(self._rows, total.parts[0])
-        at = {(key, family): (n, i) for n, key in enumerate(families) for i, family in enumerate(families[key])}
-        places = {name: at[keys[name], setting.words["family"]] for name, setting in settings.items()}
-        refused = {name: why for name, place in places.items() if (why := total.why(*place)) is not None}
+        places = {
+            name: (number, place)
+            for number, names_of in enumerate(groups.values())
+            for place, names in enumerate(names_of.values())
+            for name in names
+        }
+        refused = {name: why for name in settings if (why := total.why(*places[name])) is not None}
         self.left_out |= refused
-        return {name: (settings[name], total.parts[place[0]]) for name, place in places.items() if name not in refused}
+        parts = {name: total.parts[number] for name, (number, _) in places.items()}
+        return {name: (setting, parts[name]) for name, setting in settings.items() if name not in refused}
 
     def _for_columns(self, rows: Source, fold: int | None, wanted: Mapping[str, Setting]) -> dict[str, Setting]:
         """The settings adapted to the columns of these rows; others are noted in `left_out`."""
@@ -237,12 +242,6 @@ class BayesSettings(Contestants):
 
     def release(self) -> None:
         self._candidates, self._judged = {}, {}
-
-
-def _scan_key(setting: Setting) -> Any:
-    """A key shared by settings that one scan serves: equal preparation of rows, and sums defined for any value."""
-    plain = set(setting.family.moments) <= set(PLAIN_MOMENTS)
-    return setting.rows, None if plain else setting.words["family"]
 
 
 def warn_missing(stats: ClassStats) -> None:

@@ -1,15 +1,16 @@
-"""`compare_models`: differences between fitted models on the same rows, from one read of them."""
+"""`compare_models`: differences between fitted models on the same rows, from one read of them, with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from streamnb.core import arguments
+from streamnb.core import arguments, notebook
+from streamnb.core.frames import pandas_for
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import opened_through
@@ -18,19 +19,143 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, model_and_rows
 from streamnb.estimators.preparation import check_features
-from streamnb.evaluation.differences import given_level
-from streamnb.evaluation.intervals import check_groups
+from streamnb.evaluation.breakdowns import LESS_IS_BETTER
+from streamnb.evaluation.differences import Difference, Differences, given_level, holm
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.intervals import check_groups, described
 from streamnb.evaluation.judging import EvaluationOptions, needs_in_full
-from streamnb.evaluation.paired import JudgedEstimator, JudgedModel, PairedTask
+from streamnb.evaluation.paired import JudgedEstimator, JudgedModel, PairedSums, PairedTask
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.passes.run import run
+from streamnb.plotting.forest import DifferencesDisplay
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
-from streamnb.searching.model_comparison import METRICS, ModelComparison
 
+METRICS = "accuracy", "log_loss", "brier", "roc_auc"
 NamedModels = dict[str, JudgedModel | JudgedEstimator]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison:
+    """Differences of models from a baseline on the same rows; prints as a table.
+
+    Attributes
+    ----------
+    evaluations : dict of str to Evaluation
+        The evaluation of each model, the baseline first.
+    found : list of (model, metric, Difference)
+    report : Report
+        Of the read.
+    notes : list of str
+        What else to know of the intervals.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> models = {"bayes": snb.LinearNB("gaussian"), "bins": snb.LinearNB("bernoulli", transform=snb.Bins(8))}
+    >>> models = {name: model.fit(X[::2], y[::2]) for name, model in models.items()}
+    >>> snb.compare_models(models, X[1::2], y[1::2], metrics=["accuracy", "roc_auc"])
+    Differences from 'bayes' on the same 284 rows, 95 % intervals of independent rows
+                    difference      low     high  p (Holm)
+    bins: accuracy     +0.0106  -0.0231  +0.0440    0.6776
+    bins: roc_auc      -0.0031  -0.0077  +0.0015    0.3738
+    P-values are corrected for 2 comparisons (Holm); each interval stands alone.
+    """
+
+    evaluations: dict[str, Evaluation]
+    found: list[tuple[str, str, Difference]]
+    report: Report
+    notes: list[str]
+
+    @classmethod
+    def of(cls, names: Sequence[str], sums: PairedSums, metrics: Sequence[str], report: Report) -> ModelComparison:
+        """The differences that follow from the sums of a pass."""
+        differences = Differences(sums, names)
+        found = [
+            (name, metric, difference)
+            for name in names[1:]
+            for metric in metrics
+            if (difference := differences.of(metric, name)) is not None
+        ]
+        if not found:
+            raise ValueError(f"metrics={list(metrics)}: no model has any of these that the baseline {names[0]!r} has")
+        notes = []
+        if differences.n_sampled and any(metric == "roc_auc" for _, metric, _ in found):
+            notes = [
+                f"roc_auc: standard errors are from a sample of {differences.n_sampled:,} rows, and intervals wider by "
+                "the error bound of the areas."
+            ]
+        return cls(dict(zip(names, sums.evaluations, strict=True)), found, report, notes)
+
+    @property
+    def baseline(self) -> str:
+        """The model that the others are compared with."""
+        return next(iter(self.evaluations))
+
+    @property
+    def p_adjusted(self) -> np.ndarray:
+        """P-values corrected by Holm for all tests here, (n,)."""
+        return holm(np.array([difference.p_value for _, _, difference in self.found]))
+
+    @property
+    def differences(self) -> Any:
+        """A data frame: model, versus, metric, difference (model less baseline), low, high, p_value and p_adjusted."""
+        rows = [
+            (name, self.baseline, metric, *difference, adjusted)
+            for (name, metric, difference), adjusted in zip(self.found, self.p_adjusted.tolist(), strict=True)
+        ]
+        columns = ["model", "versus", "metric", "difference", "low", "high", "p_value", "p_adjusted"]
+        return pandas_for("differences").DataFrame(rows, columns=columns)
+
+    def plot(self, metric: str | None = None, ax: Any = None, **kwargs: Any) -> DifferencesDisplay:
+        """Draw the differences of one metric, the first by default, see `DifferencesDisplay`.
+
+        Parameters
+        ----------
+        metric : str, optional
+        ax : matplotlib axes, optional
+        **kwargs
+            Properties of the points.
+        """
+        metric = self.found[0][1] if metric is None else metric
+        return DifferencesDisplay.from_differences(self.differences, metric=metric, ax=ax, **kwargs)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._caption(), *notebook.aligned(self._table()), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        return notebook.html(self._table(), self._notes(), self._caption())
+
+    def _caption(self) -> str:
+        first = self.evaluations[self.baseline]
+        return f"Differences from {self.baseline!r} on the same {first.n_rows:,} rows, {described(first)}"
+
+    def _table(self) -> list[list[str]]:
+        """Cells, header first."""
+        table = [["", "difference", "low", "high", "p (Holm)" if len(self.found) > 1 else "p"]]
+        for (name, metric, difference), p_value in zip(self.found, self.p_adjusted.tolist(), strict=True):
+            numbers = ["nan" if np.isnan(number) else f"{number:+.4f}" for number in difference[:3]]
+            table.append([f"{name}: {metric}", *numbers, "< .0001" if p_value < 1e-4 else f"{p_value:.4f}"])
+        return table
+
+    def _notes(self) -> list[str]:
+        notes = [*self.notes]
+        lower = [metric for metric in LESS_IS_BETTER if any(metric == own for _, own, _ in self.found)]
+        if lower:
+            notes.insert(0, f"Lower is better: {', '.join(lower)}.")
+        if len(self.found) > 1:
+            notes.append(
+                f"P-values are corrected for {len(self.found)} comparisons (Holm); each interval stands alone."
+            )
+        return notes
+
+
+# ---- the comparison --------------------------------------------------------------------------------------------------
 
 
 def compare_models(
@@ -143,6 +268,7 @@ def _named(models: Any, baseline: str | None) -> dict[str, Any]:
 
 
 def _metrics(metrics: Any) -> list[str]:
+    """The names of metrics, checked, in the order of `METRICS`."""
     if not isinstance(metrics, Iterable):
         raise TypeError(f"metrics={metrics!r} should be names out of {', '.join(map(repr, METRICS))}")
     given = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -214,11 +340,15 @@ def _opened(models: Mapping[str, Any], judged: NamedModels, X: Any, *beside: Any
     layers = {getattr(model, "layer_", None) for model in given}
     if len(layers) > 1:
         raise ValueError(f"the models were fitted on different layers, {sorted(map(str, layers))}; give models of one")
-    distinct = _distinct(encodings) if _raw(X, encodings) else {}
+    distinct: dict[str, Any] = {}  # one object for all models that make the same columns
+    if _raw(X, encodings):
+        for name, encoding in encodings.items():
+            distinct[name] = next((one for one in distinct.values() if not one.differs(encoding)), encoding)
     if len(set(map(id, distinct.values()))) > 1:
-        return _raw_rows(distinct, X, *beside), {
-            name: replace(one, encode=_step(distinct[name])) for name, one in judged.items()
+        steps: dict[str, Any] = {
+            name: one.ngrams if isinstance(one, TextEncoding) else one for name, one in distinct.items()
         }
+        return _raw_rows(distinct, X, *beside), {name: replace(one, encode=steps[name]) for name, one in judged.items()}
 
     def look(columns: Any) -> None:
         for model in given:
@@ -243,20 +373,6 @@ def _raw(X: Any, encodings: Mapping[str, Encoding | None]) -> bool:
             "fit all models on such rows, or all on matrices"
         )
     return raw
-
-
-def _distinct(encodings: Mapping[str, Encoding | None]) -> dict[str, Encoding]:
-    """The encoding of each model, one object for all that make the same columns."""
-    found: dict[str, Encoding] = {}
-    for name, own in encodings.items():
-        if own is not None:
-            found[name] = next((one for one in found.values() if not one.differs(own)), own)
-    return found
-
-
-def _step(encoding: Any) -> Any:
-    """Makes the columns of raw rows."""
-    return encoding.ngrams if isinstance(encoding, TextEncoding) else encoding
 
 
 def _raw_rows(encodings: Mapping[str, Any], X: Any, *beside: Any) -> Source:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.base import clone
 
 from streamnb.core import arguments, messages, row_checks
 from streamnb.evaluation.scorers import Scorer
@@ -60,6 +61,11 @@ class Judging:
         """Whether the best model is calibrated, which takes models without each of several folds."""
         return self.calibration is not None and self.n_folds >= LEAST_FOLDS
 
+    def applied_to(self, model: Any) -> Any:
+        """A clone of an estimator that chooses on these folds, by these scorings."""
+        known = {"folds": self.folds, "seed": self.seed, "scoring": self.scoring, "repeats": 1}
+        return clone(model).set_params(**{name: known[name] for name in known.keys() & model.get_params().keys()})
+
     def numbers(self, n_rows: int) -> np.ndarray:
         """The fold of each row."""
         if np.ndim(self.folds):
@@ -81,8 +87,8 @@ class Contestants:
 
     failures: tuple[type[Exception], ...] = (ValueError, TypeError)
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = list(names)
+    def __init__(self, names: Sequence[str], judging: Judging):
+        self.names, self._judging = list(names), judging
         self.left_out: dict[str, str] = {}
         self.report = Report()
 
@@ -118,109 +124,87 @@ class Contestants:
             self.left_out = dict.fromkeys(self.names, why)
 
 
-class OneByOne(Contestants):
-    """A candidate that is fitted anew without each fold; subclasses define `_scores_on` and `_cost`."""
-
-    def __init__(self, name: str, judging: Judging):
-        super().__init__([name])
-        self._judging = judging
-        self._scores: dict[int, list[float]] = {}
-
-    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """Judge on as many folds as time allows, at least one."""
-        for fold in folds:
-            if self._scores and allowed.out_of_time():
-                break
-            self._scores[fold] = self._scores_on(fold)
-        done, scorers = sorted(self._scores), self._judging.scorer.each
-        scores = {one.name: [self._scores[fold][i] for fold in done] for i, one in enumerate(scorers)}
-        about: dict[str, Any] = {"name": self.names[0], "words": {}, "point": {}, "n_features": -1}
-        return [Judged.on(done, self._judging.n_folds, scores, **about, **self._cost())]
-
-    def _scores_on(self, fold: int) -> list[float]:
-        """The scores on a fold of a model fitted to the other rows."""
-        raise NotImplementedError
-
-    def _cost(self) -> dict[str, Any]:
-        """Reads and seconds so far."""
-        raise NotImplementedError
-
-
 class Contest:
     """Judges candidates in rounds; after each round all go on if time allows, otherwise the best third.
 
     Without a limit, those go on after a first look that may gain by it.
     """
 
-    def __init__(
-        self, groups: Sequence[Contestants], scorings: Sequence[str], budget: Budget, left_out: dict[str, str]
-    ):
-        self._scorings, self._budget, self._left_out = list(scorings), budget, dict(left_out)
+    def __init__(self, groups: Sequence[Contestants], judging: Judging, budget: Budget, left_out: dict[str, str]):
+        self._judging, self._budget, self._left_out = judging, budget, dict(left_out)
+        self._scorings = [scorer.name for scorer in judging.scorer.each]
+        self._rounds = budget.rounds(judging.n_folds, judging.first_fold_tells)
         costs = [group.reads for group in groups]
-        kept, self._n_reads = divide_reads(self._budget, costs, [_group_name(group) for group in groups])
+        kept, self._n_reads = divide_reads(budget, costs, [_group_name(group) for group in groups])
         for group, stays in zip(groups, kept, strict=True):
             if not stays:
                 least = sum(group.reads(LEAST_READS))
-                why = f"budget={self._budget.given!r} has too few reads for it beside the others: it takes {least}"
-                self._left_out |= dict.fromkeys(group.names, f"{why} at least")
+                why = f"budget={budget.given!r} has too few reads for it beside the others: it takes {least} at least"
+                self._left_out |= dict.fromkeys(group.names, why)
         self._groups = [group for group, stays in zip(groups, kept, strict=True) if stays]
         self._judged: dict[str, Judged] = {}
         self._group_of = {name: group for group in self._groups for name in group.names}
 
-    def plan(self, judging: Judging) -> str:
+    def plan(self) -> str:
         """Describe the reads to come."""
-        lines = [group.plan(self._n_reads) for group in self._groups]
-        every = self._budget.rounds(judging.n_folds, judging.first_fold_tells)
-        if self._budget.given == AUTO and len(every) > 1:
-            lines.append(f"judged on one fold first; those that may be better than the best go on to {judging.n_folds}")
-        if self._budget.seconds is not None:
-            rounds = [str(folds.stop) for folds in every]
-            rounds_of = f"judged on {', '.join(rounds)} folds in turn"
-            lines.append(f"budget {self._budget.given}: {rounds_of}, a third goes on where time is short")
-        if self._budget.reads is not None:
-            lines.append(f"budget {self._budget.given}: {self._n_reads} for each model of several reads, at most")
+        budget, lines = self._budget, [group.plan(self._n_reads) for group in self._groups]
+        if budget.given == AUTO and len(self._rounds) > 1:
+            n_folds = self._judging.n_folds
+            lines.append(f"judged on one fold first; those that may be better than the best go on to {n_folds}")
+        if budget.seconds is not None:
+            ends = ", ".join(str(folds.stop) for folds in self._rounds)
+            lines.append(f"budget {budget.given}: judged on {ends} folds in turn, a third goes on where time is short")
+        if budget.reads is not None:
+            lines.append(f"budget {budget.given}: {self._n_reads} for each model of several reads, at most")
         return "\n".join(lines)
 
-    def _run(self, judging: Judging) -> None:
+    def result(self) -> Search:
+        """Run the rounds, and fit the best candidate to all rows."""
+        self._run()
+        left_out, spent = dict(self._left_out), f"budget={self._budget.given!r} was spent before it was judged"
+        for group in self._groups:
+            left_out |= {name: spent for name in group.names if name not in self._judged and name not in group.left_out}
+        for group in self._groups:
+            left_out |= group.left_out
+        if not self._judged:
+            raise ValueError(f"no candidate could be judged. {'; '.join(reasons(left_out))}")
+        if left_out:
+            messages.warn(f"{len(left_out)} candidates are left out; {reasons(left_out)[0]}; left_out has all reasons")
+        candidates = list(self._judged.values())
+        best = best_of(candidates, self._scorings)
+        model = self._group_of[best.name].fitted(best)
+        report = sum((group.report for group in self._groups), Report())
+        return Search(candidates, left_out, self._scorings, model, report)
+
+    def _run(self) -> None:
         """Run all rounds, or as many as time allows and choosing takes."""
-        rounds = self._budget.rounds(judging.n_folds, judging.first_fold_tells)
+        budget, n_folds = self._budget, self._judging.n_folds
         alive = [name for group in self._groups for name in group.names]
-        for number, folds in enumerate(rounds):
-            waiting, began = self._in_order(alive), self._budget.spent
-            last = number + 1 == len(rounds)  # the best is fitted after it
+        for number, folds in enumerate(self._rounds):
+            # the group of the best candidate of the previous round first, as time may run out
+            waiting, began = list(dict.fromkeys(self._group_of[name] for name in alive)), budget.spent
+            last = number + 1 == len(self._rounds)  # the best is fitted after it
             for place, group in enumerate(waiting):
-                if self._judged and self._budget.left <= 0.0:
+                if self._judged and budget.left <= 0.0:
                     break
-                n_waiting = len(waiting) - place + last
                 if number == 0:
                     self._begin(group)
-                share = Allowed.share(self._budget, len(rounds) - number, n_waiting, self._n_reads)
+                n_waiting = len(waiting) - place + last
+                share = Allowed.share(budget, len(self._rounds) - number, n_waiting, self._n_reads)
                 self._judge(group, [name for name in alive if self._group_of[name] is group], folds, share)
                 if last:
                     self._release_others(waiting[: place + 1])
-            alive = self._ranked([name for name in alive if name in self._judged])
-            if self._budget.given == AUTO and not last:
-                alive = self._promising(alive, judging.n_held)
-                if len(alive) == 1:
+            judged = [self._judged[name] for name in alive if name in self._judged]
+            judged.sort(key=lambda one: goodness(one, self._scorings), reverse=True)
+            if budget.given == AUTO and not last:
+                judged = self._promising(judged)
+                if len(judged) == 1:
                     self._release_others(waiting)
                     break
-            each = (self._budget.spent - began) / len(folds)
-            if not self._budget.lasts(each * (judging.n_folds - folds.stop + 1)):  # for remaining folds and the fit
-                alive = alive[: -(-len(alive) // KEPT)]
-
-    def _promising(self, ranked: list[str], n_rows: int) -> list[str]:
-        """The best candidate, and others whose expected gain over it is at least `LEAST_GAIN`, E[max(0, difference)].
-
-        The standard error of the difference between two scores from 0 to 1 is taken as half of that on two samples of
-        rows: models mostly fail on the same rows.
-        """
-        means = np.array([self._judged[name].mean(self._scorings[0]) for name in ranked])
-        behind = means[:1] - means
-        errors = 0.5 * np.sqrt(np.maximum(2.0 - means[:1] - means, 0.0) / 2.0 / n_rows)
-        z = behind / np.maximum(errors, np.finfo(float).tiny)
-        gains = errors * (norm.pdf(z) - z * norm.sf(z))
-        bounded = (means >= 0.0) & (means <= 1.0)
-        return [name for i, name in enumerate(ranked) if i == 0 or gains[i] >= LEAST_GAIN or not bounded[i]]
+            each = (budget.spent - began) / len(folds)
+            if not budget.lasts(each * (n_folds - folds.stop + 1)):  # for remaining folds and the fit
+                judged = judged[: -(-len(judged) // KEPT)]
+            alive = [one.name for one in judged]
 
     def _begin(self, group: Contestants) -> None:
         began = self._budget.spent
@@ -245,6 +229,20 @@ class Contest:
         for name in group.left_out:
             self._judged.pop(name, None)
 
+    def _promising(self, ranked: list[Judged]) -> list[Judged]:
+        """The best candidate, and others whose expected gain over it is at least `LEAST_GAIN`, E[max(0, difference)].
+
+        The standard error of the difference between two scores from 0 to 1 is taken as half of that on two samples of
+        rows: models mostly fail on the same rows.
+        """
+        means = np.array([judged.mean(self._scorings[0]) for judged in ranked])
+        behind = means[:1] - means
+        errors = 0.5 * np.sqrt(np.maximum(2.0 - means[:1] - means, 0.0) / 2.0 / self._judging.n_held)
+        z = behind / np.maximum(errors, np.finfo(float).tiny)
+        gains = errors * (norm.pdf(z) - z * norm.sf(z))
+        bounded = (means >= 0.0) & (means <= 1.0)
+        return [one for i, one in enumerate(ranked) if i == 0 or gains[i] >= LEAST_GAIN or not bounded[i]]
+
     def _release_others(self, done: Sequence[Contestants]) -> None:
         """Release the groups that are done, except for those that may have the best candidate so far."""
         if self._judged:
@@ -253,34 +251,6 @@ class Contest:
             for group in done:
                 if all(group is not other for other in kept):
                     group.release()
-
-    def _in_order(self, alive: list[str]) -> list[Contestants]:
-        """Groups with remaining candidates, the best of the previous round first, as time may run out."""
-        groups = [group for group in self._groups if any(self._group_of[name] is group for name in alive)]
-        places = {id(self._group_of[name]): place for place, name in reversed(list(enumerate(alive)))}
-        return sorted(groups, key=lambda group: places[id(group)])
-
-    def _ranked(self, names: list[str]) -> list[str]:
-        """The names, best first."""
-        return sorted(names, key=lambda name: goodness(self._judged[name], self._scorings), reverse=True)
-
-    def result(self, judging: Judging) -> Search:
-        """Run the rounds, and fit the best candidate to all rows."""
-        self._run(judging)
-        left_out, spent = dict(self._left_out), f"budget={self._budget.given!r} was spent before it was judged"
-        for group in self._groups:
-            left_out |= {name: spent for name in group.names if name not in self._judged and name not in group.left_out}
-        for group in self._groups:
-            left_out |= group.left_out
-        if not self._judged:
-            raise ValueError(f"no candidate could be judged. {'; '.join(reasons(left_out))}")
-        if left_out:
-            messages.warn(f"{len(left_out)} candidates are left out; {reasons(left_out)[0]}; left_out has all reasons")
-        every = list(self._judged.values())
-        best = best_of(every, self._scorings)
-        model = self._group_of[best.name].fitted(best)
-        report = sum((group.report for group in self._groups), Report())
-        return Search(every, left_out, self._scorings, model, report)
 
 
 def _group_name(group: Contestants) -> str:

@@ -1,9 +1,9 @@
 """Encodings as candidates: whatever they learn is learned from the rows outside each fold."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,36 +31,38 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import with_folds
-from streamnb.searching.axes import check_list, check_once
 from streamnb.searching.contest import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
 AS_NUMBERS: dict[str, Any] = {"bins": None}  # tried by default beside `snb.table`'s
 
 
+@dataclass(eq=False)
 class Encoded:
     """Rows as given; subclasses encode them into columns.
 
     Attributes
     ----------
     rows : Source, before anything is learned
-    words, options : dict, the options that set it apart
-    has_numbers : bool, whether the columns of a table have numbers
+    given : X, y and weights
+    words : dict, what sets it apart, by name
+    options : dict, those of `snb.table` or `snb.text`
+    transform : the transform that the rows are prepared by, if it is learned
+    coded : family or None, the family whose category columns these are
     n_reads : int, reads for learning the encoding
     nested : bool, whether each fold has its own encoding
     learns_again : bool, whether the model of all rows learns the encoding itself
-    coded : family or None, the family whose category columns these are
     """
 
-    n_reads = 0
-    nested = learns_again = has_numbers = False
+    rows: Source
+    given: Given
+    words: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    transform: Any = None
     coded: Any = None
-
-    def __init__(self, rows: Source, given: Given):
-        self.rows, self.given = rows, given
-        self.words: dict[str, str] = {}
-        self.options: dict[str, Any] = {}
-        self.transform: Any = None
+    n_reads: ClassVar[int] = 0
+    nested: ClassVar[bool] = False
+    learns_again: ClassVar[bool] = False
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         """Learn the encoding, once; return the report of the read."""
@@ -109,10 +111,15 @@ class Learned(Encoded):
     n_reads = 1
     nested = True
 
-    def __init__(self, to_learn: ToLearn | TableToLearn | TextsToLearn, given: Given):
-        super().__init__(to_learn.rows, given)
+    def __init__(self, to_learn: ToLearn | TableToLearn | TextsToLearn, given: Given, **about: Any):
+        super().__init__(to_learn.rows, given, **about)
         self._to_learn = to_learn
         self._totals: TotalsOfFolds | None = None
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the columns of a table have numbers."""
+        return isinstance(self._to_learn, TableToLearn) and self._to_learn.has_numbers
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         if self._totals is not None:
@@ -133,7 +140,7 @@ class Learned(Encoded):
 
 
 class Stepped(Learned):
-    """Rows prepared by a step that `LinearNB` also learns: a transform, or the category columns of a family.
+    """Rows prepared by a step that `LinearNB` also learns.
 
     Parameters
     ----------
@@ -144,13 +151,13 @@ class Stepped(Learned):
 
     learns_again = True
 
-    def __init__(self, task: PassTask, step_of: Callable[[Any], LearnedStep], unencoded: Encoded):
+    def __init__(self, task: PassTask, step_of: Callable[[Any], LearnedStep], unencoded: Encoded, **about: Any):
         rows, given = unencoded.rows, unencoded.given
 
         def encoded(total: Any, quiet: bool = False) -> Source:
             return prepared(step_of(total), rows, *given[1:])
 
-        super().__init__(ToLearn(task, rows, encoded), given)
+        super().__init__(ToLearn(task, rows, encoded), given, **about)
         self._step_of = step_of
 
     def family_of(self, family: Family, fold: int | None) -> Family:
@@ -167,9 +174,9 @@ class Transformed(Encoded):
 
     nested = True
 
-    def __init__(self, transformer: Any, given: Given):
+    def __init__(self, transformer: Any, given: Given, **about: Any):
         _, y, weight = given
-        super().__init__(opened(np.zeros((len(y), 1)), y, weight), given)
+        super().__init__(opened(np.zeros((len(y), 1)), y, weight), given, **about)
         self._transformer = transformer
         self._numbers = np.zeros(0, np.int64)
         self._fitted: Any = None
@@ -202,71 +209,62 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     label_checks.check_repeated(given[1])
     numbers = ANY if transforms else COMPLETE
     raw = is_raw_table(given[0], numbers)
-    candidates = _checked([{} if raw else None] if encodings is None else encodings)
-    found: list[Encoded] = []
-    if encodings is None and raw and (usual := _encoded({}, given, options)).has_numbers:
-        return [usual, _encoded(AS_NUMBERS, given, options)]
-    for one in candidates:
-        if one is None and not raw:
+    if encodings is None and raw:
+        usual = _encoded({}, given, options)
+        with_numbers = isinstance(usual, Learned) and usual.has_numbers
+        return [usual, _encoded(AS_NUMBERS, given, options)] if with_numbers else [usual]
+    encoded: list[Encoded] = []
+    for encoding in [None] if encodings is None else _checked(encodings):
+        if encoding is None and not raw:
             rows = opened(*given, numbers=numbers)
             read_once, rows = rows.read_once, options.kept(rows)
-            found.append(Encoded(rows, (rows, None, None) if read_once else given))
-            found += [of_transform(transform, found[-1], options) for transform in transforms]
+            encoded.append(Encoded(rows, (rows, None, None) if read_once else given))
+            encoded += [of_transform(transform, encoded[-1], options) for transform in transforms]
         else:
-            found.append(_encoded(one or {}, given, options))
-    return found
+            encoded.append(_encoded(encoding or {}, given, options))
+    return encoded
 
 
 def of_transform(transform: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
     """Rows prepared by a learned transform."""
-    found = Stepped(ValueScan(options.memory_limit), partial(step_of, transform), unencoded)
-    found.transform = transform
-    found.words = {"transform": transform if isinstance(transform, str) else repr(transform)}
-    return found
+    task, about = ValueScan(options.memory_limit), {"words": {"transform": word(transform)}, "transform": transform}
+    return Stepped(task, partial(step_of, transform), unencoded, **about)
 
 
 def of_categories(family: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
     """Rows whose category numbers, as a family takes them, become indicator columns."""
     named = as_family(family).named(getattr(unencoded.rows.given, "columns", None))
-    found = Stepped(LevelScan(named.coded_columns, options.memory_limit), CategoryColumns.of, unencoded)
-    found.coded = family
-    return found
+    task = LevelScan(named.coded_columns, options.memory_limit)
+    return Stepped(task, CategoryColumns.of, unencoded, coded=family)
 
 
 def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
     """The rows under one of `encodings`."""
     X, y, weight = given
     if not isinstance(encoding, dict):
-        word = " ".join(repr(encoding).split())
-        transformed = Transformed(encoding, in_memory(X, y, weight, f"encodings={word}"))
-        transformed.words = {"encoding": word}
-        return transformed
+        name = " ".join(repr(encoding).split())
+        return Transformed(encoding, in_memory(X, y, weight, f"encodings={name}"), words={"encoding": name})
     if isinstance(X, Source):
-        field = {"text": X.encoding.text} if isinstance(X.encoding, TextEncoding) and X.encoding.text else {}
+        of_text = {"text": X.encoding.text} if isinstance(X.encoding, TextEncoding) and X.encoding.text else {}
         raise ValueError(
             f"encodings has {encoding!r}, but X are rows that are opened and encoded already: give search "
-            f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{field | encoding!r}]"
+            f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{of_text | encoding!r}]"
         )
-    found: Encoded
+    name = ", ".join(f"{option}={value!r}" for option, value in encoding.items()) or "as usual"
+    about = {"words": {"encoding": name}, "options": encoding}
     try:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
-            to_learn = TableToLearn.from_options(X, y, weight, encoding)
-            found = Learned(to_learn, given)
-            found.has_numbers = to_learn.has_numbers
-        elif isinstance(encoding.get("vocabulary"), int):
-            found = Learned(TextsToLearn.from_options(X, y, weight, encoding), given)
-        else:  # hashed, or with given tokens
-            rows = options.kept(text(X, y=y, weight=weight, **encoding))
-            found = Encoded(rows, (rows, None, None))
+            return Learned(TableToLearn.from_options(X, y, weight, encoding), given, **about)
+        if isinstance(encoding.get("vocabulary"), int):
+            return Learned(TextsToLearn.from_options(X, y, weight, encoding), given, **about)
+        rows = options.kept(text(X, y=y, weight=weight, **encoding))  # hashed, or with given tokens
+        return Encoded(rows, (rows, None, None), **about)
     except TypeError as error:
         if "argument" not in str(error):
             raise
         raise ValueError(
             f"encodings has {encoding!r}: {error}; it should have options of snb.table or snb.text"
         ) from None
-    found.options = encoding
-    found.words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in encoding.items()) or "as usual"}
-    return found
 
 
 def in_memory(X: Any, y: Any, weight: Any, argument: str) -> Given:
@@ -285,6 +283,27 @@ def rows_at(X: Any, rows: np.ndarray) -> Any:
 def _matrix(output: Any) -> Any:
     """The output of a transformer as CSR or as a float64 array."""
     return sp.csr_array(output) if sp.issparse(output) else np.asarray(output, np.float64)
+
+
+def word(value: Any) -> str:
+    """A candidate as text."""
+    return "none" if value is None else value if isinstance(value, str) else repr(value)
+
+
+def check_list(name: str, given: Any, example: str, also: str = "") -> None:
+    """Refuse anything but a list of at least one candidate."""
+    if not isinstance(given, list):
+        raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={example}")
+    if not given:
+        should = f"give at least one candidate, such as {name}={example}, or leave it out"
+        raise ValueError(f"{name}=[] is empty; {should}{also}")
+
+
+def check_once(name: str, words: list[str]) -> None:
+    """Refuse candidates, given as text, if one occurs more than once."""
+    twice = [word for word in words if words.count(word) > 1]
+    if twice:
+        raise ValueError(f"{name} has {twice[0]} twice; give each once")
 
 
 def _checked(given: Any) -> list[Any]:

@@ -25,12 +25,11 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.axes import check_once
 from streamnb.searching.budget import Allowed
-from streamnb.searching.contest import Contestants, Judging, OneByOne
+from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.search_result import Judged
 from streamnb.selection.score_table import GridScores
 
-CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB, AdditiveClassifier
 OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding
 READS_TO_CODE = 5  # of an additive model: to learn bins, to count them, to sample, to scan, and to sample again
 LEAST_FOLDS = 3  # for a stack
@@ -40,8 +39,9 @@ def named_models(models: Any) -> dict[str, Any]:
     """Estimators that choose on folds, by their repr."""
     if not isinstance(models, list | tuple):
         raise TypeError(f"models={models!r} should be a list, such as models=[snb.SoftmaxRegressionCV()]")
+    kinds: Any = tuple(KINDS)
     for model in models:
-        if not isinstance(model, CHOOSING):
+        if not isinstance(model, kinds):
             raise TypeError(
                 f"models has {model!r}; each should be an estimator that is judged on folds, such as "
                 "snb.SoftmaxRegressionCV(); others={'name': model} takes any estimator with fit and predict"
@@ -72,34 +72,46 @@ def others_of(others: Mapping[str, Any], given: Any, judging: Judging) -> list[C
     X, y, weight = in_memory(given[0], given[1], given[2], "others=")
     row_checks.check_lengths(X.shape[0], y.shape[0])
     rows = X, y, None if weight is None else np.asarray(weight, np.float64)
-    return [AnyEstimator(name, one, rows, judging) for name, one in others.items()]
+    return [AnyEstimator(name, one, rows, judging, RunOptions()) for name, one in others.items()]
 
 
 def contestant_of(name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions) -> Contestants:
     """The candidate for an estimator that chooses on folds, or for a stack."""
-    if isinstance(model, StackedNB):
-        return StackOnFolds(name, model, encoded, judging, options)
-    if isinstance(model, AdditiveClassifier):
-        return AdditiveOnFolds(name, model, encoded.given, judging, options)
-    if isinstance(model, LinearNBCV):
-        return BayesOnGrid(name, model, encoded.given, judging, options)
-    return ModelOfReads(name, model, encoded, judging, options)
+    kind = next(kind for known, kind in KINDS.items() if isinstance(model, known))
+    return kind(name, judging.applied_to(model), encoded, judging, options)
 
 
-class ModelOfReads(Contestants):
+class OneModel(Contestants):
+    """A single candidate, an estimator; `rows` are Encoded, or X, y and weights in memory for `AnyEstimator`."""
+
+    def __init__(self, name: str, model: Any, rows: Any, judging: Judging, options: RunOptions):
+        super().__init__([name], judging)
+        self._model, self._rows, self._options = model, rows, options
+        self._folds: list[int] = []
+
+    def _result(self, folds: Sequence[int], scores: Mapping[str, np.ndarray], **about: Any) -> Judged:
+        """The result on these folds and those before; `scores` are of these, or of all folds."""
+        self._folds, n_folds = sorted({*self._folds, *folds}), self._judging.n_folds
+        scores = {name: values[self._folds] if len(values) == n_folds else values for name, values in scores.items()}
+        return Judged.on(self._folds, n_folds, scores, **{"name": self.names[0], "words": {}, **about})
+
+    def _at_point(self, folds: Sequence[int], scores: GridScores, point: int, n_reads: int) -> Judged:
+        """The result at a grid point."""
+        named = scores.named or {self._judging.scorer.name: scores}
+        about = {"point": dict(scores.grid[point]), "n_features": int(scores.n_features[point])}
+        at_point = {name: each.scores[point] for name, each in named.items()}
+        return self._result(folds, at_point, reads=n_reads, seconds=self.report.seconds, **about)
+
+
+class ModelOfReads(OneModel):
     """A model of several reads, whose penalties and number of reads are chosen.
 
     Where columns are learned from rows, the model of each fold is trained in its own reads.
     """
 
-    def __init__(self, name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions):
-        super().__init__([name])
-        self._encoded, self._judging, self._options = encoded, judging, options
-        self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed, scoring=judging.scoring)
-        self._chosen: ChosenOnFolds | None = None
-        self._learned = Report()
-        self._folds: list[int] = []
-        self._further = True
+    _chosen: ChosenOnFolds | None = None
+    _learned = Report()
+    _further = True
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         most = self._model.max_passes
@@ -109,13 +121,13 @@ class ModelOfReads(Contestants):
             fitting += 1  # for a sample
         if self._judging.calibrates and self._model.get_params().get("calibration") is None:
             fitting += most + 1
-        if not self._encoded.nested:
+        if not self._rows.nested:
             return judging, fitting
-        return self._encoded.n_reads + 1 + judging * self._judging.n_folds, fitting
+        return self._rows.n_reads + 1 + judging * self._judging.n_folds, fitting
 
     def begin(self) -> None:
-        self._learned = self._encoded.learn(self._judging, self._options)
-        self._chosen = self._started(self._model, self._encoded.whole)
+        self._learned = self._rows.learn(self._judging, self._options)
+        self._chosen = self._started(self._model, self._rows.whole)
 
     def _started(self, model: Any, rows: Source) -> ChosenOnFolds:
         return ChosenOnFolds(model, (rows, None, None), self._judging.groups, self._options)
@@ -123,37 +135,39 @@ class ModelOfReads(Contestants):
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         assert self._chosen is not None
         self._further = allowed.reads is None
-        if self._encoded.nested:
+        if self._rows.nested:
             for fold in folds:
-                own = self._started(clone(self._model), self._encoded.outside(fold))
-                own.judge([fold], allowed.reads, allowed.out_of_time)
-                self._chosen.take(own)
+                of_fold = self._started(clone(self._model), self._rows.outside(fold))
+                of_fold.judge([fold], allowed.reads, allowed.out_of_time)
+                self._chosen.take(of_fold)
         else:
             self._chosen.judge(folds, allowed.reads, allowed.out_of_time)
-        self.report, self._folds = self._learned + self._chosen.report, sorted({*self._folds, *folds})
-        n_reads = self.report.rows // self._chosen.n_rows
-        cost, (scores, point) = (n_reads, self.report.seconds), judged_reads(self._model)
-        return [at_point(self.names[0], scores, point, self._judging, self._folds, cost)]
+        self.report = self._learned + self._chosen.report
+        return [self._at_point(folds, *judged_reads(self._model), self.report.rows // self._chosen.n_rows)]
 
     def fitted(self, judged: Judged) -> Any:
         assert self._chosen is not None
         self._chosen.fit(self._judging.calibration, further=self._further)
         self.report = self._learned + self._chosen.report
-        return self._encoded.finished(self._model)
+        return self._rows.finished(self._model)
 
     def release(self) -> None:
         self._chosen = None
 
 
-class BayesOnGrid(Contestants):
-    """A `LinearNBCV`, which takes two reads."""
+class FittedAtOnce(OneModel):
+    """A model that is judged on all folds, and fitted, in one `fit`; results have the folds asked for so far."""
 
-    def __init__(self, name: str, model: LinearNBCV, given: Any, judging: Judging, options: RunOptions):
-        super().__init__([name])
-        self._given, self._judging, self._options = given, judging, options
-        of_search = {"folds": judging.folds, "seed": judging.seed, "scoring": judging.scoring, "repeats": 1}
-        self._model = clone(model).set_params(**of_search)
-        self._folds: list[int] = []
+    def _fit(self) -> None:
+        if not self._folds:
+            self._model.fit(*self._rows.given, groups=self._judging.groups, **self._options.fit_options)
+
+    def fitted(self, judged: Judged) -> Any:
+        return self._model
+
+
+class BayesOnGrid(FittedAtOnce):
+    """A `LinearNBCV`, which takes two reads."""
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: 2 reads"
@@ -162,51 +176,51 @@ class BayesOnGrid(Contestants):
         return 2, 0
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """Judge on all folds at the first call; return the scores on those asked for so far."""
-        if not self._folds:
-            self._model.fit(*self._given, groups=self._judging.groups, **self._options.fit_options)
-            self.report = self._model.report_ + self._model.scoring_report_
-        self._folds, scores = sorted({*self._folds, *folds}), judged_grid(self._model)[0]
-        point, cost = scores.best(self._model.rule), (2, self.report.seconds)
-        return [at_point(self.names[0], scores, point, self._judging, self._folds, cost)]
-
-    def fitted(self, judged: Judged) -> LinearNBCV:
-        return self._model
+        self._fit()
+        self.report, scores = self._model.report_ + self._model.scoring_report_, judged_grid(self._model)[0]
+        return [self._at_point(folds, scores, scores.best(self._model.rule), 2)]
 
 
-class AdditiveOnFolds(Contestants):
+class AdditiveOnFolds(FittedAtOnce):
     """An `AdditiveClassifier`, which chooses on the folds of the search, and opens raw rows with bins of its own."""
-
-    def __init__(self, name: str, model: AdditiveClassifier, given: Any, judging: Judging, options: RunOptions):
-        super().__init__([name])
-        self._given, self._judging, self._options = given, judging, options
-        self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed, scoring=judging.scoring)
-        self._folds: list[int] = []
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         most = self._model.max_passes
         return READS_TO_CODE, most if most_reads is None else min(most_reads, most)
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """Judge on all folds at the first call; return the scores on those asked for so far."""
-        if not self._folds:
-            if allowed.reads is not None:
-                self._model.set_params(max_passes=allowed.reads)
-            self._model.fit(*self._given, groups=self._judging.groups, **self._options.fit_options)
-            self.report = self._model.report_
-        self._folds = sorted({*self._folds, *folds})
-        scores = {name: own[self._folds].tolist() for name, own in judged_scores(self._model).items()}
-        cost = {"reads": READS_TO_CODE + self._model.n_passes_, "seconds": self.report.seconds}
-        about = {
-            "name": self.names[0],
-            "words": {},
-            "point": self._model.best_,
-            "n_features": self._model.n_features_in_,
-        }
-        return [Judged.on(self._folds, self._judging.n_folds, scores, **about, **cost)]
+        if not self._folds and allowed.reads is not None:
+            self._model.set_params(max_passes=allowed.reads)
+        self._fit()
+        model, self.report = self._model, self._model.report_
+        about = {"point": model.best_, "n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
+        return [self._result(folds, judged_scores(model), seconds=self.report.seconds, **about)]
 
-    def fitted(self, judged: Judged) -> AdditiveClassifier:
-        return self._model
+
+class OneByOne(OneModel):
+    """A candidate that is fitted anew without each fold; subclasses define `_scores_on` and `_cost`."""
+
+    def __init__(self, name: str, model: Any, rows: Any, judging: Judging, options: RunOptions):
+        super().__init__(name, model, rows, judging, options)
+        self._scores: dict[int, list[float]] = {}
+
+    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
+        """Judge on as many folds as time allows, at least one."""
+        for fold in folds:
+            if self._scores and allowed.out_of_time():
+                break
+            self._scores[fold] = self._scores_on(fold)
+        done, scorers = sorted(self._scores), self._judging.scorer.each
+        scores = {one.name: np.array([self._scores[fold][i] for fold in done]) for i, one in enumerate(scorers)}
+        return [self._result(done, scores, point={}, n_features=-1, **self._cost())]
+
+    def _scores_on(self, fold: int) -> list[float]:
+        """The scores on a fold of a model fitted to the other rows."""
+        raise NotImplementedError
+
+    def _cost(self) -> dict[str, Any]:
+        """Reads and seconds so far."""
+        raise NotImplementedError
 
 
 class StackOnFolds(OneByOne):
@@ -216,15 +230,11 @@ class StackOnFolds(OneByOne):
     that fold and without the fold of the row.
     """
 
-    def __init__(self, name: str, model: StackedNB, encoded: Encoded, judging: Judging, options: RunOptions):
-        super().__init__(name, judging)
-        self._encoded, self._options = encoded, options
-        self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed)
-        self._n_rows = 1
+    _n_rows = 1
 
     def reads(self, most_reads: int | None) -> tuple[int, int]:
         fitting = reads_of_fit(self._model)
-        return self._encoded.n_reads + self._judging.n_folds * (fitting + 1), fitting
+        return self._rows.n_reads + self._judging.n_folds * (fitting + 1), fitting
 
     def begin(self) -> None:
         if self._judging.n_folds < LEAST_FOLDS:
@@ -232,43 +242,37 @@ class StackOnFolds(OneByOne):
                 f"folds={self._judging.n_folds} leave no rows outside the fold that judges a stack and the one "
                 f"whose margins are made; take {LEAST_FOLDS} at least"
             )
-        self.report = self.report + self._encoded.learn(self._judging, self._options)
+        self.report = self.report + self._rows.learn(self._judging, self._options)
 
     def _cost(self) -> dict[str, Any]:
         return {"reads": self.report.rows // self._n_rows, "seconds": self.report.seconds}
 
     def _scores_on(self, fold: int) -> list[float]:
-        """The scores on a fold of the stack fitted to the other rows."""
-        judging, encoded = self._judging, self._encoded
-        rows = encoded.outside(fold) if encoded.nested else encoded.rows
-        how = judging.folds, judging.groups, 1, judging.seed
-        task, rows = with_folds(ClassScan((), RowOptions()), rows, *how)
+        judging, options = self._judging, self._options
+        rows = self._rows.outside(fold)
+        task, rows = with_folds(ClassScan((), RowOptions()), rows, judging.folds, judging.groups, 1, judging.seed)
         assert task.folding is not None
         stack = clone(self._model)
-        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.fit_options)
+        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **options.fit_options)
         needs = judging.scorer.needs
         if "probabilities" in needs and not hasattr(stack, "predict_proba"):
             raise ValueError("a scoring needs probabilities, and its second level has none")
         model, held = model_and_rows(stack, FoldRows(rows, task.folding, fold, inside=True))
-        sheet, report = run(JudgingTask(model, frozenset({*needs, "confusion"})), held, self._options)
+        sheet, report = run(JudgingTask(model, frozenset({*needs, "confusion"})), held, options)
         self.report, self._n_rows = self.report + stack.report_ + report, report.rows
         return [one.of(sheet.evaluations) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:
-        rows, options = self._encoded.to_fit, self._options.fit_options
-        model = clone(self._model).fit(*rows, groups=self._judging.groups, **options)
+        model = clone(self._model).fit(*self._rows.to_fit, groups=self._judging.groups, **self._options.fit_options)
         self.report = self.report + model.report_
-        return self._encoded.finished(model)
+        return self._rows.finished(model)
 
 
 class AnyEstimator(OneByOne):
-    """An estimator of any kind; `given` are X, y and weights in memory."""
+    """An estimator of any kind, which is given X, y and weights in memory."""
 
     failures = (Exception,)  # an estimator may raise anything
-
-    def __init__(self, name: str, estimator: Any, given: Any, judging: Judging):
-        super().__init__(name, judging)
-        self._estimator, self._given, self._seconds = estimator, given, 0.0
+    _seconds = 0.0
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: fitted to the rows outside each fold, in memory"
@@ -278,15 +282,16 @@ class AnyEstimator(OneByOne):
 
     def _scores_on(self, fold: int) -> list[float]:
         began = time.perf_counter()
-        (X, y, weight), numbers = self._given, self._judging.numbers(self._given[1].shape[0])
+        X, y, weight = self._rows
+        numbers = self._judging.numbers(y.shape[0])
         training, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
         classes = None if y.ndim == 2 else np.unique(y)
         if classes is not None and len(np.unique(y[training])) < len(classes):
             raise ValueError(
                 f"a class has no rows outside fold {fold}; take fewer folds, or folds= that mix the classes"
             )
-        own_weight = None if weight is None else weight[training]
-        model = fitted_other(self._estimator, (rows_at(X, training), y[training], own_weight))
+        of_training = None if weight is None else weight[training]
+        model = fitted_other(self._model, (rows_at(X, training), y[training], of_training))
         outputs = _outputs(model, rows_at(X, held), self._judging.scorer.needs)
         judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **outputs)
         self._seconds += time.perf_counter() - began
@@ -296,18 +301,15 @@ class AnyEstimator(OneByOne):
         return {"reads": -1, "seconds": self._seconds}
 
     def fitted(self, judged: Judged) -> Any:
-        return fitted_other(self._estimator, self._given)
+        return fitted_other(self._model, self._rows)
 
 
-def at_point(
-    name: str, scores: GridScores, point: int, judging: Judging, folds: Sequence[int], cost: tuple[int, float]
-) -> Judged:
-    """A candidate with its scores on `folds` at a grid point; `cost` are reads and seconds."""
-    named = scores.named or {judging.scorer.name: scores}
-    some = list(folds) if scores.scores.shape[1] == judging.n_folds else slice(None)
-    of_splits = {each: own.scores[point][some].tolist() for each, own in named.items()}
-    about = {"name": name, "words": {}, "point": dict(scores.grid[point]), "reads": cost[0], "seconds": cost[1]}
-    return Judged.on(folds, judging.n_folds, of_splits, n_features=int(scores.n_features[point]), **about)
+KINDS: dict[type, type[OneModel]] = {
+    StackedNB: StackOnFolds,
+    AdditiveClassifier: AdditiveOnFolds,
+    LinearNBCV: BayesOnGrid,
+    TrainedClassifierCV: ModelOfReads,
+}
 
 
 def fitted_other(estimator: Any, given: tuple[Any, Any, Any]) -> Any:

@@ -48,14 +48,12 @@ class Judged(persistence.Parameters):
     quadratic: bool = False
 
     @classmethod
-    def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> Judged:
+    def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Any], **about: Any) -> Judged:
         """A candidate with scores on some of `n_folds` folds; `about` are the other fields."""
-        if len(folds) == n_folds:
-            return cls(scores={name: np.array(values, np.float64) for name, values in scores.items()}, **about)
         of_all = {name: np.full(n_folds, np.nan) for name in scores}
         for name, values in scores.items():
             of_all[name][list(folds)] = values
-        return cls(scores=of_all, folds=list(folds), **about)
+        return cls(scores=of_all, folds=None if len(folds) == n_folds else list(folds), **about)
 
     @property
     def n_folds(self) -> int:
@@ -79,7 +77,7 @@ def goodness(judged: Judged, scorings: Sequence[str]) -> tuple[float, ...]:
     """The sort key of candidates, higher is better: most folds first, then mean scores, then fewest features."""
     means = (judged.mean(scoring) for scoring in scorings)
     fewer = -float(judged.n_features if judged.n_features >= 0 else np.inf)
-    n_missing = 0 if judged.folds is None else len(next(iter(judged.scores.values()))) - judged.n_folds
+    n_missing = len(next(iter(judged.scores.values()))) - judged.n_folds
     return (-n_missing, *(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
 
 

@@ -10,17 +10,26 @@ import numpy as np
 from streamnb.core import messages, notebook
 from streamnb.core.guesses import with_hints
 from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
-from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
+from streamnb.searching.axes import (
+    FEW_FEATURES,
+    Axes,
+    Setting,
+    checked,
+    default_candidates,
+    default_scoring,
+    default_transforms,
+    settings_of,
+)
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.default_candidates import FEW_FEATURES, default_candidates, default_transforms, scoring_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.estimator_candidates import (
     OF_ROWS_AS_GIVEN,
@@ -158,93 +167,85 @@ def search(
     >>> len(found.candidates), found.best_.score(X, y) > 0.9
     (8, True)
     """
-    named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
-    named |= {"penalties": penalties, "schemes": schemes}
+    named = {"families": families, "transforms": transforms, "normalize": normalize, "idf": idf}
+    named |= {"smoothing": smoothing, "penalties": penalties, "schemes": schemes}
     limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
     other_models = check_others({} if others is None else others)
-    chosen = named_models([] if models is None else models)
+    chosen = None if models is None else named_models(models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
-    axes = checked({**named, "families": None if no_bayes else families})
+    axes, learned = checked({**named, "families": None} if no_bayes else named)
     with Keeping(keep, memory_limit) as keeping, messages.each_once():
         options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
-        encoded = encoded_rows(given, encodings, axes["learned"], options)
+        encoded = encoded_rows(given, encodings, learned, options)
         if families is None and transforms is None and encodings is None:
             encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
-        encoded += _in_categories(encoded, families or [], options)
-        for one in encoded:
-            one.rows.check_read_again("search")
-        usual = encoded if models is None and families is None else []
-        scoring = scoring_of(scoring, given[1], axes["schemes"], [*chosen.values(), *other_models.values()], usual)
+        coded = [family for family in axes.get("families", []) if as_family(family).coded]
+        encoded += [of_categories(family, rows, options) for rows in encoded if rows.unencoded for family in coded]
+        for rows in encoded:
+            rows.rows.check_read_again("search")
+        if scoring is None:
+            usual = encoded[0] if models is None and families is None else None
+            estimators = [*(chosen or {}).values(), *other_models.values()]
+            scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
-        given_axes = {name: axes[name] for name in named if named[name] is not None}
-        given_axes |= {"families": []} if no_bayes else {} if families is None else {"families": axes["families"]}
-        n_folds, n_held, wide = _sizes_of(folds, encoded[0].rows)
-        judging = Judging(folds, n_folds, groups, seed, scoring, scorer, calibration, n_held, wide)
-        contestants, left_out = _contestants(given_axes, None if models is None else chosen, encoded, judging, options)
-        contestants += others_of(other_models, given, judging)
-        contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
+        judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows)
+        axes |= {"families": []} if no_bayes else {}
+        contestants, left_out = _contestants(axes, chosen, encoded, judging, options)
+        contest = Contest([*contestants, *others_of(other_models, given, judging)], judging, limits, left_out)
         if notebook.prints(show):
-            print(contest.plan(judging))
-        found = contest.result(judging)
+            print(contest.plan())
+        found = contest.result()
     if notebook.prints(show):
         print(found)
     return found
 
 
+def _judging(
+    folds: Any, groups: Any, seed: int, scoring: Any, scorer: Scorer, calibration: str | None, rows: Source
+) -> Judging:
+    """How candidates are judged, with about how many rows the first fold has."""
+    n_held: int
+    if isinstance(folds, numbers.Number):
+        n_folds = int(folds)  # type: ignore[call-overload]
+        n_held = (rows.n_rows or 0) // n_folds
+    else:
+        folding = as_folding(of_rows := rows.whole_column(folds, "folds"))
+        assert folding is not None
+        n_folds, n_held = folding.n_folds, int(np.count_nonzero(np.asarray(of_rows) == 0))
+    wide = (rows.n_features or 0) > FEW_FEATURES
+    return Judging(folds, n_folds, groups, seed, scoring, scorer, calibration, n_held, wide)
+
+
 def _contestants(
-    given: dict[str, list[Any]], models: Any, encoded: list[Encoded], judging: Judging, options: RunOptions
+    axes: Axes, models: dict[str, Any] | None, encoded: list[Encoded], judging: Judging, options: RunOptions
 ) -> tuple[list[Contestants], dict[str, str]]:
     """Naive Bayes and models on the rows under each encoding; and the reasons why some are left out.
 
-    `given` are the axes named by the user; the others have defaults for such rows.
+    `axes` and `models` are those named by the user; the others have defaults for such rows.
     """
     bayes: list[Contestants] = []
     others: dict[str, Contestants] = {}
     left_out: dict[str, str] = {}
     for rows in encoded:
-        usual: list[Any] = []
-        if "families" in given:
-            families = _accepted(rows, given["families"])
-            axes = [{**given, "families": families}] if families else []
-        else:
-            of_kind, usual = default_candidates(rows)
-            axes = [some | given for some in of_kind]
+        default_axes, default_models = default_candidates(rows) if "families" not in axes else ([{}], [])
         settings: dict[str, Setting] = {}
-        for some in axes:
-            of_values = DEFAULTS | some | ({} if rows.transform is None else {"transforms": [None]})
-            found, why = settings_of(of_values, judging, rows.words)
+        for defaults in default_axes:
+            of_rows = defaults | axes
+            if "families" in axes:
+                # a family of category numbers takes only columns made for it
+                takes = [family for family in axes["families"] if not (rows.unencoded and as_family(family).coded)]
+                of_rows["families"] = takes if rows.coded is None else [rows.coded]
+            if rows.transform is not None:
+                of_rows["transforms"] = [None]
+            found, reasons = settings_of(of_rows, judging, rows.words)
             settings |= {setting.name: setting for setting in found}
-            left_out |= why
+            left_out |= reasons
         bayes += [BayesSettings(list(settings.values()), rows, judging, options)] if settings else []
         if not rows.learns_again:  # models have their own transforms
             encoding = "".join(f", {name}={word}" for name, word in rows.words.items())
-            chosen = named_models(usual) if models is None else models
-            for name, model in chosen.items():
-                called = name if isinstance(model, OF_ROWS_AS_GIVEN) else name + encoding  # judged once, whatever these
-                if called not in others:
-                    others[called] = contestant_of(called, model, rows, judging, options)
+            for name, model in (named_models(default_models) if models is None else models).items():
+                # those of rows as given are judged once, whatever the encodings
+                full_name = name if isinstance(model, OF_ROWS_AS_GIVEN) else name + encoding
+                if full_name not in others:
+                    others[full_name] = contestant_of(full_name, model, rows, judging, options)
     return [*bayes, *others.values()], left_out
-
-
-def _in_categories(encoded: list[Encoded], families: list[Any], options: RunOptions) -> list[Encoded]:
-    """Rows that are not encoded, with their category numbers as columns for each family that takes these."""
-    coded = [family for family in families if as_family(family).coded]
-    return [of_categories(family, one, options) for one in encoded if one.unencoded for family in coded]
-
-
-def _accepted(rows: Encoded, families: list[Any]) -> list[Any]:
-    """The families that may take the columns; a family of category numbers takes only columns made for it."""
-    if rows.coded is not None:
-        return [rows.coded]
-    return [family for family in families if not (rows.unencoded and as_family(family).coded)]
-
-
-def _sizes_of(folds: Any, rows: Source) -> tuple[int, int, bool]:
-    """The number of folds, about how many rows the first one has, 0 if unknown, and whether rows are wide."""
-    wide = (rows.n_features or 0) > FEW_FEATURES
-    if isinstance(folds, numbers.Number):
-        n_folds = int(folds)  # type: ignore[call-overload]
-        return n_folds, (rows.n_rows or 0) // n_folds, wide
-    folding = as_folding(given := rows.whole_column(folds, "folds"))
-    assert folding is not None
-    return folding.n_folds, int(np.count_nonzero(np.asarray(given) == 0)), wide

@@ -7,7 +7,7 @@ import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
-from streamnb.searching.axes import DEFAULTS, checked, settings_of
+from streamnb.searching.axes import checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Judging
@@ -18,9 +18,9 @@ Y = np.arange(40) % 2
 ALWAYS = Allowed(None, lambda: False)
 
 
-def begun(**asked):
+def begun(**lists):
     judging = Judging(4, 4, None, 0, "accuracy", as_scorer("accuracy"))
-    settings, _ = settings_of(checked({**dict.fromkeys(DEFAULTS), **asked}), judging)
+    settings, _ = settings_of(checked(lists)[0], judging, {})
     found = BayesSettings(settings, Encoded(opened(X, Y), (X, Y, None)), judging, RunOptions(progress=False))
     found.begin()
     return found

@@ -193,22 +193,6 @@ def test_tables_are_printed_and_returned(capsys):
             assert cells == [(round(table.scores[f, p, row], 4), table.n_features[f, p, row]) for p in range(2)]
 
 
-def test_a_data_frame_has_a_row_for_each_cell():
-    table = compare(X, y)
-    frame = table.to_frame()
-    assert list(frame.columns) == ["family", "penalty", "class", "score", "n_features", "point"]
-    assert len(frame) == 3 * 2 * 5
-    wide = frame.pivot(index="class", columns=["family", "penalty"], values="score")
-    assert wide.loc["overall", ("bernoulli", "l1")] == table.scores[1, 1, -1]
-    assert wide.loc[2, ("gaussian", "plain")] == table.scores[2, 0, 2]
-
-
-def test_names_are_escaped_in_a_notebook():
-    page = compare(X, np.where(y == 1, "<b>", "a & b"), families="poisson")._repr_html_()
-    assert "&lt;b&gt;" in page and "a &amp; b" in page and "<b>" not in page
-    assert page.count("<table>") == 1 and page.count("<tr>") == 4
-
-
 # ---- two scans -------------------------------------------------------------------------------------------------------
 
 

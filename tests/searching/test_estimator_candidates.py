@@ -17,7 +17,7 @@ from streamnb.rows.opening import opened
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Judging
 from streamnb.searching.encodings import Encoded, in_memory
-from streamnb.searching.estimator_candidates import ModelOfReads, fitted_other, named_models, others_of
+from streamnb.searching.estimator_candidates import contestant_of, fitted_other, named_models, others_of
 
 rng = np.random.default_rng(1)
 Y = np.arange(60) % 2
@@ -63,7 +63,7 @@ def test_what_an_estimator_lacks_is_said():
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
 def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
     grid = {"l2": [0.1, 10.0], "max_passes": 6}
-    found = ModelOfReads("it", snb.SoftmaxRegressionCV(**grid), ROWS, how("accuracy"), RunOptions(False))
+    found = contestant_of("it", snb.SoftmaxRegressionCV(**grid), ROWS, how("accuracy"), RunOptions(False))
     found.begin()
     for fold in (1, 2, 0):
         (judged,) = found.judge(["it"], [fold], ALWAYS)
@@ -75,7 +75,7 @@ def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
 def test_reads_and_time_end_a_model_that_can_be_judged():
     for allowed, n_reads in ((Allowed(3, lambda: False), 3), (Allowed(None, lambda: True), 2)):
         model = snb.SoftmaxRegressionCV(1.0, max_passes=20, tol=0.0)
-        found = ModelOfReads("it", model, ROWS, how("accuracy"), RunOptions(False))
+        found = contestant_of("it", model, ROWS, how("accuracy"), RunOptions(False))
         found.begin()
         (judged,) = found.judge(["it"], range(3), allowed)
         assert judged.reads == 1 + n_reads and judged.point["max_passes"] <= n_reads
