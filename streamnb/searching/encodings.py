@@ -49,6 +49,7 @@ class Encoded:
     options : dict, those of `snb.table` or `snb.text`
     transform : the transform that the rows are prepared by, if it is learned
     coded : family or None, the family whose category columns these are
+    has_numbers : bool, whether the columns of a table have numbers
     n_reads : int, reads for learning the encoding
     nested : bool, whether each fold has its own encoding
     learns_again : bool, whether the model of all rows learns the encoding itself
@@ -60,6 +61,7 @@ class Encoded:
     options: dict[str, Any] = field(default_factory=dict)
     transform: Any = None
     coded: Any = None
+    has_numbers: bool = False
     n_reads: ClassVar[int] = 0
     nested: ClassVar[bool] = False
     learns_again: ClassVar[bool] = False
@@ -96,47 +98,40 @@ class Encoded:
         return model
 
 
-@dataclass(frozen=True)
-class ToLearn:
-    """A task that learns an encoding, its rows, and a function from its total to encoded rows."""
-
-    task: PassTask
-    rows: Source
-    encoded: Callable[..., Source]
-
-
 class Learned(Encoded):
-    """Rows whose encoding is learned in one pass, with totals that add up."""
+    """Rows whose encoding is learned in one pass, with totals that add up.
+
+    Parameters
+    ----------
+    task : PassTask that learns
+    rows : Source
+    encoded : callable, returns the encoded rows from the total of the task
+    """
 
     n_reads = 1
     nested = True
 
-    def __init__(self, to_learn: ToLearn | TableToLearn | TextsToLearn, given: Given, **about: Any):
-        super().__init__(to_learn.rows, given, **about)
-        self._to_learn = to_learn
+    def __init__(self, task: PassTask, rows: Source, encoded: Callable[..., Source], given: Given, **about: Any):
+        super().__init__(rows, given, **about)
+        self._task, self._encoded = task, encoded
         self._totals: TotalsOfFolds | None = None
-
-    @property
-    def has_numbers(self) -> bool:
-        """Whether the columns of a table have numbers."""
-        return isinstance(self._to_learn, TableToLearn) and self._to_learn.has_numbers
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         if self._totals is not None:
             return Report()
-        task, rows = OfFolds(self._to_learn.task, Folding(judging.n_folds)), self._to_learn.rows
-        task, rows = with_folds(task, rows, judging.folds, judging.groups, 1, judging.seed)
+        task = OfFolds(self._task, Folding(judging.n_folds))
+        task, rows = with_folds(task, self.rows, judging.folds, judging.groups, 1, judging.seed)
         self._totals, report = run(task, rows, options)
         return report
 
     @cached_property
     def whole(self) -> Source:
         assert self._totals is not None
-        return self._to_learn.encoded(self._totals.without(None))
+        return self._encoded(self._totals.without(None))
 
     def outside(self, fold: int) -> Source:
         assert self._totals is not None
-        return self._to_learn.encoded(self._totals.without(fold), quiet=True)
+        return self._encoded(self._totals.without(fold), quiet=True)
 
 
 class Stepped(Learned):
@@ -157,7 +152,7 @@ class Stepped(Learned):
         def encoded(total: Any, quiet: bool = False) -> Source:
             return prepared(step_of(total), rows, *given[1:])
 
-        super().__init__(ToLearn(task, rows, encoded), given, **about)
+        super().__init__(task, rows, encoded, given, **about)
         self._step_of = step_of
 
     def family_of(self, family: Family, fold: int | None) -> Family:
@@ -211,8 +206,7 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     raw = is_raw_table(given[0], numbers)
     if encodings is None and raw:
         usual = _encoded({}, given, options)
-        with_numbers = isinstance(usual, Learned) and usual.has_numbers
-        return [usual, _encoded(AS_NUMBERS, given, options)] if with_numbers else [usual]
+        return [usual, _encoded(AS_NUMBERS, given, options)] if usual.has_numbers else [usual]
     encoded: list[Encoded] = []
     for encoding in [None] if encodings is None else _checked(encodings):
         if encoding is None and not raw:
@@ -227,8 +221,8 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
 
 def of_transform(transform: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
     """Rows prepared by a learned transform."""
-    task, about = ValueScan(options.memory_limit), {"words": {"transform": word(transform)}, "transform": transform}
-    return Stepped(task, partial(step_of, transform), unencoded, **about)
+    task, words = ValueScan(options.memory_limit), {"transform": word(transform)}
+    return Stepped(task, partial(step_of, transform), unencoded, words=words, transform=transform)
 
 
 def of_categories(family: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
@@ -251,12 +245,14 @@ def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
             f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{of_text | encoding!r}]"
         )
     name = ", ".join(f"{option}={value!r}" for option, value in encoding.items()) or "as usual"
-    about = {"words": {"encoding": name}, "options": encoding}
+    about: dict[str, Any] = {"words": {"encoding": name}, "options": encoding}
     try:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
-            return Learned(TableToLearn.from_options(X, y, weight, encoding), given, **about)
+            table = TableToLearn.from_options(X, y, weight, encoding)
+            return Learned(table.task, table.rows, table.encoded, given, has_numbers=table.has_numbers, **about)
         if isinstance(encoding.get("vocabulary"), int):
-            return Learned(TextsToLearn.from_options(X, y, weight, encoding), given, **about)
+            texts = TextsToLearn.from_options(X, y, weight, encoding)
+            return Learned(texts.task, texts.rows, texts.encoded, given, **about)
         rows = options.kept(text(X, y=y, weight=weight, **encoding))  # hashed, or with given tokens
         return Encoded(rows, (rows, None, None), **about)
     except TypeError as error:
