@@ -173,13 +173,13 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
-    rows, members = _opened((X, y, sample_weight), layer, transform, families)
-    columns = _penalties(penalties)
-    scorer = check_choice(scheme, folds, repeats, seed, _single_scoring(scoring), "best")
+    rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if isinstance(transform, LearnsBins) else COMPLETE)
+    members, columns = _families(families, rows, transform), _penalties(penalties)
+    scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "estimate": estimate}
-    _check_options(members.values(), options)
+    _check_options(members.values(), options, scoring)
     with Keeping(keep, memory_limit) as keeping:
         run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
         rows = run_options.kept(rows)
@@ -203,21 +203,9 @@ def compare(
 # ---- what is compared ------------------------------------------------------------------------------------------------
 
 
-def _single_scoring(scoring: Any) -> Any:
-    if isinstance(scoring, list | tuple):
-        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
-    return scoring
-
-
-def _opened(given: Any, layer: str | None, transform: Any, families: Any) -> tuple[Source, dict[str, Family]]:
-    """The rows, and the families by name, for their columns."""
-    learns = isinstance(transform, LearnsBins)
-    rows = opened(*given, layer=layer, numbers=ANY if learns else COMPLETE)
-    return rows, _families(families, rows, as_given=not learns)
-
-
-def _families(families: Any, rows: Source, as_given: bool) -> dict[str, Family]:
+def _families(families: Any, rows: Source, transform: Any) -> dict[str, Family]:
     """Families by name, or objects by their repr; with names and kinds of columns where these stay as given."""
+    as_given = not isinstance(transform, LearnsBins)
     names = getattr(rows.given, "columns", None) if as_given else None
     kinds = rows.encoding.kinds if as_given and rows.encoding else None
     given = [families] if isinstance(families, str | Family) or not isinstance(families, Iterable) else list(families)
@@ -299,7 +287,9 @@ def _defined(
     return pairs, left_out
 
 
-def _check_options(families: Iterable[Family], options: Mapping[str, Any]) -> None:
+def _check_options(families: Iterable[Family], options: Mapping[str, Any], scoring: Any) -> None:
+    if isinstance(scoring, list | tuple):
+        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
     arguments.one_of("scheme", options["scheme"], SCHEMES)
     check_reference(options["scheme"], options["reference"])
     arguments.one_of("idf", options["idf"], [False, True])
