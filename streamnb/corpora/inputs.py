@@ -1,9 +1,7 @@
 """The files of a corpus, and the parts in which they are read: small files together, large ones in several pieces."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
-from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,10 @@ from streamnb.rows.files import (
     by_magic,
     by_name,
     compression_of,
+    files_at,
     head_of,
     listed_at,
+    no_such_file,
     with_sizes,
 )
 
@@ -62,20 +62,14 @@ def files_of(X: Any) -> Files:
 def _files(path: str) -> Files:
     if is_url(path):
         return listed_at(path)
-    if os.path.isdir(path):
-        inside = (one for one in sorted(Path(path).rglob("*")) if one.is_file())
-        found = [str(one) for one in inside if not _hidden(one.relative_to(path).parts)]
-    elif has_magic(path) and not os.path.exists(path):
-        found = [one for one in sorted(glob(path, recursive=True)) if os.path.isfile(one)]
-    else:
-        found = [path] if os.path.isfile(path) else []
+    if not os.path.isdir(path):
+        return list(with_sizes(map(os.path.abspath, files_at(path))))
+    inside = (file for file in sorted(Path(path).rglob("*")) if file.is_file())
+    hidden = ".", "_"
+    found = [str(file) for file in inside if not any(part.startswith(hidden) for part in file.relative_to(path).parts)]
     if not found:
-        raise FileNotFoundError(f"X={path!r}: there is no such file")
+        raise no_such_file(path)
     return list(with_sizes(map(os.path.abspath, found)))
-
-
-def _hidden(parts: Iterable[str]) -> bool:
-    return any(part.startswith((".", "_")) for part in parts)
 
 
 def kind_of_files(files: Files, whole_files: bool = False) -> str:

@@ -18,16 +18,15 @@ from streamnb.core.messages import listed, unsigned, warn
 from streamnb.core.remote import is_url
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import Files, files_of, kind_of_files, parts_of
-from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, write_parts
+from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, Written, begin, write_parts
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.scoring import ScoringModels
-from streamnb.corpora.written import Written
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, IPC, JSON, PARQUET, of_each, stored
 from streamnb.rows.line_formats import stored_format
-from streamnb.rows.raw import RawSource
 from streamnb.rows.records import of_columns
+from streamnb.rows.source import RawSource
 from streamnb.rows.text_files import LinesOfFile
 
 FORMATS = {"parquet": ".parquet", "jsonl": ".jsonl", "jsonl.zst": ".jsonl.zst", "jsonl.gz": ".jsonl.gz"}

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.corpora.choosing import Cut, RankedRows, cut_of, fit
+from streamnb.corpora.choosing import Cut, RankedRows, cut_of, fit, hashes_of
 from streamnb.corpora.conditions import Condition
 from streamnb.corpora.folder import ABOUT, Folder
 from streamnb.corpora.inputs import CorpusPart, kind_of_files, parts_of
-from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, begin, notes_of, write_parts
+from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, Written, begin, notes_of, write_parts
 from streamnb.corpora.predictions import check_text, corpus, description
 from streamnb.corpora.reading import CorpusReading
-from streamnb.corpora.repeats import hashes_of
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
-from streamnb.corpora.written import Written
 from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, FILES, JSON, LINES, WARC, packing_said
 from streamnb.rows.records import FieldsBeside

@@ -21,6 +21,21 @@ from streamnb.stats.value_counts import CountingValues, ValueCells, ValueCounts
 STRATEGIES = ("quantile", "uniform")
 
 
+def at_places(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """CSR indices and ends of rows with a value in each of these columns, (n_rows, n_values); -1 stands for none."""
+    n_rows, width = places.shape
+    if places.min(initial=0) >= 0:
+        return places.reshape(-1), np.arange(n_rows + 1, dtype=places.dtype) * places.dtype.type(width)
+    there = places >= 0
+    return places[there], np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(places.dtype)
+
+
+def indicators(places: np.ndarray, n_columns: int) -> sp.csr_array:
+    """Rows with a 1 in each of these columns, as in `at_places`."""
+    indices, indptr = at_places(places)
+    return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(places), n_columns))
+
+
 @dataclass(frozen=True)
 class ValueScan(PassTask):
     """Counts the values of each feature, missing ones included."""
@@ -114,10 +129,8 @@ class BinEdges(LearnedStep):
                 f"X has NaN at row {chunk.first_row + row}, column {column}, whose bins were learned without one for "
                 "missing values; Bins(missing=True) has it in every column (Input X contains NaN.)"
             )
-        places = bins + self.firsts[:-1].astype(np.int32 if self.firsts[-1] < 2**31 else np.int64)
-        indptr = np.arange(len(bins) + 1, dtype=places.dtype) * bins.shape[1]
-        data = np.ones(places.size)
-        return sp.csr_array((data, places.reshape(-1), indptr), shape=(len(bins), int(self.firsts[-1])))
+        firsts = self.firsts[:-1].astype(np.int32 if self.n_columns < 2**31 else np.int64)
+        return indicators(bins + firsts, self.n_columns)
 
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the columns, such as "x3 in (509, 733]"."""

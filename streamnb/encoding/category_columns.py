@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, messages, persistence, row_checks
+from streamnb.encoding.bins import indicators
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
@@ -158,21 +159,18 @@ class CategoryColumns(LearnedStep):
         row_checks.check_n_features(chunk.shape[1], self.n_features, "Categorical")
         codes = codes_of(chunk, self.columns)
         places = np.empty(codes.shape, np.int32 if self.n_columns < 2**31 else np.int64)
-        seen = np.empty(codes.shape, bool)
         for j, values in enumerate(self.values):
             at = np.minimum(_ranks(values, codes[:, j]), len(values) - 1)
-            places[:, j], seen[:, j] = self.firsts[self.columns[j]] + at, values[at] == codes[:, j]
-        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(seen, axis=1))]).astype(places.dtype)
-        shape = len(codes), self.n_columns
-        indicators = sp.csr_array((np.ones(int(ends[-1])), places[seen], ends), shape=shape)
+            places[:, j] = np.where(values[at] == codes[:, j], self.firsts[self.columns[j]] + at, -1)
+        categories = indicators(places, self.n_columns)
         if len(self.columns) == self.n_features:
-            return indicators
+            return categories
         X = sp.csr_array(chunk.to_matrix())
         categorical = np.isin(np.arange(self.n_features), self.columns)
         kept = ~categorical[X.indices]
         ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
         others = X.data[kept], self.firsts[X.indices[kept]].astype(places.dtype), ends.astype(places.dtype)
-        return indicators + sp.csr_array(others, shape=shape)
+        return categories + sp.csr_array(others, shape=categories.shape)
 
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the columns, such as "x3=5"; columns that are not categorical keep theirs."""

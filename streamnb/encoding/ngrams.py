@@ -19,8 +19,7 @@ from streamnb.kernels import ngrams
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
 from streamnb.rows.chunk import frozen
-from streamnb.rows.raw import TextSource
-from streamnb.rows.texts import Texts, of_strings
+from streamnb.rows.texts import Texts, TextSource, of_strings
 
 TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as in scikit-learn's vectorizers
 SPACES = re.compile(r"\s\s+")

@@ -1,16 +1,18 @@
 """Opens rows of any kind, and encodes raw ones with a new encoding or that of a model."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from streamnb.core import persistence
 from streamnb.core.label_checks import NO_LABELS, names_of_labels
 from streamnb.encoding.encoding import Encoding, check_alike
-from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import table
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
-from streamnb.rows.in_svmlight import SvmlightSource
+from streamnb.rows.files import is_svmlight
+from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import COMPLETE, is_matrix, is_path, is_table
@@ -18,6 +20,44 @@ from streamnb.rows.text_files import holds_text_files
 from streamnb.rows.texts import holds_texts
 
 Look = Callable[[Any], None]
+
+
+@persistence.register
+@dataclass(frozen=True)
+class SvmlightEncoding(persistence.Parameters, Encoding):
+    """The options with which a svmlight file was read, because another file may not show the number of features."""
+
+    n_features: int
+    zero_based: bool
+    multilabel: bool = False
+
+    @classmethod
+    def of(cls, file: SvmlightFile) -> "SvmlightEncoding":
+        return cls(file.n_features, bool(file.zero_based), file.multilabel)
+
+    @property
+    def learned(self) -> bool:
+        return False
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_features
+
+    def takes(self, X: Any) -> bool:
+        return isinstance(X, SvmlightFile) or is_svmlight(X)
+
+    def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> Source:
+        if not isinstance(X, SvmlightFile):
+            X = svmlight(X, n_features=self.n_features, zero_based=self.zero_based, multilabel=self.multilabel)
+        if X.zero_based != self.zero_based:
+            raise ValueError(
+                f"X={str(X.path)!r} is read with zero_based={X.zero_based}, and what was fitted with "
+                f"{self.zero_based}; give the path alone, or zero_based={self.zero_based}"
+            )
+        return opening.opened(X, y, weight, labelled=labelled)
+
+    def differs(self, other: Encoding) -> str:
+        return ""  # rows from other sources cannot be compared
 
 
 def opened(

@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core.label_checks import check_labels
 from streamnb.core.messages import DataError, warn
 from streamnb.core.remote import is_url
-from streamnb.rows.files import DAMAGED, opened_file
+from streamnb.rows.files import DAMAGED, damaged, opened_file
 from streamnb.rows.labels import Numbered
 from streamnb.rows.sequence_files import SequenceFiles
 
@@ -80,7 +80,7 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 ({error})") from error
     except DAMAGED as error:
-        raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+        raise damaged(path, error, "y") from error
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             yield number, line

@@ -19,11 +19,11 @@ from streamnb.encoding.sequence_labels import labels_of
 from streamnb.kernels import kmers
 from streamnb.kernels.ngrams import DIGIT
 from streamnb.passes.contract import shown
-from streamnb.rows.files import found_at, holds_numbers, no_such_file
+from streamnb.rows.files import files_at, holds_numbers
 from streamnb.rows.labels import open_columns
-from streamnb.rows.raw import EncodedRows, TextSource
 from streamnb.rows.sequence_files import SequenceFiles, header_of
-from streamnb.rows.texts import Texts, TextsInMemory, holds_texts
+from streamnb.rows.source import EncodedRows
+from streamnb.rows.texts import Texts, TextsInMemory, TextSource, holds_texts
 
 LETTERS = "ACGT"
 LONGEST_K, NAMED_K = 12, 8  # 4^12 is 16,777,216 columns; those of up to 4^8 have names
@@ -235,10 +235,8 @@ def open_sequences(X: Any, n_threads: int) -> SequenceFiles | TextsInMemory:
         raise FileNotFoundError(
             f"X={path!r} is a folder; give a pattern of its files: {os.path.join(path, '*.fasta')!r}"
         )
-    found = found_at(path, recursive=False)
-    if not found:
-        raise no_such_file(path, "; a single sequence goes in a list, [sequence]")
-    return SequenceFiles(found, n_threads)
+    files = files_at(path, "; a single sequence goes in a list, [sequence]", recursive=False)
+    return SequenceFiles(files, n_threads)
 
 
 def _are_paths(X: Any) -> bool:

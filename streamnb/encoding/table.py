@@ -13,14 +13,13 @@ from streamnb.encoding.table_options import ColumnOptions, names_of
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.raw import TableSource
 from streamnb.rows.table_columns import (
     NUMBER,
     arrow,
     zones_of,
 )
 from streamnb.rows.table_opening import open_tables
-from streamnb.rows.tables import Tables, check_has
+from streamnb.rows.tables import Tables, TableSource, check_has
 
 COLUMN_OPTIONS = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features", "hashed"
 

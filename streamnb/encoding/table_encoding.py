@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from streamnb.core import persistence
 from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
+from streamnb.encoding.bins import at_places
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.label_leaks import warn_of_telling
 from streamnb.encoding.ngrams import NGrams, named
 from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_scan import UnknownValues
-from streamnb.rows.raw import EncodedRows, TableSource
+from streamnb.rows.source import EncodedRows
 from streamnb.rows.table_columns import (
     CATEGORY,
     DATE,
@@ -36,7 +37,7 @@ from streamnb.rows.table_columns import (
     takes,
 )
 from streamnb.rows.table_opening import is_table, open_tables
-from streamnb.rows.tables import Tables, shown_names
+from streamnb.rows.tables import Tables, TableSource, shown_names
 from streamnb.rows.texts import of_arrow
 from streamnb.stats.class_stats import ClassStats
 
@@ -258,10 +259,5 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
         for j, one in enumerate(values):
             if one is not None:
                 data[:, j] = one
-    flat = columns.reshape(-1)
-    if not width or flat.min(initial=0) >= 0:
-        indptr = np.arange(n_rows + 1, dtype=np.int32) * np.int32(width)
-        return EncodedRows(None if data is None else data.reshape(-1), flat, indptr, shape)
-    there = columns >= 0
-    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
-    return EncodedRows(None if data is None else data[there], columns[there], indptr, shape)
+    indices, indptr = at_places(columns)
+    return EncodedRows(None if data is None else data[columns >= 0], indices, indptr, shape)

@@ -1,6 +1,6 @@
 """Turns codes of features, such as bins and levels, into indicators of the terms of an additive model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import persistence, row_checks
-from streamnb.encoding.bins import BinEdges
+from streamnb.core import messages, persistence, row_checks
+from streamnb.encoding.bins import BinEdges, indicators
+from streamnb.rows.block import Block
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.derived_sources import WrappedSource
 from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.source import Source
 
 FINEST = 0  # the resolution at which every code is a step of its own
 
@@ -161,14 +164,7 @@ class TermColumns(LearnedStep):
                 places[grid] += second[codes[j]]
             if lacking is not None:
                 places[grid][lacking[i] if j < 0 else lacking[i] | lacking[j]] = -1
-        shape = codes.shape[1], self.n_columns
-        flat = np.ascontiguousarray(places.T).reshape(-1)
-        if lacking is None:
-            indptr = np.arange(shape[0] + 1, dtype=np.int32) * np.int32(len(places))
-            return sp.csr_array((np.ones(len(flat)), flat, indptr), shape=shape)
-        indptr = np.concatenate([[0], np.cumsum((places >= 0).sum(axis=0))]).astype(np.int32)
-        indices = flat[flat >= 0]
-        return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+        return indicators(np.ascontiguousarray(places.T), self.n_columns)
 
     @cached_property
     def _places(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -206,3 +202,43 @@ def _named(steps: np.ndarray, names: Sequence[str]) -> list[str]:
     ends = np.searchsorted(steps[order], np.arange(int(steps.max()) + 2))
     of_step = [[names[code] for code in order[a:b]] for a, b in pairwise(ends)]
     return [own[0] if len(own) == 1 else f"{own[0]} .. {own[-1]}" for own in of_step]
+
+
+class AbsentCountingSource(WrappedSource):
+    """Indicators of terms; after all rows have been read, one warning has the number of absent values of each feature.
+
+    Parameters
+    ----------
+    rows : Source
+        Blocks as `columns` makes them.
+    columns : TermColumns
+    names : names of the features
+    """
+
+    def __init__(self, rows: Source, columns: TermColumns, names: Sequence[str]):
+        super().__init__(rows)
+        self._columns, self._names = columns, names
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        absent, n_rows = np.zeros(len(self._names), np.int64), 0
+        for block in self._rows.blocks(start, stop):
+            yield block
+            absent, n_rows = absent + self._absent(block.X, block.n_rows), n_rows + block.n_rows
+        if absent.any() and start == 0 and stop in (None, self.n_rows):  # workers read parts, and would warn of each
+            each = [f"{n:,} of {name!r}" for n, name in zip(absent.tolist(), self._names, strict=True) if n]
+            messages.warn(
+                f"X has values that add nothing to the scores, as they are new, or missing where none was at fit: "
+                f"{', '.join(each)}, in {n_rows:,} rows"
+            )
+
+    def _absent(self, X: Any, n_rows: int) -> np.ndarray:
+        """The number of rows without an indicator of each feature."""
+        _, indices, _, _ = X
+        found = np.zeros(len(self._names), np.int64)
+        columns = self._columns
+        if len(indices) < n_rows * len(columns.features):
+            terms = np.searchsorted(columns.starts, indices, side="right") - 1
+            there = np.bincount(terms, minlength=len(columns.features))
+            mains = np.flatnonzero(columns.features[:, 1] < 0)
+            found[columns.features[mains, 0]] = n_rows - there[mains]
+        return found

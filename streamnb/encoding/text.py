@@ -28,17 +28,15 @@ from streamnb.rows.files import (
     TEXT_PACKED,
     WARC,
     by_name,
-    found_at,
+    files_at,
     holds_numbers,
     is_folder,
-    no_such_file,
 )
 from streamnb.rows.labels import open_columns
-from streamnb.rows.raw import TextSource
 from streamnb.rows.table_opening import format_of, open_tables
 from streamnb.rows.tables import Fields, check_has
 from streamnb.rows.text_files import TextFiles, TextFolders
-from streamnb.rows.texts import TextsInMemory, column_of, columns_in, holds_texts
+from streamnb.rows.texts import TextsInMemory, TextSource, column_of, columns_in, holds_texts
 
 
 def text(
@@ -298,7 +296,7 @@ def _paths(X: Any) -> Any:
         return None
     path = os.fspath(X)
     if is_url(path):
-        files = found_at(path)
+        files = files_at(path)
         if not is_folder(path):
             return files
         return [one for one in files if "/" not in relative(one, path)] or path
@@ -307,10 +305,7 @@ def _paths(X: Any) -> Any:
         if not files and not any(one.is_dir() for one in Path(path).iterdir()):
             raise ValueError(f"X={path!r} is an empty folder")
         return files or Path(path)
-    found = found_at(path)
-    if not found:
-        raise no_such_file(path, "; a single text goes in a list, [text]")
-    return found
+    return files_at(path, "; a single text goes in a list, [text]")
 
 
 def _are_paths(X: Any) -> bool:

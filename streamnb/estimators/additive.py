@@ -11,12 +11,11 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.absent_values import AbsentCountingSource
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import learned
 from streamnb.encoding.opening import with_table
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.terms import TermColumns
+from streamnb.encoding.terms import AbsentCountingSource, TermColumns
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.additive_options import (
     check_interactions,

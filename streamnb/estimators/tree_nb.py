@@ -321,7 +321,7 @@ class TreeNB(IncrementalClassifier):
     @property
     def _indicator_names(self) -> list[Any]:
         """Names of the summed columns."""
-        return self._names if self._step is None else self._step.names(self._names)  # type: ignore[attr-defined]
+        return self._names if self._step is None else self._step.names(self._names)
 
     @learned
     def column_names_(self) -> np.ndarray:

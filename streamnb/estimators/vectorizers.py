@@ -15,8 +15,7 @@ from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of, names_of_hashed
 from streamnb.encoding.sequences import KMers
 from streamnb.encoding.text import text
-from streamnb.rows.raw import TextSource
-from streamnb.rows.texts import TextsInMemory
+from streamnb.rows.texts import TextsInMemory, TextSource
 
 
 class HashedText(TransformerMixin, BaseEstimator):

@@ -10,9 +10,10 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.remote import is_url
-from streamnb.rows.files import DAMAGED, compression_of, opened_file, pyarrow_for, read_ahead, with_sizes
+from streamnb.rows.files import DAMAGED, compression_of, damaged, opened_file, pyarrow_for, read_ahead, with_sizes
 from streamnb.rows.records import RowsAlone, StoredColumns, of_columns
-from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, of_parts
+from streamnb.rows.source import Job, RawRows
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, of_parts
 
 OF_RECORDS, OF_FILES = ("url", "date", "id"), ("path",)  # fields beside the text
 TEXT = "text"
@@ -100,7 +101,7 @@ def documents_of_files(paths: Iterable[str]) -> Iterator[Document]:
                 parts = iter(lambda: file.read(PIECE_BYTES), b"")
                 yield b"".join(parts), (path,)
         except DAMAGED as error:
-            raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+            raise damaged(path, error) from error
 
 
 def documents_of_warc(path: str) -> Iterator[Document]:
@@ -119,14 +120,15 @@ def documents_of_warc(path: str) -> Iterator[Document]:
                     date = record.record_date
                     yield text, (url, "" if date is None else date.isoformat(), record.record_id)
     except DAMAGED as error:
-        raise DataError(f"{path} cannot be read to its end ({error}); it is cut off or damaged") from error
+        raise damaged(path, error) from error
 
 
-class WarcFiles:
+class WarcFiles(RawRows):
     """The texts of the records of WARC and WET files; each is read from its beginning."""
 
     def __init__(self, paths: list[str]):
         self.files, self.nbytes = with_sizes(paths), 0
+        self.no_columns = f"the records of {paths[0]} have no labels"
         self._ends = [0]
         for path in paths:
             pieces = list(map(attrgetter("n_rows", "nbytes"), self._pieces(path)))
@@ -147,9 +149,6 @@ class WarcFiles:
                 here = piece.documents[max(start - first, 0) : max(stop - first, 0)]
                 if here:
                     yield max(first, start), replace(piece, documents=here)
-
-    def column(self, column: str, name: str) -> Any:
-        raise ValueError(f"{name}={column!r} names a field, but the records of {self.files[0][0]} have no labels")
 
 
 class _Members:

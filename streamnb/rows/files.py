@@ -104,13 +104,15 @@ def _named() -> Iterator[None]:
         raise type(error)(f"X={error}") from error
 
 
-def found_at(path: str, recursive: bool = True) -> list[str]:
-    """The files that a path or a pattern names, sorted; none if there is no such file, here."""
+def files_at(path: str, otherwise: str = "", recursive: bool = True) -> list[str]:
+    """The files that a path, a URL or a pattern names, sorted; an error, with `otherwise` at its end, without any."""
     if is_url(path):
-        return [one for one, _ in listed_at(path)]
+        return [file for file, _ in listed_at(path)]
     pattern = has_magic(path) and not os.path.exists(path)
-    found = sorted(glob(path, recursive=recursive)) if pattern else [path]
-    return found if found and os.path.isfile(found[0]) else []
+    files = [file for file in (sorted(glob(path, recursive=recursive)) if pattern else [path]) if os.path.isfile(file)]
+    if not files:
+        raise no_such_file(path, otherwise)
+    return files
 
 
 def is_folder(path: str) -> bool:
@@ -126,7 +128,7 @@ def is_folder(path: str) -> bool:
 def files_below(url: str) -> list[str]:
     """The files of a folder at a URL; none if it is named like a file, or holds numbers."""
     named = "." in url.rpartition("/")[2]
-    return found_at(url) if not named and is_folder(url) and not holds_numbers(url) else []
+    return files_at(url) if not named and is_folder(url) and not holds_numbers(url) else []
 
 
 def stored(path: Any) -> StoredFile:
@@ -147,6 +149,11 @@ def read_ahead(path: Any, expected: StoredFile | None = None, block: int = REMOT
     """Open a file that is read from front to back; one at a URL is asked for blocks of some bytes."""
     file = raw_file(path, expected)
     return BufferedReader(file, block) if is_url(path) else file
+
+
+def damaged(path: Any, error: BaseException, name: str = "X") -> DataError:
+    """The error for a file whose reading raised one of `DAMAGED`; `name` is the argument that names the file."""
+    return DataError(f"{name}={str(path)!r} is damaged or cut off ({error}); copy or pack it again")
 
 
 def size_of(path: str) -> int:

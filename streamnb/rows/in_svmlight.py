@@ -1,13 +1,12 @@
-"""Reads svmlight files, `label index:value ..`, by byte ranges in several threads."""
+"""Reads svmlight files, `label index:value ..`: the format of their lines, and the rows with their labels."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from copy import copy
-from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,16 +16,16 @@ from streamnb.core.messages import DataError
 from streamnb.core.persistence import check_place
 from streamnb.core.threads import n_cores
 from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, survey_lines
-from streamnb.rows import sizes
 from streamnb.rows.block import cut_csr
-from streamnb.rows.files import CALLED, DAMAGED, compression_of, kind_of, raw_file, stored, unpacked_file
+from streamnb.rows.files import CALLED, compression_of, kind_of
 from streamnb.rows.labels import RowColumns
-from streamnb.rows.raw import EncodedRows, RawSource
-from streamnb.rows.source import Source
+from streamnb.rows.source import EncodedRows, Job, RawSource, Source
+from streamnb.rows.text_files import LineFiles, LinePiece
 from streamnb.rows.zarr_reading import BufferPool
 
 WIDEST = 2**31 - 1  # features; indices are int32
 LONGEST = 1 << 10  # characters of a number that are read
+PAD = 16  # newlines after the text, for loops that read ahead
 _ROW, _QUERY = re.compile(rb"\s*[^\s#]"), re.compile(rb"\s*(?:[^\s:#]+\s+)?qid:(\d+)(?![^\s#])")
 
 
@@ -82,38 +81,167 @@ def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "aut
     return SvmlightFile(path, n_features, zero_based, multilabel)
 
 
-_DTYPES = "f8", "i8", "i8", "i4", "f8", "i8"  # labels, their ends, indptr, indices, values, numbers left to Python
-_NEW = (np,) * len(_DTYPES)
+_DTYPES = "f8", "i8", "i8", "i4", "f8", "i8", "u1"  # labels, their ends, indptr, indices, values, odd numbers, text
 
 
-class SvmlightFile:
-    """An indexed svmlight file: its `shape`, its ranges of lines, and the labels that occur if rows have several."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedRows:
+    """Rows of a piece of a file, with their labels."""
+
+    X: EncodedRows
+    y: Any
+    weight: None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.X.indices.nbytes
+
+    def __getitem__(self, rows: Any) -> ParsedRows:
+        start, stop, _ = rows.indices(self.shape[0])
+        arrays = cut_csr(self.X.data, self.X.indices, self.X.indptr, start, stop)
+        y = None if self.y is None else self.y[rows]
+        return ParsedRows(EncodedRows(*arrays, (stop - start, self.shape[1])), y)
+
+
+@dataclass(frozen=True, eq=False)
+class SvmlightFormat:
+    """How lines are parsed; see `Format` for the same of texts and tables.
+
+    `base` is the lowest index, `labels` are the distinct labels where rows have several. `memory` has a pool for each
+    array of a piece, of which most is never touched.
+    """
+
+    path: str
+    multilabel: bool
+    base: int = 0
+    n_features: int = WIDEST
+    labels: np.ndarray | None = None
+    with_labels: bool = True
+    memory: tuple[BufferPool, ...] = ()
+
+    def rows(self, piece: bytes, first_row: int, where: str) -> ParsedRows:
+        """Parse whole lines."""
+        (data, indices, indptr), labels, ends = self.parsed(piece, first_row)
+        y = self._labelled(labels, ends) if self.with_labels else None
+        return ParsedRows(EncodedRows(data, indices, indptr, (len(ends) - 1, self.n_features)), y)
+
+    def _labelled(self, labels: np.ndarray, ends: np.ndarray) -> Any:
+        """The label of each row, or the indicator matrix of several."""
+        if self.labels is None:
+            return labels
+        columns = np.searchsorted(self.labels, labels)
+        shape = len(ends) - 1, len(self.labels)
+        indicator = sp.csr_array((np.ones(len(columns), np.uint8), columns, ends), shape=shape)
+        indicator.sum_duplicates()
+        indicator.data[:] = 1  # a row may repeat a label
+        return indicator
+
+    def parsed(self, piece: bytes, first_row: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        """CSR arrays of the features, the labels of all rows, and where those of each row end."""
+        size, several = len(piece) + 1, self.multilabel
+        n_labels, n_ends, n_values = (size if several else size // 2) + 1, size // 2 + 2, size // 3 + 1
+        shapes = (n_labels,), (n_ends,), (n_ends,), (n_values,), (n_values,), (n_labels + n_values, 2), (size + PAD,)
+        pools: Any = self.memory or (np,) * len(_DTYPES)
+        new = (pool.empty(shape, np.dtype(t)) for pool, shape, t in zip(pools, shapes, _DTYPES, strict=True))
+        labels, label_ends, indptr, indices, values, odd, text = arrays = tuple(new)
+        size = _fill(text, piece)
+        n_rows, n_odd, wrong, at = read_lines(text, size, several, self.base, self.n_features, *arrays[:-1])
+        label_ends, indptr = label_ends[: n_rows + 1], indptr[: n_rows + 1]
+        for place, begin in odd[:n_odd].tolist():  # numbers that are left to Python
+            out, ends, i = (values, indptr, place) if place >= 0 else (labels, label_ends, -1 - place)
+            token = _token(text, begin, several and place < 0)
+            try:
+                out[i] = float(token)
+            except ValueError:
+                row = first_row + int(np.searchsorted(ends, i, side="right")) - 1
+                what = "value" if place >= 0 else "label"
+                cure = "; give multilabel=True" if place < 0 and "," in token else ""
+                raise self.wrong(row, f"the {what} {token!r}, which is not a number{cure}") from None
+        if wrong != RIGHT:
+            raise self.wrong(first_row + n_rows, self._why(wrong, _token(text, at)))
+        n_values, n_labels = int(indptr[-1]), int(label_ends[-1])
+        return (values[:n_values], indices[:n_values], indptr), labels[:n_labels], label_ends
+
+    def _why(self, wrong: int, token: str) -> str:
+        if wrong == NO_FEATURE:
+            return f"{token!r} where a feature 'index:value' should be"
+        index = int(token.partition(":")[0])
+        if wrong == TOO_HIGH and self.n_features == WIDEST:
+            return f"the feature index {index}, beyond {WIDEST}; number the features anew, or hash them"
+        if index < self.base:
+            return "the feature index 0, but is read with zero_based=False; give True, or number features from 1"
+        where = "before a lower one" if wrong == TOO_HIGH else "after one that is not lower"  # indices rise
+        return f"the feature index {index} {where}; sort the features of each row, each once"
+
+    def wrong(self, row: int, what: str) -> DataError:
+        """The error of a row; it says what the file looks like where that is something else."""
+        kind = kind_of(self.path)
+        instead = f" (it looks like {CALLED[kind]})" if kind else ""
+        return DataError(f"X={self.path!r}: row {row} has {what}{instead}")
+
+
+def _fill(text: np.ndarray, piece: bytes) -> int:
+    """Copy whole lines into a longer array, which they end with newlines; return their size with the last newline."""
+    text[: len(piece)], text[len(piece) :] = np.frombuffer(piece, np.uint8), ord("\n")
+    return len(piece) + (not piece.endswith(b"\n"))
+
+
+def _token(text: np.ndarray, begin: int, several: bool = False) -> str:
+    """The token at `begin`: up to a blank, a comment or, among several labels, a comma."""
+    token = text[begin : begin + LONGEST].tobytes().decode("latin-1")
+    return re.split(r"[\0-\x20#,]" if several else r"[\0-\x20#]", token, maxsplit=1)[0]
+
+
+class LineSurvey:
+    """Counts the rows of a file while it is indexed, and finds its lowest and highest index, and several labels."""
+
+    def __init__(self, form: SvmlightFormat):
+        self._form, self.n_rows, self.lowest, self.highest, self.labels = form, 0, WIDEST, -1, np.empty(0)
+
+    def whole_rows(self, text: bytes) -> tuple[int, int]:
+        """The number of rows in whole lines, and the end of the last whole line."""
+        end = text.rfind(b"\n") + 1
+        return self.last_rows(text[:end]), end
+
+    def last_rows(self, text: bytes) -> int:
+        """The number of rows in lines, of which the last may have no end."""
+        padded = np.empty(len(text) + PAD, np.uint8)
+        size = _fill(padded, text)
+        n_rows, lowest, highest = (-1, 0, 0) if self._form.multilabel else survey_lines(padded, size)
+        if n_rows < 0:  # comments, and several labels
+            X, labels, ends = self._form.parsed(text, self.n_rows)
+            n_rows, lowest, highest = len(ends) - 1, int(X[1].min(initial=WIDEST)), int(X[1].max(initial=-1))
+            self.labels = np.union1d(self.labels, labels)
+        self.n_rows, self.lowest = self.n_rows + n_rows, min(self.lowest, lowest)
+        self.highest = max(self.highest, highest)
+        return int(n_rows)
+
+
+class SvmlightFile(LineFiles):
+    """An indexed svmlight file: its `shape`, and the labels that occur if rows have several."""
 
     ndim = 2
-    own_labels = True  # whether rows that are read bring their labels
 
     def __init__(self, path: Any, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False):
         self.path, self.multilabel = check_place("path", path), multilabel
-        self.lines, self.ranges = Lines(self.path), list[LineRange]()
-        self.n_rows, lowest, highest, labels = 0, WIDEST, -1, np.empty(0)
+        form = SvmlightFormat(str(self.path), multilabel)
+        survey = LineSurvey(form)
         try:
-            for offset, size, text in self.lines.ranges():
-                n_rows, low, high, more = self._survey(text)
-                self.ranges.append(LineRange(offset, size, self.n_rows))
-                self.n_rows, lowest, highest = self.n_rows + n_rows, min(lowest, low), max(highest, high)
-                labels = np.union1d(labels, more)
+            super().__init__([str(self.path)], lambda head, kind, where: (survey, 0), 1, compression_of)
         except DataError as error:
-            raise DataError(f"{error} (after row {self.n_rows})") from error
-        self.zero_based = lowest == 0 if zero_based == "auto" else zero_based
-        self.labels = labels if multilabel else None
+            raise DataError(f"{error} (after row {survey.n_rows})") from error
+        self.zero_based = survey.lowest == 0 if zero_based == "auto" else zero_based
+        self.labels = survey.labels if multilabel else None
         if not self.n_rows:
             raise DataError(f"X={str(self.path)!r} holds no rows; a row is a line 'label index:value index:value ..'")
-        self.n_features = self._width(n_features, highest)
+        self.n_features = self._width(n_features, survey.highest)
         self.shape = self.n_rows, self.n_features
-        self.files = ((str(self.path), self.lines.stored.size),)
-        self.nbytes = sum(place.size for place in self.ranges)  # about the size of the parsed values and indices
-        # in a packed file, everything before a range would be decompressed again
-        self.step = self.n_rows if self.lines.packed else -(-self.n_rows // len(self.ranges))
+        form = replace(form, base=1 - int(self.zero_based), n_features=self.n_features, labels=self.labels)
+        self._files = [replace(file, form=form) for file in self._files]
 
     def __repr__(self) -> str:
         return f"svmlight({str(self.path)!r}: {self.n_rows:,} rows, {self.n_features:,} features)"
@@ -130,130 +258,33 @@ class SvmlightFile:
             raise DataError(f"{about}, beyond {WIDEST}; number the features anew, or hash them")
         return max(found, 1) if given is None else given
 
-    def _survey(self, text: np.ndarray) -> tuple[int, int, int, np.ndarray]:
-        """The number of rows, the lowest and highest feature index, and the distinct labels if rows have several."""
-        if not self.multilabel:
-            n_rows, low, high = survey_lines(text, len(text))
-            if n_rows >= 0:
-                return n_rows, low, high, np.empty(0)
-        X, labels, _ = parsed(self, text, self.n_rows, 0, WIDEST)
-        return len(X[2]) - 1, int(X[1].min(initial=WIDEST)), int(X[1].max(initial=-1)), np.unique(labels)
+    def _parsed_by(self, **changes: Any) -> Self:
+        """A copy whose lines are parsed with other options of `SvmlightFormat`."""
+        part = copy(self)
+        part._files = [replace(file, form=replace(file.form, **changes)) for file in self._files]
+        return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[tuple[int, Any]]:
-        """Yield the number of a first row and a function that reads rows from there, for the rows in [start, stop)."""
-        memory = [BufferPool() for _ in _DTYPES]
-        ends = [*(place.first_row for place in self.ranges[1:]), self.n_rows]
-        wanted = [place for place, end in zip(self.ranges, ends, strict=True) if place.first_row < stop and start < end]
-        for place, text in self.lines.texts(wanted):
-            first = max(start, place.first_row)
-            yield first, partial(self._read, place, text, first, stop, memory)
+    def without_labels(self) -> Self:
+        """A copy whose rows bring no labels."""
+        return self._parsed_by(with_labels=False)
 
-    def _read(self, place: LineRange, text: Callable[[], np.ndarray], first: int, stop: int, memory: Any) -> ParsedRows:
-        """The rows in [first, stop) of a range."""
-        base = 1 - int(self.zero_based)
-        arrays, labels, ends = parsed(self, text(), place.first_row, base, self.n_features, memory)
-        data, indices, indptr = arrays
-        here, last = first - place.first_row, min(stop - place.first_row, len(ends) - 1)
-        y = self._labels(labels, ends[here : last + 1], first) if self.own_labels else None
-        shape = last - here, self.n_features
-        return ParsedRows(EncodedRows(*cut_csr(data, indices, indptr, here, last), shape), y)
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        reusing_memory = self._parsed_by(memory=tuple(BufferPool() for _ in _DTYPES))
+        return LineFiles.jobs(reusing_memory, start, stop)
 
     def column(self, column: str, name: str) -> np.ndarray:
         """The query numbers of all rows."""
         if column != "qid":
             raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
-        return np.concatenate([_queries(self, place, text()) for place, text in self.lines.texts(self.ranges)])
-
-    def _labels(self, labels: np.ndarray, ends: np.ndarray, row: int) -> Any:
-        """The labels of rows from `row` on, or their indicator matrix."""
-        here = labels[ends[0] : ends[-1]]
-        if self.labels is None:
-            return here
-        columns = np.searchsorted(self.labels, here)
-        shape = len(ends) - 1, len(self.labels)
-        indicator = sp.csr_array((np.ones(len(columns), np.uint8), columns, ends - ends[0]), shape=shape)
-        indicator.sum_duplicates()
-        indicator.data[:] = 1  # a row may repeat a label
-        return indicator
+        return np.concatenate([_queries(piece) for piece in self._files[0].pieces(0)])
 
 
-class ParsedRows(NamedTuple):
-    """Rows of a range of lines, with their labels."""
-
-    X: EncodedRows
-    y: Any
-    weight: None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape
-
-    @property
-    def nbytes(self) -> int:
-        return self.X.indices.nbytes
-
-
-def parsed(
-    file: SvmlightFile, text: np.ndarray, first_row: int, base: int, n_features: int, memory: Any = _NEW
-) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """Parse lines of text: CSR arrays of the features, all labels in a row, and where those of each row end.
-
-    `base` is the lowest index. `memory` allocates the buffers: most of each is never touched, the rest is reused.
-    """
-    size = len(text)
-    n_labels, n_ends, n_values = (size if file.multilabel else size // 2) + 1, size // 2 + 2, size // 3 + 1
-    shapes = (n_labels,), (n_ends,), (n_ends,), (n_values,), (n_values,), (n_labels + n_values, 2)
-    new = (each.empty(shape, np.dtype(t)) for each, shape, t in zip(memory, shapes, _DTYPES, strict=True))
-    arrays = labels, label_ends, indptr, indices, values, odd = tuple(new)
-    n_rows, n_odd, wrong, at = read_lines(text, size, file.multilabel, base, n_features, *arrays)
-    label_ends, indptr = label_ends[: n_rows + 1], indptr[: n_rows + 1]
-    for place, begin in odd[:n_odd].tolist():
-        out, ends, i = (values, indptr, place) if place >= 0 else (labels, label_ends, -1 - place)
-        token = _token(text, begin, file.multilabel and place < 0)
-        try:
-            out[i] = float(token)
-        except ValueError:
-            row = first_row + int(np.searchsorted(ends, i, side="right")) - 1
-            what = "value" if place >= 0 else "label"
-            cure = "; give multilabel=True" if place < 0 and "," in token else ""
-            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is not a number{cure}")) from None
-    if wrong != RIGHT:
-        raise DataError(_wrong(file, first_row + n_rows, _why(wrong, _token(text, at), base, n_features)))
-    n_values, n_labels = int(indptr[-1]), int(label_ends[-1])
-    return (values[:n_values], indices[:n_values], indptr), labels[:n_labels], label_ends
-
-
-def _token(text: np.ndarray, begin: int, several: bool = False) -> str:
-    """The token at `begin`: up to a blank, a comment or, among several labels, a comma."""
-    token = text[begin : begin + LONGEST].tobytes().decode("latin-1")
-    return re.split(r"[\0-\x20#,]" if several else r"[\0-\x20#]", token, maxsplit=1)[0]
-
-
-def _why(wrong: int, token: str, base: int, n_features: int) -> str:
-    if wrong == NO_FEATURE:
-        return f"{token!r} where a feature 'index:value' should be"
-    index = int(token.partition(":")[0])
-    if wrong == TOO_HIGH and n_features == WIDEST:
-        return f"the feature index {index}, beyond {WIDEST}; number the features anew, or hash them"
-    if index < base:
-        return "the feature index 0, but is read with zero_based=False; give True, or number features from 1"
-    where = "before a lower one" if wrong == TOO_HIGH else "after one that is not lower"  # indices rise
-    return f"the feature index {index} {where}; sort the features of each row, each once"
-
-
-def _wrong(file: SvmlightFile, row: int, what: str) -> str:
-    kind = kind_of(str(file.path))
-    instead = f" (it looks like {CALLED[kind]})" if kind else ""
-    return f"X={str(file.path)!r}: row {row} has {what}{instead}"
-
-
-def _queries(file: SvmlightFile, place: LineRange, text: np.ndarray) -> np.ndarray:
-    """The query numbers of a range of rows."""
-    rows = [line for line in text.tobytes().split(b"\n") if _ROW.match(line)]
-    found = [_QUERY.match(line) for line in rows]
+def _queries(piece: LinePiece) -> np.ndarray:
+    """The query numbers of a piece."""
+    found = [_QUERY.match(line) for line in piece.piece.split(b"\n") if _ROW.match(line)]
     if None in found:
-        row = place.first_row + found.index(None)
-        raise DataError(_wrong(file, row, "no qid:number after its label, which groups='qid' asks for"))
+        row = piece.first_row + found.index(None)
+        raise piece.form.wrong(row, "no qid:number after its label, which groups='qid' asks for")
     return np.array([int(match[1]) for match in found if match], np.int64)
 
 
@@ -263,118 +294,16 @@ class SvmlightSource(RawSource):
     opened_by_user = costly_features = False
 
     def __init__(self, file: SvmlightFile, columns: RowColumns, own_labels: bool):
-        raw = copy(file)
-        raw.own_labels = own_labels
+        raw = file if own_labels else file.without_labels()
         super().__init__(raw, columns, _features, file.n_features, n_threads=n_cores())
-        self.file = file
+        self.file, self._own_labels = file, own_labels
 
     def layout(self) -> dict[str, str]:
         return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self.file.zero_based}"}
 
     def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        return super().row_columns(step) if self._raw.own_labels else Source.row_columns(self, step)
+        return super().row_columns(step) if self._own_labels else Source.row_columns(self, step)
 
 
 def _features(rows: ParsedRows, first_row: int) -> EncodedRows:
     return rows.X
-
-
-PAD = 16  # newlines after the text, for loops that read ahead
-_NEWLINE = ord("\n")
-
-
-class LineRange(NamedTuple):
-    """A range of whole lines: its byte offset in the text, its size in bytes, and its first row."""
-
-    offset: int
-    size: int
-    first_row: int
-
-
-class Lines:
-    """A file of lines, plain or compressed by gzip, bzip2, xz or zstd.
-
-    A range of compressed text is reached by decompressing everything before it.
-    """
-
-    def __init__(self, path: Path | str):
-        self.path, self.stored, self._packing = path, stored(path), compression_of(path)
-        self.packed = self._packing is not None
-
-    def ranges(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Yield the offset, size and text of each range, ended by a newline; the next range overwrites the text."""
-        offset, kept, length = 0, 0, sizes.TEXT_BYTES
-        buffer = np.empty(length + PAD, np.uint8)
-        with self._opened() as file:
-            while True:
-                n_bytes = kept + self._fill(file, buffer[kept:length])
-                if not n_bytes:
-                    return
-                stop = n_bytes if n_bytes < length else _last_end(buffer[:length])
-                if stop:
-                    rest = buffer[stop:n_bytes].copy()
-                    yield offset, stop, _ended(buffer, stop)
-                    buffer[: len(rest)] = rest
-                    offset, kept = offset + stop, len(rest)
-                else:  # a line longer than the buffer
-                    kept, length = length, 2 * length
-                    buffer = np.concatenate([buffer[:kept], np.empty(kept + PAD, np.uint8)])
-
-    def texts(self, ranges: Iterable[LineRange]) -> Iterator[tuple[LineRange, Callable[[], np.ndarray]]]:
-        """Yield each range, in order, with a function that returns its text; threads may call it."""
-        memory = BufferPool()
-        if not self.packed:
-            for place in ranges:
-                yield place, partial(self._read, place, memory)
-            return
-        at = 0
-        with self._opened() as file:
-            for place in ranges:
-                self._skip(file, place.offset - at)
-                text, at = self._text(file, place, memory), place.offset + place.size
-                yield place, partial(np.asarray, text)
-
-    def _opened(self) -> Any:
-        return unpacked_file(self.path, self._packing, self.stored)
-
-    def _read(self, place: LineRange, memory: BufferPool) -> np.ndarray:
-        with raw_file(self.path, self.stored) as file:
-            file.seek(place.offset)
-            return self._text(file, place, memory)
-
-    def _text(self, file: Any, place: LineRange, memory: BufferPool) -> np.ndarray:
-        buffer = memory.empty((place.size + PAD,), np.dtype(np.uint8))
-        if self._fill(file, buffer[: place.size]) < place.size:
-            raise DataError(f"X={str(self.path)!r} has become shorter since it was opened; open it again")
-        return _ended(buffer, place.size)
-
-    def _skip(self, file: Any, n_bytes: int) -> None:
-        buffer = np.empty(min(sizes.TEXT_BYTES, n_bytes), np.uint8)
-        while n_bytes > 0:
-            n_bytes -= self._fill(file, buffer[:n_bytes]) or n_bytes
-
-    def _fill(self, file: Any, buffer: np.ndarray) -> int:
-        """Read until the buffer is full or the file ends; return the number of bytes read."""
-        n_bytes = 0
-        try:
-            while n_bytes < len(buffer) and (n := file.readinto(buffer[n_bytes:].data)):
-                n_bytes += n
-        except DAMAGED as error:
-            raise DataError(f"X={str(self.path)!r} is damaged or cut off ({error}); copy or pack it again") from error
-        return n_bytes
-
-
-def _last_end(text: np.ndarray) -> int:
-    """The end of the last whole line; 0 if there is none."""
-    step = 1 << 12  # most lines are shorter, so that only the tail of the text is searched
-    for stop in range(len(text), 0, -step):
-        ends = np.flatnonzero(text[max(stop - step, 0) : stop] == _NEWLINE)
-        if ends.size:
-            return max(stop - step, 0) + int(ends[-1]) + 1
-    return 0
-
-
-def _ended(buffer: np.ndarray, size: int) -> np.ndarray:
-    """The text, ended by a newline and followed by at least PAD - 1 bytes."""
-    buffer[size : size + PAD] = _NEWLINE
-    return buffer[: size + (buffer[size - 1] != _NEWLINE)]

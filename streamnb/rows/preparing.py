@@ -1,5 +1,6 @@
 """Row transforms applied before summing or scoring; they use learned values but learn nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Annotated, Any, Self
@@ -37,6 +38,10 @@ class LearnedStep(persistence.Parameters):
 
     def applied(self, chunk: Chunk, survey: Any = None) -> Any:
         """The transformed rows of a block, (n_rows, n_columns), CSR or dense."""
+        raise NotImplementedError
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """Names of the output columns, from those of the features."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:

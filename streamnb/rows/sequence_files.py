@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -91,6 +90,8 @@ def sequence_format(head: bytes, kind: str, where: str) -> tuple[SequenceFormat,
 class SequenceFiles(LineFiles):
     """FASTA and FASTQ files, one after the other; each record is a row."""
 
+    no_columns = "sequences have none; give an array"
+
     def __init__(self, paths: list[str], n_threads: int):
         super().__init__(paths, sequence_format, n_threads)
         self._n_threads = n_threads
@@ -105,9 +106,6 @@ class SequenceFiles(LineFiles):
         """The path of the file with a record, and the number of the record there."""
         at = bisect_right(self._firsts, row) - 1
         return self.files[at][0], row - self._firsts[at]
-
-    def column(self, column: str, name: str) -> Any:
-        raise ValueError(f"{name}={column!r} names a column, but sequences have none; give an array")
 
 
 def header_of(sequences: Texts, row: int) -> tuple[str, str]:

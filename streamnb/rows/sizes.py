@@ -2,7 +2,6 @@
 
 BLOCK_BYTES = 6 << 20  # decoded values of one block: large enough for codecs, small compared with the tables of sums
 BLOCK_ROWS = 1 << 17
-TEXT_BYTES = 2 << 20  # of a range of lines, which is encoded as about one block
 SEGMENT_BYTES = 256 << 20  # of a range of rows that is one task: much longer than its set-up, much shorter than a scan
 
 

@@ -1,13 +1,17 @@
-"""The base class of sources: the shape of the rows, and the rows block by block."""
+"""Sources, which have the shape of rows and yield them in blocks; those of raw rows compute features as they read."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import zarr
 
+from streamnb.core import row_checks
 from streamnb.core.label_checks import names_of_labels
+from streamnb.core.threads import in_order
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
 from streamnb.rows.labels import RowColumns, whole_column
@@ -159,3 +163,139 @@ def row_ranges(source: Source, n_bytes: int | None = None) -> list[tuple[int, An
 
 def multiple(unit: int, n_rows: int) -> int:
     return max((n_rows + unit // 2) // unit, 1) * unit
+
+
+# ---- raw rows -------------------------------------------------------------------------------------------------------
+
+Job = tuple[int, Callable[[], Any]]  # the number of a first row, and a function that reads rows from there on
+
+
+class RawRows:
+    """Raw rows, such as texts and tables, whose features a `RawSource` computes.
+
+    The rows that a job reads have `shape`, `nbytes`, `y` and `weight`.
+    """
+
+    n_rows = 0
+    nbytes = 0
+    files: tuple[tuple[str, int], ...] = ()  # paths and sizes of files that workers can open
+    step = 1  # reading can start at multiples of it without reading the rows before
+    no_columns = ""  # why no column can be named, where rows have none
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        """Yield functions that read the rows in [start, stop), piece by piece in order; threads may call them."""
+        raise NotImplementedError
+
+    def column(self, column: str, name: str) -> Any:
+        """All values of a column, read like labels; `name` is the argument that names it."""
+        raise ValueError(f"{name}={column!r} names a column, but {self.no_columns}")
+
+
+class EncodedRows(NamedTuple):
+    """Rows as CSR arrays with SciPy's attributes; `data` is None if every value is 1."""
+
+    data: np.ndarray | None
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple[int, int]
+
+
+class RawSource(Source):
+    """Raw rows that `step` encodes as CSR.
+
+    Parameters
+    ----------
+    raw : RawRows
+    columns : RowColumns
+        Labels, weights and splits that do not come with the raw rows.
+    step : callable, optional
+        Maps raw rows and the number of the first one to SciPy CSR (n_rows, n_features) or `EncodedRows`; picklable.
+        Without it, blocks hold the raw rows.
+    n_features : int, optional
+        Number of columns of the step's output.
+    about : str
+        Identifies the step, in checkpoints.
+    n_threads : int
+        Threads that read rows and compute features.
+
+    Attributes
+    ----------
+    making : Clock
+        Seconds spent in the step so far, summed over threads; part of `reading`.
+    """
+
+    opened_by_user = costly_features = True
+
+    def __init__(
+        self,
+        raw: RawRows,
+        columns: RowColumns,
+        step: Callable[[Any, int], Any] | None = None,
+        n_features: int | None = None,
+        about: str = "",
+        n_threads: int = 1,
+    ):
+        super().__init__(columns)
+        self._raw, self._step, self._about, self._n_threads = raw, step, about, n_threads
+        self.n_rows, self.n_features, self.nbytes = raw.n_rows, n_features, raw.nbytes
+        self.files, self.making = raw.files, Clock()
+        row_checks.check_min_size(raw.n_rows, 1)
+
+    def __repr__(self) -> str:
+        where = f" of {self.files[0][0]}" + (" .." if len(self.files) > 1 else "") if self.files else ""
+        return f"<{type(self).__name__}: {self.n_rows} rows{where}, {self.n_features} features>"
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        ask = self._columns.reader(start)
+        for first_row, raw, X, seconds in self._made(self._step, start, stop):
+            self.reading.seconds += sum(seconds)
+            self.making.seconds += seconds[1]
+            y, weight, split = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
+            if self._step is None:
+                yield Block(X, y, weight, split, first_row, raw.nbytes)
+            else:
+                nbytes = X.indices.nbytes + (0 if X.data is None else X.data.nbytes)
+                yield Block((X.data, X.indices, X.indptr, X.shape[1]), y, weight, split, first_row, nbytes)
+
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
+        ask = self._columns.reader()
+        for first_row, raw, _, _ in self._made(None, 0, None):
+            found = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
+            yield dict(zip(self._columns.names, found, strict=True))
+
+    def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, tuple[float, float]]]:
+        jobs = self._raw.jobs(start, self._raw.n_rows if stop is None else stop)
+        return in_order(partial(_decoded, step), jobs, self._n_threads)
+
+    def named(self, column: Any, name: str) -> Any:
+        return self._raw.column(column, name) if isinstance(column, str) else column
+
+    def cut(self, start: int, stop: int) -> Self:
+        part = super().cut(start, stop)
+        part.reading, part.making = Clock(), Clock()
+        return part
+
+    def layout(self) -> dict[str, str]:
+        return {"the features": self._about}
+
+    def rows_near(self, n_rows: int) -> int:
+        return multiple(self._raw.step, n_rows)
+
+    def with_step(
+        self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
+    ) -> Self:
+        """A copy with the same rows and other features."""
+        part = copy(self)
+        part.encoding = encoding
+        part._step, part.n_features, part._about, part.feature_names = step, n_features, about, feature_names
+        return part
+
+
+def _decoded(step: Any, job: Job) -> tuple[int, Any, Any, tuple[float, float]]:
+    """The raw rows of a job, their features, and the seconds spent on each."""
+    first_row, read = job
+    started = time.perf_counter()
+    raw = read()
+    done = time.perf_counter()
+    X = raw if step is None else step(raw, first_row)
+    return first_row, raw, X, (done - started, time.perf_counter() - done)

@@ -21,11 +21,10 @@ from streamnb.rows.files import (
     WARC,
     by_magic,
     by_name,
+    files_at,
     files_below,
-    found_at,
     holds_numbers,
     is_folder,
-    no_such_file,
     of_each,
     raw_file,
 )
@@ -175,15 +174,12 @@ def _paths(one: Any) -> list[str]:
         if not found:
             raise FileNotFoundError(f"X={path!r} is a folder without Parquet, Arrow IPC, CSV or JSON lines in it")
         return found
-    found = found_at(path)
-    if not found:
-        raise no_such_file(path)
-    return found
+    return files_at(path)
 
 
 def _files_in(folder: str) -> list[str]:
     """The files in a folder and its subfolders, without hidden ones."""
     if is_url(folder):
-        return found_at(folder)
+        return files_at(folder)
     inside = (path for path in sorted(Path(folder).rglob("*")) if path.is_file())
     return [str(path) for path in inside if not path.relative_to(folder).parts[-1].startswith((".", "_"))]

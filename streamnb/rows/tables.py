@@ -4,17 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
+from streamnb.rows.block import Block
+from streamnb.rows.labels import open_columns
 from streamnb.rows.records import RowsAlone, StoredColumns
+from streamnb.rows.source import Job, RawRows, RawSource
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
 from streamnb.rows.texts import Texts, of_arrow
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised code, few enough to split small tables between threads
-Reading = tuple[int, Any]  # the number of the first row, and a function that reads the rows
 
 
 @dataclass(frozen=True)
@@ -117,25 +119,11 @@ def weights_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray
     return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
 
 
-class Tables:
-    """Base of tables that are read in pieces, in memory or in files.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-    n_rows, nbytes : int
-    files : tuple of (str, int)
-        Paths and sizes of files that workers can open.
-    unseen : set of str
-        Columns of the schema that were requested but occur in no row.
-    """
+class Tables(RawRows):
+    """Base of tables, in memory or in files, with their Arrow schema."""
 
     schema: Any
-    unseen: frozenset[str] = frozenset()
-    n_rows = 0
-    nbytes = 0
-    files: tuple[tuple[str, int], ...] = ()
-    step = 1  # reading can start at multiples of it without reading the rows before
+    unseen: frozenset[str] = frozenset()  # columns of the schema that were requested but occur in no row
     fields = Fields(())
 
     def selected(self, fields: Fields) -> Self:
@@ -145,7 +133,6 @@ class Tables:
         return part
 
     def column(self, column: str, name: str) -> np.ndarray:
-        """All values of a column, read like labels; `name` is the argument that names it."""
         check_has(self.schema, [column], name)
         if column in self.fields.features and name in ("y", "sample_weight"):
             raise ValueError(
@@ -161,8 +148,7 @@ class Tables:
         jobs = self.selected(Fields((column,))).jobs(0, self.n_rows)
         return np.concatenate([_values_of(read().columns.column(0)) for _, read in jobs])
 
-    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        """Yield functions that read the rows in [start, stop), piece by piece in order; threads may call them."""
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
         for first in range(start, stop, PIECE_ROWS):
             yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
 
@@ -265,3 +251,45 @@ def check_has(schema: Any, names: Sequence[str | None], argument: str, where: st
 
 def shown_names(schema: Any) -> str:
     return listed(np.array(schema.names, object))
+
+
+class TableSource(RawSource):
+    """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
+
+    unknown: Any = None  # counts values for which the encoding has no column
+
+    @classmethod
+    def of_columns(
+        cls,
+        tables: Tables,
+        kinds: Mapping[str, str | None],
+        zones: Mapping[str, str] | None,
+        y: Any,
+        weight: Any,
+        n_threads: int,
+    ) -> Self:
+        """Rows whose blocks hold these columns of a table; `kinds` and `zones` as in `Fields`.
+
+        Labels and weights are names of columns, or arrays.
+        """
+        labels, weights = (name if isinstance(name, str) else None for name in (y, weight))
+        for argument, name in (("y", labels), ("weight", weights)):
+            check_has(tables.schema, [name], argument)
+        here = tuple(name for name in kinds if name in tables.schema.names)
+        fields = Fields(here, labels, weights, kinds=None if zones is None else kinds, zones=zones)
+        y, weight = (None if isinstance(one, str) else one for one in (y, weight))
+        columns = open_columns(y, weight, tables.n_rows, False)
+        return cls(tables.selected(fields), columns, n_threads=n_threads)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        yield from super().blocks(start, stop)
+        if self.unknown is not None:
+            self.unknown.warn_of_most(self.n_rows)
+
+    def whole_column(self, column: Any, name: str) -> np.ndarray:
+        return self.tables.values(column, name) if isinstance(column, str) else super().whole_column(column, name)
+
+    @property
+    def tables(self) -> Tables:
+        """The table that holds the rows."""
+        return cast(Tables, self._raw)

@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,7 @@ from streamnb.rows.files import (
     TEXT_PACKED,
     by_magic,
     by_name,
+    damaged,
     files_below,
     listed_at,
     of_each,
@@ -40,7 +41,8 @@ from streamnb.rows.files import (
     without_query,
 )
 from streamnb.rows.line_formats import Format, Infer, text_format
-from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts
+from streamnb.rows.source import Job, RawRows
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Texts, of_parts
 
 BOM = b"\xef\xbb\xbf"
 LONGEST = 1 << 30  # bytes of a line; Arrow has 32-bit offsets in a piece
@@ -51,7 +53,7 @@ class LineFile:
     """A file whose rows are lines; piece k of whole rows starts at byte offsets[k] and row rows[k]."""
 
     stored: StoredFile
-    form: Format
+    form: Any  # a `Format`, or what parses rows in its place
     packed: str | None
     offsets: tuple[int, ...]
     rows: tuple[int, ...]
@@ -74,15 +76,16 @@ class LineFile:
                 size = self.offsets[k + 1] - self.offsets[k]
                 piece = _read_exactly(file, size, self.path)
                 if len(piece) != size:
-                    raise DataError(f"{self.path} is shorter than it was when it was opened")
+                    raise DataError(f"X={self.path!r} has become shorter since it was opened; open it again")
                 n_rows = self.rows[k + 1] - self.rows[k]
                 yield LinePiece(self.form, self.path, piece, n_rows, self.rows[k], self.offsets[k])
 
 
-def _index(infer: Infer, path: str) -> LineFile:
-    """Index the rows of a file; `infer` finds its format and where the rows begin."""
-    packed, offsets, rows, now = _packing(path), [0], [0], stored(path)
-    with unpacked_file(path, packed, now) as file:
+def _index(infer: Infer, packing: Callable[[str], str | None], path: str) -> LineFile:
+    """Index the rows of a file; `infer` finds its format and where the rows begin, `packing` how it is compressed."""
+    file_now, offsets, rows = stored(path), [0], [0]
+    packed = packing(path)
+    with unpacked_file(path, packed, file_now) as file:
         form, offsets[0], rest = _begun(infer, file, path)
         for n, piece in _whole_pieces(form, file, rest, path):
             if n:
@@ -90,7 +93,7 @@ def _index(infer: Infer, path: str) -> LineFile:
                 rows.append(rows[-1] + n)
             else:  # only blank lines
                 offsets[-1] += len(piece)
-    return LineFile(now, form, packed, tuple(offsets), tuple(rows))
+    return LineFile(file_now, form, packed, tuple(offsets), tuple(rows))
 
 
 def _begun(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
@@ -125,7 +128,7 @@ def _whole_pieces(form: Format, file: Any, rest: bytes, path: str) -> Iterator[t
 class LinePiece:
     """Whole lines of a file, from a place in its unpacked bytes on."""
 
-    form: Format
+    form: Any
     path: str
     piece: bytes
     n_rows: int
@@ -184,7 +187,7 @@ class LinesOfFile:
 
     def pieces(self) -> Iterator[LinePiece]:
         """Yield the rows piece by piece, in order."""
-        with unpacked_file(self.path, _packing(self.path)) as file:
+        with unpacked_file(self.path, packing_of_text(self.path)) as file:
             form, place, rest = _begun(self.infer, file, self.path)
             if self.n_parts > 1:
                 begin, end = (size_of(self.path) * k // self.n_parts for k in (self.part, self.part + 1))
@@ -234,7 +237,7 @@ class _Window:
         return part
 
 
-def _packing(path: str) -> str | None:
+def packing_of_text(path: str) -> str | None:
     """How a file is compressed, if it is; refuse one that is not what its name says, or no text."""
     with raw_file(path) as file:
         head = file.read(HEAD)[:8]
@@ -255,22 +258,27 @@ def _read_exactly(file: Any, n: int, path: str) -> bytes:
             parts.append(part)
             n -= len(part)
     except DAMAGED as error:
-        raise DataError(f"{path} cannot be unpacked to its end ({error}); it is cut off or damaged") from error
+        raise damaged(path, error) from error
     return b"".join(parts) if len(parts) != 1 else parts[0]
 
 
-class LineFiles:
+class LineFiles(RawRows):
     """Files whose rows are lines, one after the other; the format of each parses its lines."""
 
-    def __init__(self, paths: list[str], infer: Infer, n_threads: int):
-        files = list(in_order(partial(_index, infer), paths, n_threads))
+    def __init__(
+        self,
+        paths: list[str],
+        infer: Infer,
+        n_threads: int,
+        packing: Callable[[str], str | None] = packing_of_text,
+    ):
+        files = list(in_order(partial(_index, infer, packing), paths, n_threads))
         self._files, self._firsts = files, list(accumulate((file.rows[-1] for file in files), initial=0))
         self.n_rows, self.files = self._firsts[-1], tuple((file.path, file.stored.size) for file in files)
         self.nbytes = sum(file.offsets[-1] for file in files)
         self.step = max((file.rows[-1] for file in files if file.packed), default=1)
 
-    def jobs(self, start: int, stop: int) -> Iterator[tuple[int, Any]]:
-        """Yield the number of a first row and a function that reads rows from there, for the rows in [start, stop)."""
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
         for file, before in zip(self._files, self._firsts, strict=False):
             if before + file.rows[-1] <= start or before >= stop:
                 continue
@@ -302,6 +310,8 @@ def holds_text_files(X: Any) -> bool:
 class TextFiles(LineFiles):
     """Texts in files with a row in each line or record; `named` has the fields of `text`, `y` and `weight`."""
 
+    no_columns = "lines of text have none; give an array"
+
     def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
         self._named, self._n_threads = named, n_threads
         super().__init__(paths, partial(text_format, named, labels), n_threads)
@@ -315,9 +325,8 @@ class TextFiles(LineFiles):
             raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
 
     def column(self, column: str, name: str) -> np.ndarray:
-        """All values of a field, read like labels."""
         if self._named["text"] is None:
-            raise ValueError(f"{name}={column!r} names a field, but lines of text have none; give an array")
+            return super().column(column, name)
         named = {**self._named, "y": column, "weight": None}
         files = TextFiles([path for path, _ in self.files], named, self._n_threads, name)
         jobs = files.jobs(0, files.n_rows)
@@ -325,14 +334,14 @@ class TextFiles(LineFiles):
 
 
 def _text_of(path: str) -> bytes:
-    with unpacked_file(path, _packing(path)) as file:
+    with unpacked_file(path, packing_of_text(path)) as file:
         return _read_exactly(file, LONGEST, path).removeprefix(BOM)
 
 
-class TextFolders:
+class TextFolders(RawRows):
     """A folder for each class, with a file for each row."""
 
-    step = 1
+    no_columns = "X is a folder of texts, a file a row"
 
     def __init__(self, folder: Path | str):
         """`folder` is a path, or a URL as a str."""
@@ -361,9 +370,6 @@ class TextFolders:
         parts = of_each(_text_of, paths)
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
-
-    def column(self, column: str, name: str) -> np.ndarray:
-        raise ValueError(f"{name}={column!r} names a field, but X is a folder of texts, a file a row")
 
     def without_labels(self) -> "TextFolders":
         part = copy(self)

@@ -1,7 +1,7 @@
 """A block of UTF-8 texts with the fields beside them, before features are computed."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -11,6 +11,7 @@ import numpy as np
 
 from streamnb.core.messages import DataError, listed
 from streamnb.rows.matrices import made_by
+from streamnb.rows.source import Job, RawRows, RawSource
 
 PIECE_BYTES = 1 << 20  # of text in a block; its features take a few times as much
 PIECE_ROWS = 1 << 14
@@ -54,9 +55,6 @@ class Texts:
 
     def is_utf8(self, row: int) -> bool:
         return self.decoded(row, "ignore") == self.decoded(row, "surrogateescape")
-
-
-Job = tuple[int, Callable[[], Texts]]  # the number of the first row, and a function that returns the texts
 
 
 def of_parts(parts: Sequence[bytes], **columns: Any) -> Texts:
@@ -127,11 +125,10 @@ def column_of(table: Any, column: str, name: str) -> Any:
     return table[column]
 
 
-class TextsInMemory:
+class TextsInMemory(RawRows):
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
-    files: tuple[tuple[str, int], ...] = ()  # none that workers could open
-    step = 1
+    no_columns = "X is neither a table nor a file of records"
 
     def __init__(self, values: Any, table: Any = None):
         self._table = table  # the table that has the values as a column
@@ -162,7 +159,15 @@ class TextsInMemory:
                 yield first, partial(of_strings, some, first)
 
     def column(self, column: str, name: str) -> Any:
-        """Another column of the table."""
         if self._table is None:
-            raise ValueError(f"{name}={column!r} names a column, but X is neither a table nor a file of records")
+            return super().column(column, name)
         return np.asarray(column_of(self._table, column, name))
+
+
+class TextSource(RawSource):
+    """Texts, in `TextsInMemory`, `TextFiles`, `TextFolders` or `SequenceFiles`; see `RawSource`."""
+
+    @property
+    def vocabulary(self) -> tuple[str, ...] | None:
+        """The n-grams with a column each; None if columns are hashed."""
+        return getattr(self._step, "vocabulary", None)

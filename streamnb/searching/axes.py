@@ -22,8 +22,9 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.problem.smoothing import Smoothing
 from streamnb.rows.preparing import NORMS, QUANTILE_NORMAL, RowOptions
-from streamnb.rows.raw import TableSource, TextSource
 from streamnb.rows.source import Source
+from streamnb.rows.tables import TableSource
+from streamnb.rows.texts import TextSource
 from streamnb.searching.contest import Judging
 from streamnb.searching.encodings import Encoded, check_list, check_once, word
 from streamnb.selection.score_table import check_choice

@@ -15,8 +15,7 @@ from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan
 from streamnb.encoding.learning import prepared, step_of
-from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened
-from streamnb.encoding.svmlight_encoding import SvmlightEncoding
+from streamnb.encoding.opening import SvmlightEncoding, holds_raw_texts, is_raw_table, opened
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextEncoding, TextsToLearn, text
 from streamnb.estimators.preparation import check_coded

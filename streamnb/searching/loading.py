@@ -1,7 +1,7 @@
 """Loads what was saved; imports the modules whose classes may be in a file."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import sequences, svmlight_encoding, table_encoding, text
+from streamnb.encoding import opening, sequences, table_encoding, text
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -25,7 +25,7 @@ from streamnb.sharing import rounds, schema
 
 REGISTERED = (
     table_encoding,
-    svmlight_encoding,
+    opening,
     text,
     sequences,
     search_result,

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from streamnb.corpora.choosing import RankedRows, cut_of, gumbel, ordered
+from streamnb.corpora.choosing import RankedRows, Seen, cut_of, gumbel, hashes_of, ordered
 from streamnb.corpora.conditions import Condition
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import CorpusPart
 from streamnb.corpora.scoring import ScoredLabels, scores_of
 from streamnb.passes.options import RunOptions
+from streamnb.rows.texts import of_strings
 
 NUMBERS = st.sampled_from([-np.inf, -2.0, -0.0, 0.0, 1e-300, 1.0, np.nextafter(1.0, 2.0), 7.5, np.inf, np.nan])
 
@@ -88,3 +89,24 @@ def test_noise_is_gumbel_and_samples_are_by_the_odds():
     expected = 4000 * np.array([1, 2, 5]) / 8
     assert stats.chisquare(np.bincount(draws, minlength=3), expected).pvalue > 0.01
     assert gumbel(0, 0, 3).tolist() != pytest.approx(gumbel(1, 0, 3).tolist())
+
+
+def test_spaces_and_case_of_ascii_letters_do_not_matter():
+    texts = of_strings(["Red wine", "red\n wine ", "red wines", "É", "é", "", "  "])
+    hashes = hashes_of(texts)
+    assert hashes[0] == hashes[1] != hashes[2] and hashes[3] != hashes[4] and hashes[5] == hashes[6]
+    np.testing.assert_array_equal(hashes_of(texts.picked(slice(2, 5))), hashes[2:5])
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=8))
+def test_the_first_of_each_is_no_repeat_whatever_the_parts(parts):
+    seen, before = Seen(), set()
+    for part in parts:
+        expected = [one in before or one in part[:k] for k, one in enumerate(part)]
+        assert seen.repeated(np.array(part, np.uint64)).tolist() == expected
+        before |= set(part)
+
+
+def test_more_texts_than_memory_holds_are_refused():
+    with pytest.raises(MemoryError, match=r"drop_repeats: 100 different texts take 2.4 kB; give a larger memory_limit"):
+        Seen(1000).repeated(np.arange(100, dtype=np.uint64))

@@ -152,7 +152,7 @@ def test_files_that_are_cut_off_or_empty(packing, fitted, tmp_path):
     corpus(tmp_path / "in", packing=packing)
     path = tmp_path / "in" / f"1.jsonl{packing}"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DataError, match="cut off or damaged"):
+    with pytest.raises(DataError, match="damaged or cut off"):
         snb.write_predictions(fitted, tmp_path / "in", tmp_path / "out", text="text")
     assert not list((tmp_path / "out").glob("*.parquet"))
     (tmp_path / "empty").mkdir()

@@ -10,9 +10,9 @@ import streamnb as snb
 from streamnb.encoding.table_scan import LevelCounts, TableScan
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.raw import TableSource
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables
+from streamnb.rows.tables import TableSource
 
 FRAME = pd.DataFrame({"s": ["a", "b", None, "a"], "i": [3, 1, 3, 2], "x": [0.5, np.nan, 2.5, -1.0]})
 PARTS = ColumnPart(("s",), LEVEL), ColumnPart(("i",), MEASURE), ColumnPart(("x",), MEASURE), ColumnPart(("i",), LEVEL)

@@ -42,7 +42,7 @@ def test_files_are_texts_with_their_paths(tmp_path):
     assert alone.beside.picked(np.array([False, True])).batch.to_pydict() == {"path": paths[1:]}
     assert len(alone.beside.picked(np.zeros(2, bool))) == 0
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"two" * 100)[:-5])
-    with pytest.raises(DataError, match=r"b.txt.gz cannot be read to its end"):
+    with pytest.raises(DataError, match=r"b.txt.gz' is damaged or cut off"):
         list(documents_of_files(paths))
 
 
@@ -88,7 +88,7 @@ def test_records_are_rows_of_texts_read_from_any_of_them_on(tmp_path):
     pattern = str(tmp_path / "*.wet.gz")
     model = snb.LinearNB("multinomial").fit(snb.text(pattern, n_features=64), [0, 0, 0, 0, 1, 1, 1])
     assert model.predict(pattern).tolist() == model.predict(texts).tolist()
-    with pytest.raises(ValueError, match="y='url' names a field, but the records of"):
+    with pytest.raises(ValueError, match="y='url' names a column, but the records of"):
         snb.text(pattern, y="url")
     (tmp_path / "none.wet").write_bytes(b"")
     with pytest.raises(DataError, match=r"none.wet holds no record with text"):

@@ -9,8 +9,8 @@ from streamnb.rows.files import (
     TEXT_PACKED,
     by_name,
     check_file,
+    files_at,
     files_below,
-    found_at,
     holds_numbers,
     is_svmlight,
     packing_said,
@@ -71,11 +71,11 @@ def test_files_at_urls_are_told_like_others(tmp_path):
 
 
 def test_errors_of_urls_name_the_argument():
-    for call in (found_at, stored):
+    for call in (files_at, stored):
         with pytest.raises(FileNotFoundError, match=r"X=memory://none/a.csv: there is no such file"):
             call("memory://none/a.csv")
     with pytest.raises(FileNotFoundError, match=r"X='memory://none/\*.csv': there is no such file"):
-        found_at("memory://none/*.csv")
+        files_at("memory://none/*.csv")
 
 
 def test_a_worker_finds_the_same_file_or_refuses_it(tmp_path):

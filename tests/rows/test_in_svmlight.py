@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import re
 from functools import partial
 
 import numpy as np
@@ -12,21 +13,21 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import streamnb as snb
-from streamnb.core.messages import DataError
-from streamnb.rows import sizes
+from streamnb.rows import text_files
 from streamnb.rows.files import is_svmlight
-from streamnb.rows.in_svmlight import PAD, LineRange, Lines
 from streamnb.rows.opening import opened
 from tests.support.refusals import cases, refused
 
+PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+PACKED["zst"] = partial(pa.compress, codec="zstd", asbytes=True)
 MESSY = (
     b"# made by hand\n1 qid:3 1:0.5  4:-2e-3 # the rest 9:1\r\n\n-1\t2:12345678901234567890\n"
     b"  +1 1:1e-320 3:0.1 7:9007199254740993 \n-1\n3.0 5:1#x\n-1 12345:0"
 )
 
 
-def whole(rows, **beside):
-    blocks = list(opened(rows, **beside).blocks())
+def whole(rows, *asked):
+    blocks = list(opened(rows).blocks(*asked))
     X = sp.vstack([sp.csr_array((b.X[0], b.X[1], b.X[2] - b.X[2][0]), shape=(b.n_rows, b.X[3])) for b in blocks])
     y = [block.y for block in blocks]
     return X, sp.vstack(y).toarray() if sp.issparse(y[0]) else np.concatenate(y)
@@ -40,12 +41,12 @@ def same(found, expected):
 
 @pytest.mark.parametrize("text_bytes", [16, 1 << 20])
 def test_rows_are_those_of_scikit_learn(text_bytes, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_files, "PIECE_BYTES", text_bytes)
     rng = np.random.default_rng(0)
     X = sp.random_array((30, 40), density=0.2, rng=rng, format="csr")
     (tmp_path / "messy").write_bytes(MESSY)
-    for end in ("gz", "zst"):
-        (tmp_path / f"packed.{end}").write_bytes(PACKED[{"gz": "gzip", "zst": "zstd"}[end]](MESSY))
+    for ending, pack in PACKED.items():
+        (tmp_path / f"packed.{ending}").write_bytes(pack(MESSY))
     assert is_svmlight(tmp_path / "packed.zst")
     dump_svmlight_file(X, np.arange(30) % 3, str(tmp_path / "from 0"), zero_based=True)
     dump_svmlight_file(X.astype(np.float32), np.arange(30) % 3, str(tmp_path / "from 1"), zero_based=False)
@@ -53,22 +54,24 @@ def test_rows_are_those_of_scikit_learn(text_bytes, tmp_path, monkeypatch):
         ("messy", {}),
         ("messy", {"zero_based": True}),
         ("packed.gz", {"n_features": 20_000}),
-        ("packed.zst", {}),
+        *((f"packed.{ending}", {}) for ending in ("zst", "bz2", "xz")),
         ("from 0", {}),
         ("from 1", {}),
     ):
         path = str(tmp_path / name)
         rows = snb.svmlight(path, **options)
-        expected, y = load_svmlight_file(path.replace(".zst", ".gz"), **options)
+        expected, y = load_svmlight_file(re.sub("(zst|xz)$", "gz", path), **options)
         found, labels = whole(rows)
         same(found, expected)
         assert np.array_equal(labels, y) and rows.labels is None
+        found, labels = whole(rows, 2, 5)
+        assert (found != expected[2:5]).nnz == 0 and np.array_equal(labels, y[2:5])
         assert f"{rows.n_rows:,} rows" in repr(rows)
 
 
 @pytest.mark.parametrize("text_bytes", [64, 1 << 20])
 def test_queries_are_groups(text_bytes, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_files, "PIECE_BYTES", text_bytes)
     rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
     X, y, queries = rng.poisson(1.0, (40, 5)), np.arange(40) % 3, rng.integers(0, 9, 40)
     dump_svmlight_file(X, y, str(path), query_id=queries, zero_based=False, comment="qid:none")
@@ -153,46 +156,11 @@ def test_files_that_are_something_else(tmp_path):
         path.write_bytes(content)
         with refused(ValueError, "rows.svm", words):
             snb.scan(snb.svmlight(path))
+    path.write_bytes(b"1 1:1\n" * 9)
+    rows = snb.svmlight(path)
+    path.write_bytes(b"1 1:1\n")
+    with refused(snb.DataError, "rows.svm' has become shorter"):
+        snb.scan(rows)
     for options, words in (({"zero_based": 1.5}, "zero_based"), ({"n_features": 2**31}, "n_features")):
         with refused(ValueError, words):
             snb.svmlight(path, **options)
-
-
-TEXT = b"".join(b"%d " % n * (n % 5) + b"\n" for n in range(60)) + b"x" * 300 + b"\nlast"
-PACKED = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
-PACKED["zstd"] = partial(pa.compress, codec="zstd", asbytes=True)
-
-
-@pytest.fixture(autouse=True)
-def short_ranges(monkeypatch):
-    monkeypatch.setattr(sizes, "TEXT_BYTES", 64)
-
-
-@pytest.mark.parametrize("how", PACKED)
-def test_ranges_are_all_of_the_text(how, tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(PACKED[how](TEXT))
-    lines = Lines(path)
-    assert lines.packed == (how != "plain")
-    places, found = [], []
-    for offset, size, text in lines.ranges():
-        places.append(LineRange(offset, size, 0))
-        found.append(text.tobytes())
-    assert b"".join(found) == TEXT + b"\n" and len(found) > 5 and sum(place.size for place in places) == len(TEXT)
-    assert all(text.endswith(b"\n") for text in found)
-    for some in (places, places[3:5], places[-1:]):
-        read = [(place, text()) for place, text in lines.texts(some)]
-        assert [text.tobytes() for _, text in read] == [text for place, text in zip(places, found) if place in some]
-        assert all(len(text.base) >= len(text) + PAD // 2 for _, text in read)
-
-
-def test_files_that_end_early(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(gzip.compress(TEXT)[:-12])
-    with pytest.raises(DataError, match="damaged or cut off"):
-        list(Lines(path).ranges())
-    path.write_bytes(TEXT)
-    lines = Lines(path)
-    path.write_bytes(TEXT[:40])
-    with pytest.raises(DataError, match="become shorter"):
-        [text() for _, text in lines.texts([LineRange(30, 20, 0)])]

@@ -16,14 +16,13 @@ import zarr
 from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
-from streamnb.encoding.absent_values import AbsentCountingSource
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds
 from streamnb.encoding.category_columns import LevelScan
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table_scan import TableScan
-from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
+from streamnb.encoding.terms import FINEST, AbsentCountingSource, CodedFeatures, TermColumns
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
@@ -50,9 +49,10 @@ from streamnb.rows.labels import open_columns
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.raw import RawSource, TableSource, TextSource
-from streamnb.rows.source import Source
+from streamnb.rows.source import RawSource, Source
 from streamnb.rows.splits import Folding, as_folding
+from streamnb.rows.tables import TableSource
+from streamnb.rows.texts import TextSource
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
 from streamnb.scanning.user_tasks import _UserTask

@@ -11,10 +11,11 @@ import streamnb as snb
 from streamnb.encoding.table_scan import TableCounts, TableScan
 from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.opening import opened
-from streamnb.rows.raw import TableSource, TextSource
 from streamnb.rows.splits import Folding, fold_numbers
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables
+from streamnb.rows.tables import TableSource
+from streamnb.rows.texts import TextSource
 
 N = 40
 WORDS = ["ash", "beech", "cedar", "elm", "fir"]

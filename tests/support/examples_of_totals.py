@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.corpora.written import Written
+from streamnb.corpora.parts import Written
 from streamnb.encoding.by_fold import TotalsOfFolds
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
