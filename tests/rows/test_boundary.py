@@ -147,22 +147,20 @@ def in_zarr(x, index=np.uint16):
 )
 def test_sums_do_not_depend_on_the_dtype(dtype, options):
     x, y = problem(dtype)
-    expected = snb.scan(x.astype(np.float64), y, **OPTIONS[options])
-    assert same_stats(snb.scan(x, y, **OPTIONS[options]), expected)
-    assert snb.scan(x, y, **OPTIONS[options]).negatives == (x < 0).sum() * (options != "transformed")
+    found, expected = (snb.scan(rows, y, **OPTIONS[options]) for rows in (x, x.astype(np.float64)))
+    assert same_stats(found, expected) and found.negatives == (x < 0).sum() * (options != "transformed")
     if options != "every moment":  # an absent value has no logarithm
         assert same_stats(snb.scan(in_zarr(x), y, **OPTIONS[options]), expected)
 
 
-@pytest.mark.parametrize("family", ["gaussian", "bernoulli", snb.Laplace(1.5)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scores_do_not_depend_on_the_dtype(dtype, family):
+def test_scores_do_not_depend_on_the_dtype(dtype):
     x, y = problem(dtype)
-    model = snb.LinearNB(family).fit(x, y)
-    scores = model.decision_function(x.astype(np.float64))
-    assert (model.decision_function(x) == scores).all()
-    sparse = sp.csr_array(x.astype(np.float64))
-    assert (model.decision_function(in_zarr(x)) == model.decision_function(sparse)).all()
+    for family in ("gaussian", "bernoulli", snb.Laplace(1.5)):
+        model = snb.LinearNB(family).fit(x, y)
+        assert (model.decision_function(x) == model.decision_function(x.astype(np.float64))).all()
+        sparse = sp.csr_array(x.astype(np.float64))
+        assert (model.decision_function(in_zarr(x)) == model.decision_function(sparse)).all()
 
 
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])

@@ -136,10 +136,6 @@ def outcome(model):
     return np.concatenate([np.ravel(array) for part in parts for array in part]).tolist()
 
 
-def statistics(**options):
-    return [snb.scan(X[part], Y[part], **options) for part in PARTS]
-
-
 # --------------------------------------------------------------------------------------------------- decay
 
 
@@ -187,12 +183,6 @@ def test_rows_are_forgotten_after_a_decay_with_what_they_count_now(tmp_path):
     assert model.fit(X, Y).forget(X[:60], Y[:60]).stats_.n_rows == 60  # a fit begins anew
 
 
-def test_a_part_that_faded_alike_is_subtracted_exactly():
-    a, b, c, d = statistics()
-    window = ((a * 0.9 + b) * 0.9 + c) * 0.9 + d
-    assert same_stats(window - a * 0.9 * 0.9 * 0.9, (b * 0.9 + c) * 0.9 + d)
-
-
 def test_what_fades_for_long_is_gone_and_the_rest_keeps_its_digits():
     names = np.where(Y == 0, "rare", np.where(Y == 1, "often", "mostly"))
     rare, plain = names == "rare", snb.LinearNB("gaussian")
@@ -230,17 +220,6 @@ def test_factors_that_leave_the_floats_are_refused():
 
 
 # -------------------------------------------------------------------------------------------------- windows
-
-
-@pytest.mark.parametrize("options", [{}, {"classes": [0, 1, 2]}, {"folds": 3}], ids=str)
-def test_a_window_that_slides_is_the_scan_of_its_rows(options):
-    parts = statistics(**options)
-    window = parts[0] + parts[1]
-    for old, new in ((0, 2), (1, 3)):
-        window = window + parts[new] - parts[old]
-        rows = slice(PARTS[new - 1].start, PARTS[new].stop)
-        afresh = snb.scan(X[rows], Y[rows], **{k: v for k, v in options.items() if k == "classes"})
-        assert same_stats(window, afresh)
 
 
 def test_windows_of_labels_and_of_models():

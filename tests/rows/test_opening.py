@@ -46,7 +46,7 @@ def models():
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_every_form_gives_the_same_statistics_and_the_same_model(name, tmp_path, models):
+def test_every_form_gives_the_same_statistics_model_and_scores(name, tmp_path, models):
     rows = example()
     passed = build(name, rows, tmp_path)
     again = build(name, rows, tmp_path / "again") if hasattr(passed["X"], "__next__") else passed
@@ -58,6 +58,10 @@ def test_every_form_gives_the_same_statistics_and_the_same_model(name, tmp_path,
     assert np.array_equal(model.intercept_, expected.intercept_)
     assert model.classes_.tolist() == expected.classes_.tolist()
     assert model.n_features_in_ == 9
+    if "dask" not in name:  # whose answers are lazy
+        X = build(name, rows, tmp_path / "asked")["X"]
+        scores = model.decision_function(X)
+        assert isinstance(scores, np.ndarray) and np.array_equal(scores, expected.decision_function(rows.x))
 
 
 @given(rows=labelled(low=-2), name=st.sampled_from(["csr_array", "csr messy", "csc_array", "coo with duplicates"]))
@@ -244,8 +248,7 @@ def lazy(model):
 DASK = ["dask", "dask csr array", "dask csr messy", "dask int32 from zarr"]
 
 
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("name", DASK)
+@pytest.mark.parametrize(("name", "kind"), [*((name, "str") for name in DASK), ("dask", "int"), ("dask", "bool")])
 def test_dask_in_lazy_dask_out(name, kind, tmp_path):
     rows = example(kind)
     model = snb.LinearNB("poisson").fit(rows.x, rows.y)
@@ -295,21 +298,9 @@ def test_dask_blocks_are_computed_when_asked_for_only():
     assert sum(computed) == 7
 
 
-@pytest.mark.parametrize("name", ["zarr v3", "zarr csr v3", "zarr csr sharded", "path to group", "path to anndata"])
-def test_zarr_in_numpy_out(name, tmp_path):
+def test_zarr_in_numpy_out(tmp_path):
     rows = example()
     model = snb.LinearNB().fit(rows.x, rows.y)
-    X = build(name, rows, tmp_path)["X"]
+    X = build("path to group", rows, tmp_path)["X"]
     for method in lazy(model):
-        assert isinstance(method(X), np.ndarray)
-        assert np.array_equal(method(X), method(rows.x))
-
-
-@pytest.mark.parametrize("name", [n for n in FORMS if "zarr" not in n and "anndata" not in n and "dask" not in n])
-def test_predictions_do_not_depend_on_the_form(name, tmp_path):
-    rows = example()
-    model = snb.LinearNB("bernoulli").fit(rows.x, rows.y)
-    X = build(name, rows, tmp_path)["X"]
-    if isinstance(X, pd.DataFrame) and X.columns.dtype == object:  # with names, as the model wants them
-        model.fit(X, rows.y)
-    assert np.array_equal(model.decision_function(X), model.decision_function(rows.x))
+        assert isinstance(method(X), np.ndarray) and np.array_equal(method(X), method(rows.x))
