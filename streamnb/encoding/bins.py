@@ -136,17 +136,12 @@ class BinEdges(LearnedStep):
         """Names of the columns, such as "x3 in (509, 733]"."""
         found = []
         for name, one, gap in zip(features, self.edges, self.missing, strict=True):
-            ends = ["-inf", *_shortest_distinct(one), "inf"]
+            digits = next((d for d in range(4, 17) if len({f"{e:.{d}g}" for e in one}) == len(one)), 17)  # that differ
+            ends = ["-inf", *(f"{edge:.{digits}g}" for edge in one), "inf"]
             ranges = [f"({low}, {high}]" for low, high in pairwise(ends)]
             ranges[-1] = ranges[-1][:-1] + ")"
             found += [f"{name} in {each}" for each in ranges] + ([f"{name} is missing"] if gap else [])
         return found
-
-
-def _shortest_distinct(edges: np.ndarray) -> list[str]:
-    """Numbers with as few digits as keep them distinct."""
-    digits = next((d for d in range(4, 17) if len({f"{e:.{d}g}" for e in edges}) == len(edges)), 17)
-    return [f"{e:.{digits}g}" for e in edges]
 
 
 def _quantiles(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:

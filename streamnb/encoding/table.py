@@ -209,12 +209,6 @@ def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
         )
 
 
-def _index_of(schema: Any) -> list[str]:
-    """The columns that hold the index of a written data frame, which are not features."""
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in index if isinstance(name, str)]
-
-
 def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
     """The names of the feature columns."""
     schema = arrow().schema(
@@ -226,7 +220,8 @@ def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) ->
         check_has(schema, [groups], "groups")
     named = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
     if columns is None:
-        others = *named.values(), groups, *_index_of(schema)
+        index = (schema.pandas_metadata or {}).get("index_columns", [])  # of a data frame that was written
+        others = *named.values(), groups, *(name for name in index if isinstance(name, str))
         return [name for name in schema.names if name not in others]
     found = names_of("columns", columns)
     check_has(schema, found, "columns")

@@ -190,16 +190,13 @@ class TableEncoding(persistence.Parameters, Encoding):
                     f"X has no column {name!r}, which the model was fitted on; it has {shown_names(tables.schema)}"
                 )
             given = kind_of(tables.schema.field(name).type)
-            if given not in (*takes(kind), *self._former_kinds(kind), NOTHING):
+            former = {NUMBER: MEASURED, DATE: DATES} if self.zones is None else {}  # what these names meant in 0.2.0
+            if given not in (*takes(kind), *former.get(kind or "", ()), NOTHING):
                 should = "numbers or strings" if kind is None else f"of kind {kind!r}, as in the rows that were fitted"
                 raise ValueError(
                     f"X: column {name!r} is of type {tables.schema.field(name).type} ({given or 'nested'}); it should "
                     f"be {should}"
                 )
-
-    def _former_kinds(self, kind: str | None) -> tuple[str, ...]:
-        """The kinds that had the name of this one in 0.2.0."""
-        return {NUMBER: MEASURED, DATE: DATES}.get(kind or "", ()) if self.zones is None else ()
 
     def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> EncodedRows:
         """Encode a block of rows as CSR."""

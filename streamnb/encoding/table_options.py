@@ -106,7 +106,7 @@ class ColumnOptions:
         """The encoding of the columns, from the counts of one pass."""
         hashed = self._hashed(counts)
         found = [
-            (part, self._hash(one) if part in hashed else self._code(part, one))
+            (part, SharedHash(self.n_hashed, self._gaps(one)) if part in hashed else self._code(part, one))
             for part, one in zip(counts.parts, counts.of_parts, strict=True)
         ]
         coded = sorted(((part, code) for part, code in found if code is not None), key=lambda pair: pair[0] in hashed)
@@ -131,8 +131,9 @@ class ColumnOptions:
             found.add(part)
         return found
 
-    def _hash(self, learned: LevelCounts) -> SharedHash:
-        return SharedHash(self.n_hashed, self.missing and learned.missing > 0)
+    def _gaps(self, learned: LevelCounts) -> bool:
+        """Whether missing values have a column."""
+        return self.missing and learned.missing > 0
 
     def _kept(self, learned: LevelCounts) -> list[str]:
         """The values that are not rare."""
@@ -152,12 +153,11 @@ class ColumnOptions:
         return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
 
     def _level_code(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
-        gaps = self.missing and learned.missing > 0
         kept = self._kept(learned)
         order = WEEKDAYS.index if part.date_part == "weekday" else _order
         n_values, n_once = learned.counts.total(), sum(count == 1 for count in learned.counts.values())
         new = n_once / n_values if n_values else 0.0
-        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), gaps, new)
+        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), self._gaps(learned), new)
         return code if code.n_columns > 1 else None
 
 

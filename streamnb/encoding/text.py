@@ -144,7 +144,7 @@ def text(
     grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors, bytes)
     rows = open_texts(X, text, y, weight, n_threads)
     names: np.ndarray | None = None
-    if _is_count(vocabulary):
+    if isinstance(vocabulary, int | np.integer) and not isinstance(vocabulary, bool):
         given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
         counts, _ = run(given.task, rows, RunOptions(None, n_threads))
         return given.encoded(counts)
@@ -190,11 +190,6 @@ def learned_encoding(grams: NGrams, n_tokens: int, fields: Any, counts: TokenCou
 
 def _encoding(grams: NGrams, text: str | None, y: Any, weight: Any) -> TextEncoding:
     return TextEncoding(grams, text, *(name if isinstance(name, str) else None for name in (y, weight)))
-
-
-def _is_count(vocabulary: Any) -> bool:
-    """Whether the vocabulary is given as a number of n-grams to learn."""
-    return isinstance(vocabulary, int | np.integer) and not isinstance(vocabulary, bool)
 
 
 def _tokens(given: Any) -> tuple[str, ...]:
@@ -262,7 +257,8 @@ def open_texts(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) ->
 
 def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tuple[Any, Any, Any]:
     """The holder of the texts, and the labels and weights that do not come with them."""
-    paths = _paths(X) if text is None or not _are_urls(X) else list(X)
+    are_urls = isinstance(X, list | tuple) and bool(X) and all(map(is_url, X))
+    paths = list(X) if are_urls and text is not None else _paths(X)
     if paths is None:
         return _columns(X, text, y, weight)
     if not isinstance(paths, list):
@@ -310,10 +306,6 @@ def _paths(X: Any) -> Any:
 
 def _are_paths(X: Any) -> bool:
     return isinstance(X, list | tuple) and bool(X) and all(isinstance(one, os.PathLike) for one in X)
-
-
-def _are_urls(X: Any) -> bool:
-    return isinstance(X, list | tuple) and bool(X) and all(map(is_url, X))
 
 
 def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[TextsInMemory, Any, Any]:

@@ -62,10 +62,6 @@ class RowColumns:
         split = ColumnsByName(opened) if isinstance(values, dict) else opened[name]
         return replace(self, split=split, split_name=name)
 
-    def as_targets(self) -> "RowColumns":
-        """A copy whose y holds numbers to predict."""
-        return replace(self, labelled=TARGETS)
-
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
         """The Zarr arrays that are read."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -14,7 +15,7 @@ from streamnb.core.label_checks import names_of_labels
 from streamnb.core.threads import in_order
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
-from streamnb.rows.labels import RowColumns, whole_column
+from streamnb.rows.labels import TARGETS, RowColumns, whole_column
 from streamnb.rows.zarr_reading import Clock
 
 
@@ -106,7 +107,7 @@ class Source:
     def with_targets(self) -> Self:
         """A copy whose y holds numbers to predict."""
         part = copy(self)
-        part._columns = self._columns.as_targets()
+        part._columns = replace(self._columns, labelled=TARGETS)
         return part
 
     def with_split(self, name: str, values: Any) -> Self:

@@ -131,12 +131,6 @@ def _of_decimal(value: Decimal) -> str:
     return text if Decimal(text) == value else f"{value.normalize():f}"
 
 
-def check_known(given: Any, kind: str | None, name: str, where: str) -> None:
-    """Refuse a column whose kind is not the expected one."""
-    if kind_of(given) not in (*takes(kind), NOTHING):
-        raise DataError(f"{where}: column {name!r} is of type {given} here; it should be of kind {kind!r}")
-
-
 def takes(kind: str | None) -> tuple[str | None, ...]:
     """The kinds accepted for a column of this kind; None stands for a category of any type."""
     return TO_BE_CATEGORIES if kind in (None, NOTHING) else (kind,)

@@ -39,8 +39,9 @@ SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values toget
 
 def is_table(X: Any) -> bool:
     """Whether X may be opened as a table: a path with the name of one, or named columns."""
-    if isinstance(X, list | tuple):
-        return bool(X) and all(map(_is_table_in_list, X))
+    if isinstance(X, list | tuple):  # a str in it is a text, unless it is the URL of a table
+        of_tables = (is_table(x) if isinstance(x, os.PathLike) else is_url(x) and format_of(x) is not None for x in X)
+        return bool(X) and all(of_tables)
     if is_path(X):
         path = os.fspath(X)
         if format_of(path) is not None:
@@ -53,11 +54,6 @@ def is_table(X: Any) -> bool:
         return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
     shape = getattr(X, "shape", None)  # delayed Dask objects seem to have every attribute
     return hasattr(X, "iloc") and hasattr(X, "columns") and isinstance(shape, tuple) and len(shape) == 2
-
-
-def _is_table_in_list(X: Any) -> bool:
-    """Whether a path in a list is one of a table; a str is a text, unless it is the URL of a table."""
-    return is_table(X) if isinstance(X, os.PathLike) else is_url(X) and format_of(X) is not None
 
 
 def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:

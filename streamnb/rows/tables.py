@@ -13,7 +13,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.labels import open_columns
 from streamnb.rows.records import RowsAlone, StoredColumns
 from streamnb.rows.source import Job, RawRows, RawSource
-from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NUMBER, TableRows, arrow, as_known, check_known, kind_of
+from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NOTHING, NUMBER, TableRows, arrow, as_known, kind_of, takes
 from streamnb.rows.texts import Texts, of_arrow
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised code, few enough to split small tables between threads
@@ -67,7 +67,10 @@ class Fields:
         columns = []
         for name in self.features:
             column, kind = batch.column(name), self.kinds[name]
-            check_known(column.type, kind, name, where)
+            if kind_of(column.type) not in (*takes(kind), NOTHING):
+                raise DataError(
+                    f"{where}: column {name!r} is of type {column.type} here; it should be of kind {kind!r}"
+                )
             columns.append(as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 
