@@ -52,9 +52,7 @@ def test_rows_above_a_threshold_keep_their_bytes_and_have_their_score(packing, s
     assert all(name.endswith(f".jsonl{packing}") for name in written(out))
 
 
-@pytest.mark.parametrize(
-    "size, n_threads, packing", [(1 << 20, 1, ""), (6000, 3, ""), (50, 2, ".zst"), (1 << 20, 2, ".gz")]
-)
+@pytest.mark.parametrize("size, n_threads, packing", [(1 << 20, 1, ".gz"), (6000, 3, ""), (50, 2, ".zst")])
 @pytest.mark.parametrize("how", [{"share": 0.1}, {"number": 41}, {"resample": 25, "seed": 7}])
 def test_the_best_rows_are_chosen_whatever_the_parts(how, size, n_threads, packing, select, fitted):
     found, out = select(size=size, n_threads=n_threads, packing=packing, score=None, **how)

@@ -127,14 +127,6 @@ def test_whole_numbers_are_compared_exactly():
     assert float(large) * (large - 2) == float(large - 1) ** 2  # which rounding would take for a tie
 
 
-def test_counts_are_features_of_a_model():
-    rng = np.random.default_rng(0)
-    steady, wild = rng.integers(99, 102, (2, 1001)), rng.integers(50, 200, (2, 1001))
-    X = snb.codegram(map(tuple, (steady, wild)), length=50, groups=np.repeat(["steady", "wild"], 1001))
-    y = np.repeat(["steady", "wild"], 20)
-    assert snb.LinearNB("poisson").fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
-
-
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 ONE = [1.0, 2.0, 3.0]
@@ -167,77 +159,49 @@ def test_values_that_are_none_are_refused_with_their_beat(case, name):
         )
 
 
-OPTIONS = {
-    "no order": (ValueError, {"order": 0}, ["order=0", "at least 1"]),
-    "a fraction of an order": (TypeError, {"order": 2.5}, ["order=2.5", "whole number"]),
-    "a true order": (TypeError, {"order": True}, ["order=True", "whole number"]),
-    "too high an order": (ValueError, {"order": 9}, ["order=9", "at most 8"]),
-    "no stride": (ValueError, {"stride": 0}, ["stride=0", "at least 1"]),
-    "a negative stride": (ValueError, {"stride": -1}, ["stride=-1", "at least 0|at least 1"]),
-    "a stride in words": (TypeError, {"stride": "1"}, ["stride='1'", "whole number"]),
-    "a window without a word": (ValueError, {"length": 2}, ["length=2", "at least order=3"]),
-    "no length": (ValueError, {"length": 0}, ["length=0", "at least order=3"]),
-    "half a length": (TypeError, {"length": 3.5}, ["length=3.5", "whole number"]),
-    "a window longer than the record": (ValueError, {"length": 6}, ["length=6", "record", "5 letters", "shorter"]),
-    "a length beyond 64 bits": (ValueError, {"length": 2**70}, ["length=", "64 bits"]),
-}
+REFUSED = [
+    ({"order": 0}, ValueError, "order=0", "at least 1"),
+    ({"order": 2.5}, TypeError, "order=2.5", "whole number"),
+    ({"order": True}, TypeError, "order=True", "whole number"),
+    ({"order": 9}, ValueError, "order=9", "at most 8"),
+    ({"stride": 0}, ValueError, "stride=0", "at least 1"),
+    ({"stride": -1}, ValueError, "stride=-1", "at least 0|at least 1"),
+    ({"stride": "1"}, TypeError, "stride='1'", "whole number"),
+    ({"length": 2}, ValueError, "length=2", "at least order=3"),
+    ({"length": 0}, ValueError, "length=0", "at least order=3"),
+    ({"length": 3.5}, TypeError, "length=3.5", "whole number"),
+    ({"length": 6}, ValueError, "length=6", "record", "5 letters", "shorter"),
+    ({"length": 2**70}, ValueError, "length=", "64 bits"),
+    ({"R": ONE, "T": ONE[:2]}, ValueError, "R has 3, T has 2", "one for each beat"),
+    ({"R": [(ONE, ONE), (ONE, ONE[:2])], "T": None}, ValueError, "R has 3, T has 2", "from beat 3 on"),
+    ({"R": np.array(ONE), "T": None}, TypeError, "T is missing", "pieces \\(R, T\\)"),
+    ({"R": ONE, "T": None}, TypeError, "T is missing", "piece 0 of R is a float"),
+    ({"R": [(ONE, ONE, ONE, ONE)], "T": None}, TypeError, "piece 0", "tuple of 4", "\\(R, T, groups\\)"),
+    ({"R": [], "T": []}, ValueError, "R holds no beats"),
+    ({"R": iter([]), "T": None}, ValueError, "R holds no beats", "generator"),
+    ({"R": [ONE], "T": [ONE]}, ValueError, "R has shape \\(1, 3\\)", "1-D"),
+    ({"R": [ONE, ONE[:2]], "T": [1.0, 2.0]}, ValueError, "R should be 1-D"),
+    ({"R": ONE, "T": list("abc")}, TypeError, "T has dtype <U1", "numbers"),
+    ({"R": [True] * 3, "T": ONE}, TypeError, "R has dtype bool", "numbers"),
+    ({"R": np.ma.array(ONE, mask=[0, 1, 0]), "T": ONE}, ValueError, "R has masked entries", "leave such beats out"),
+    ({"groups": ["x"] * 5}, ValueError, "R has 6, T has 6, groups has 5"),
+    ({"groups": [["x"] * 6]}, ValueError, "groups", "1d array"),
+    ({"groups": ["x", "x", None, "x", "x", "x"]}, ValueError, "groups has a missing label at row 2"),
+    ({"groups": list("xxyyxx")}, ValueError, "groups has 'x' at beat 4 once more", "sort by record"),
+    ({"groups": [1, 2, 2, 2, 2, 1]}, ValueError, "groups has 1 at beat 5 once more", "stand together"),
+]
 
 
-@cases(OPTIONS)
-def test_options_out_of_range_are_refused(case):
-    error, options, words = case
+@pytest.mark.parametrize("case", REFUSED)
+def test_beats_groups_and_options_that_are_refused(case):
+    given_options, error, *words = case
     with refused(error, *words):
-        snb.codegram(R, T, **options)
+        snb.codegram(**{"R": R, "T": T, **given_options})
 
 
 def test_names_refuse_the_same_orders():
     with refused(ValueError, "order=9", "at most 8"):
         snb.codegram_names(9)
-    with refused(TypeError, "order=1.0", "whole"):
-        snb.codegram_names(1.0)
-
-
-BEATS = {
-    "of unequal length": (ValueError, (ONE, ONE[:2]), ["R has 3, T has 2", "one for each beat"]),
-    "without T": (TypeError, (np.array(ONE),), ["T is missing", "pieces \\(R, T\\)"]),
-    "a list without T": (TypeError, (ONE,), ["T is missing", "piece 0 of R is a float"]),
-    "pieces of four": (TypeError, ([(ONE, ONE, ONE, ONE)],), ["piece 0", "tuple of 4", "\\(R, T, groups\\)"]),
-    "none at all": (ValueError, ([], []), ["R holds no beats"]),
-    "a spent stream": (ValueError, (iter([]),), ["R holds no beats", "generator"]),
-    "two columns": (ValueError, ([ONE], [ONE]), ["R has shape \\(1, 3\\)", "1-D"]),
-    "ragged": (ValueError, ([ONE, ONE[:2]], [1.0, 2.0]), ["R should be 1-D"]),
-    "strings": (TypeError, (ONE, list("abc")), ["T has dtype <U1", "numbers"]),
-    "bools": (TypeError, ([True] * 3, ONE), ["R has dtype bool", "numbers"]),
-    "masked": (ValueError, (np.ma.array(ONE, mask=[0, 1, 0]), ONE), ["R has masked entries", "leave such beats out"]),
-}
-
-
-@cases(BEATS)
-def test_beats_that_are_none_are_refused(case):
-    error, given_beats, words = case
-    with refused(error, *words):
-        snb.codegram(*given_beats)
-
-
-def test_pieces_of_unequal_length_are_refused_with_their_beat():
-    with refused(ValueError, "R has 3, T has 2", "from beat 3 on"):
-        snb.codegram([(ONE, ONE), (ONE, ONE[:2])])
-
-
-GROUPS = {
-    "of another length": (["x"] * 5, ["R has 6, T has 6, groups has 5"]),
-    "in two dimensions": ([["x"] * 6], ["groups", "1d array"]),
-    "missing": (["x", "x", None, "x", "x", "x"], ["groups has a missing label at row 2"]),
-    "that return": (list("xxyyxx"), ["groups has 'x' at beat 4 once more", "sort by record"]),
-    "that return as numbers": ([1, 2, 2, 2, 2, 1], ["groups has 1 at beat 5 once more", "stand together"]),
-}
-
-
-@cases(GROUPS)
-def test_groups_that_are_none_are_refused(case):
-    groups, words = case
-    with refused(ValueError, *words):
-        snb.codegram(R, T, groups=groups)
 
 
 def test_groups_that_return_in_a_later_piece_are_refused():

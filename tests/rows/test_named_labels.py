@@ -207,8 +207,8 @@ def test_chunks_of_labels_of_several_kinds_are_refused(tmp_path):
     assert not (tmp_path / "x.zarr").exists()
 
 
-@pytest.mark.parametrize("name", ["data", "indices", "indptr"])
-def test_a_lost_or_damaged_chunk_of_an_indicator_is_noticed(name, tmp_path):
+def test_a_lost_or_damaged_chunk_of_an_indicator_is_noticed(tmp_path):
+    name = "indices"
     snb.write_csr(tmp_path / "x.zarr", chunks(), n_features=4)
     (path,) = (tmp_path / "x.zarr" / "y" / name / "c").iterdir()
     whole = path.read_bytes()

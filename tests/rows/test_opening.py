@@ -274,10 +274,10 @@ def test_dask_predictions_of_unknown_chunks():
 
 
 @pytest.mark.cluster
-def test_dask_rows_on_a_cluster_of_processes(tmp_path):
+def test_dask_rows_on_a_cluster(tmp_path):
     rows = example()
     model = snb.LinearNB().fit(rows.x, rows.y, sample_weight=rows.w)
-    with cluster_of(2, tmp_path):
+    with cluster_of(2, tmp_path, processes=False):
         for name in ("dask", "dask csr messy", "dask csr unknown, y unknown too"):
             passed = build(name, rows, tmp_path)
             assert same_sums(snb.scan(**passed), sums_of(rows))
