@@ -19,7 +19,7 @@ BASE ?= main
 BENCHMARKS ?= .
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint prose docs release-check bench bench-compare fuzz peers clean
+.PHONY: help venv demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint prose docs release-check bench bench-compare fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -37,6 +37,8 @@ help:
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
 	@echo "make clean   remove virtual environments, caches and build output"
 	@echo "PYTHON=python3.13 picks another interpreter"
+
+venv: $(DEV)
 
 demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
