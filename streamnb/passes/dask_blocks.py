@@ -253,8 +253,7 @@ def _total_of_run(items: list[Any], *, task: Any) -> tuple[Any, Report]:
             for block in blocks:
                 task.add(part, block)
             total = part.finish()
-        n_rows, n_bytes = sum(block.n_rows for block in blocks), sum(block.nbytes for block in blocks)
-        merged.append((total, Report(n_rows, n_bytes, len(blocks), seconds_computing=clock.seconds)))
+        merged.append((total, reduce(add, map(Report.of_block, blocks), Report(seconds_computing=clock.seconds))))
     return reduce(add, (total for total, _ in merged)), reduce(add, (report for _, report in merged))
 
 

@@ -362,18 +362,18 @@ def on_workers(
 def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple[Any, Report, list[Range], list[Note]]:
     """Add the rows of a segment, in this thread."""
     waiting, computing = Clock(), Clock()
-    part, rows, n_bytes, n_blocks, n_kept = task.partial(), 0, 0, 0, 0
+    part, report = task.partial(), Report()
     for block in timed(source.blocks(start, stop), waiting):
         with computing:
             task.add(part, block)
-        rows, n_bytes, n_blocks = rows + block.n_rows, n_bytes + block.nbytes, n_blocks + 1
-        n_kept += block.nbytes if block.kept else 0
-    if rows != stop - start:
-        raise DataError(f"{rows} rows were read instead of {stop - start}")
+        report += Report.of_block(block)
+    if report.rows != stop - start:
+        raise DataError(f"{report.rows} rows were read instead of {stop - start}")
     with computing:
         total = part.finish()
-    seconds = source.reading.lap(), computing.seconds, waiting.seconds
-    report = Report(rows, n_bytes, n_blocks, 0.0, *seconds, bytes_kept=n_kept)
+    report += Report(
+        seconds_reading=source.reading.lap(), seconds_computing=computing.seconds, seconds_waiting=waiting.seconds
+    )
     return total, report, [(start, stop)], notes_of(source, (start, stop))
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from streamnb.core import notebook, persistence
+from streamnb.rows.block import Block
 
 
 @persistence.register
@@ -26,6 +27,11 @@ class Report(persistence.Parameters):
     bytes_kept: int = 0
     reads: int = 0
     reads_kept: int = 0
+
+    @classmethod
+    def of_block(cls, block: Block) -> "Report":
+        """The report of one block of rows, without times."""
+        return cls(block.n_rows, block.nbytes, 1, bytes_kept=block.nbytes if block.kept else 0)
 
     def __add__(self, other: "Report") -> "Report":
         return Report(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})

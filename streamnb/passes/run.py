@@ -97,20 +97,17 @@ def _add_blocks(
 ) -> tuple[Any, Report, list[Range]]:
     """Add blocks until the last, or until a checkpoint is due; return their total, a report and the ranges of rows."""
     done: list[Range] = []
-    n_bytes = n_kept = 0
+    report = Report()
     with team:
         for block in blocks:
-            n_rows = block.n_rows
             team.add(block)
-            done.append((block.first_row, block.first_row + n_rows))
-            n_bytes += block.nbytes
-            n_kept += block.nbytes if block.kept else 0
-            bar.update(n_rows)
+            report += Report.of_block(block)
+            done.append((block.first_row, block.first_row + block.n_rows))
+            bar.update(block.n_rows)
             del block  # so that the next block can use its memory
             if checkpoint is None:
                 stopping.check()
             elif checkpoint.due:
                 break
         total = reduce(add, team.totals())
-    n_rows = sum(stop - start for start, stop in done)
-    return total, Report(n_rows, n_bytes, len(done), seconds_computing=team.seconds, bytes_kept=n_kept), done
+    return total, replace(report, seconds_computing=team.seconds), done

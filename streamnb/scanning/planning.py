@@ -89,14 +89,15 @@ class Plan:
     kept: str | None = None
 
     def _lines(self) -> list[tuple[str, str]]:
-        names = [name for name in self.__dataclass_fields__ if self.n_models is not None or name not in _OF_MODELS]
-        numbers = {name: getattr(self, name) for name in ("n_rows", "n_features", "n_classes", "n_values", "n_blocks")}
-        numbers |= {name: getattr(self, name) for name in ("n_models", "n_groups", "most_reads")}
-        sizes = {n: getattr(self, n) for n in self.__dataclass_fields__ if n.endswith("_bytes") or n == "memory_limit"}
-        said = {name: UNKNOWN if n is None else f"{n:,}" for name, n in numbers.items()}
-        said |= {name: UNKNOWN if n is None else memory.size(n) for name, n in sizes.items()}
-        said |= {"moments": ", ".join(self.moments), "tables": self.tables or UNKNOWN, "kept": self.kept or ""}
-        return [(name, said[name]) for name in names]
+        lines = []
+        for name, value in vars(self).items():
+            if name == "moments":
+                lines.append((name, ", ".join(value)))
+            elif self.n_models is not None or name not in _OF_MODELS:
+                text = UNKNOWN if value is None else value if isinstance(value, str) else f"{value:,}"
+                is_size = value is not None and (name.endswith("_bytes") or name == "memory_limit")
+                lines.append((name, memory.size(value) if is_size else text))
+        return lines
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:<13} {value}" for name, value in self._lines())

@@ -99,9 +99,8 @@ class FailingStore(CountingStore):
 
 @pytest.mark.process
 @pytest.mark.slow
-@forms
-def test_a_process_killed_at_any_moment_goes_on(form, tmp_path):
-    form(tmp_path / "store.zarr")
+def test_a_process_killed_at_any_moment_goes_on(tmp_path):
+    csr(tmp_path / "store.zarr")
     np.save(tmp_path / "y.npy", ROWS.y)
     ran = python("-m", "tests.support.interrupted", tmp_path, KILLS, cwd=Path(__file__).parents[2])
     assert ran.returncode == 0, ran.stderr
@@ -203,9 +202,8 @@ def test_sums_of_few_rows_take_little_room(tmp_path):
 
 
 @pytest.mark.cluster
-@forms
-def test_workers_go_on_where_workers_or_this_process_ended(form, tmp_path, monkeypatch):
-    form(tmp_path / "store.zarr")
+def test_workers_go_on_where_workers_or_this_process_ended(tmp_path, monkeypatch):
+    csr(tmp_path / "store.zarr")
     options = {"X": tmp_path / "store.zarr", "y": ROWS.y, "folds": 3, "checkpoint": tmp_path / "c.snb"}
     expected = snb.scan(ROWS.x, ROWS.y, folds=3)
     monkeypatch.setattr(sizes, "SEGMENT_BYTES", 1 << 10)

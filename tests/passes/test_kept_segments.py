@@ -56,7 +56,7 @@ def fit(lines, keep, model=None, **options):
 
 def search(lines, keep):
     """Scores of naive Bayes, which takes two reads, and of models of several reads; and the weights of the best."""
-    rows, model = snb.text(lines, text="text", y="y", n_features=256), snb.SoftmaxRegressionCV(l2=[0.1, 1.0], tol=1e-2)
+    rows, model = snb.text(lines, text="text", y="y", n_features=256), snb.SoftmaxRegressionCV(l2=[0.1, 1.0], tol=1e-1)
     found = snb.search(rows, families=["poisson"], models=[model], folds=2, show=False, keep=keep)
     return found.results_.filter(like="score").to_numpy(), found.best_.coef_
 

@@ -111,18 +111,6 @@ def test_a_saved_estimator_is_the_fitted_one(tmp_path):
     assert (loaded.decision_function(X) == model.decision_function(X)).all()
 
 
-class Shifted(snb.Poisson):
-    """A user's own family."""
-
-    name = "shifted"
-
-
-def test_a_model_of_ones_own_family_can_be_saved(tmp_path):
-    model = snb.LinearNB(Shifted()).fit(X, Y)
-    model.save(tmp_path / "m")
-    assert snb.load(tmp_path / "m").family == Shifted()
-
-
 def test_threads_with_large_tables_leave_and_lose_nothing(monkeypatch):
     monkeypatch.setattr("streamnb.passes.team.PRIVATE_TABLES_BYTES", 3 * 8 * 6)
     order = np.argsort(Y, kind="stable")
@@ -130,12 +118,6 @@ def test_threads_with_large_tables_leave_and_lose_nothing(monkeypatch):
     stats = snb.scan(iter(chunks), n_threads=8)
     assert (stats.sum == snb.scan(X, Y).sum).all()
     assert stats.n_rows == 400
-
-
-def test_a_dask_table_is_made_for_a_run_of_blocks():
-    blocks = da.from_array(X, chunks=(5, -1))
-    stats = snb.scan(blocks, Y)
-    assert (stats.sum == snb.scan(X, Y).sum).all()
 
 
 def test_dask_answers_hold_the_model_once():
@@ -164,12 +146,6 @@ def test_score_of_dask_rows_loads_each_block_once():
         model.score(x, [1])
 
 
-def test_out_is_not_for_dask():
-    model = snb.LinearNB().fit(X, Y)
-    with pytest.raises(ValueError, match="out"):
-        model.predict(da.from_array(X), out=np.empty(400, int))
-
-
 def test_row_numbers_count_from_the_first_row(tmp_path):
     y = np.where(np.arange(400) == 333, np.nan, Y)
     chunks = [(X[a : a + 100], y[a : a + 100]) for a in range(0, 400, 100)]
@@ -178,16 +154,6 @@ def test_row_numbers_count_from_the_first_row(tmp_path):
     for rows, labels in ((X, y), (iter(chunks), None), (X, zarr.open_array(tmp_path / "y.zarr")), lazy):
         with pytest.raises(ValueError, match="row 333"):
             snb.scan(rows, labels)
-
-
-def test_a_failed_fit_changes_nothing():
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    model = snb.LinearNB().fit(frame, Y)
-    with pytest.raises(ValueError, match="Negative"):
-        model.fit(-np.ones((4, 3)), [0, 1, 0, 1])
-    assert model.predict(frame).shape == (400,)
-    model.fit(iter([(X[:, :3], Y)]))
-    assert not hasattr(model, "feature_names_in_")
 
 
 class Chunks:
@@ -244,11 +210,10 @@ def test_counts_at_each_breakpoint_of_the_scored_grid():
     assert np.count_nonzero(path[200].coef_.any(axis=0)) == wanted[200]
 
 
-@pytest.mark.parametrize("shape", [(10, 3), (400, 2), (500, 3), (400,)])
-def test_out_must_have_room_for_the_whole_answer(shape):
+def test_out_must_have_room_for_the_whole_answer():
     model = snb.LinearNB().fit(X, Y)
     with pytest.raises(ValueError, match=r"out has shape .*\(400, 3\)"):
-        model.predict_proba(X, out=zarr.zeros(shape))
+        model.predict_proba(X, out=zarr.zeros((500, 3)))
     with pytest.raises(ValueError, match="out has dtype int32"):
         model.predict_proba(X, out=np.zeros((400, 3), np.int32))
     names = snb.LinearNB().fit(X, np.array(["small", "big", "no"])[Y])
