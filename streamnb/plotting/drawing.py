@@ -239,6 +239,13 @@ def line_style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
 
 
+def style_of(number: int, named: Sequence[int], name: Any) -> dict[str, Any]:
+    """Colour, dashes and label of a line; grey and without a label unless it is one of the named."""
+    if number not in named:
+        return {**QUIET, "label": "_"}
+    return {**line_style(named.index(number)), "label": shortened(name)}
+
+
 def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
     """Names of features, (n_features,): as given, else as in the fit, else x0, x1, .."""
     if given is None:
@@ -251,10 +258,10 @@ def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
     return names
 
 
-def shortened(name: Any) -> str:
-    """A name cut to 32 characters, in which a dollar sign is no sign of a formula."""
+def shortened(name: Any, most: int = 32) -> str:
+    """A name cut to some characters, in which a dollar sign does not begin a formula."""
     text = " ".join(str(name).split("\n"))
-    return (text if len(text) <= 32 else text[:31] + "…").replace("$", r"\$")
+    return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
 
 
 def strongest(weights: np.ndarray, n: int) -> np.ndarray:
@@ -306,17 +313,11 @@ def classes_by_area(evaluation: Evaluation, areas: np.ndarray) -> list[int]:
 
 def model_of(estimator: Any) -> LinearModel:
     """The linear model of a fitted estimator."""
-    if isinstance(estimator, LinearNB):
-        check_is_fitted(estimator, "stats_")
-        return fitted_model(estimator)
-    if isinstance(estimator, TrainedClassifier):
-        return fitted_model(estimator)
     if isinstance(estimator, LinearModel):
         return estimator
-    raise TypeError(
-        f"estimator={estimator!r} should be a fitted snb.LinearNB, SoftmaxRegression or the like, or a model of a "
-        "path: one with coef_"
-    )
+    should = "a fitted snb.LinearNB, SoftmaxRegression or the like, or a model of a path: one with coef_"
+    check_fitted(estimator, (LinearNB, TrainedClassifier), should)
+    return fitted_model(estimator)
 
 
 def tau_name(kind: str, penalty: Penalty | None) -> str:

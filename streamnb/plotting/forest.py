@@ -234,8 +234,7 @@ class SearchDisplay:
         _end_rows(ax, places, [f"{mean:.3f}" for mean in means], 1.01)
         ax.set(yticks=places + 0.14, ylim=(-0.5, len(places) - 0.2))
         ax.tick_params(axis="y", pad=-3)
-        names = [name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…" for name in self.names]
-        for label in ax.set_yticklabels(names, fontsize="small"):
+        for label in ax.set_yticklabels([shortened(name, MOST_LETTERS) for name in self.names], fontsize="small"):
             label.set(ha="left", va="bottom", in_layout=False)  # above its points, so that it takes no space from them
         ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
         ax.set_xlabel(f"{scoring_label(self.scoring)}\nmean, 95 % (approximate), and each fold (grey)")

@@ -9,17 +9,16 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.plotting.drawing import (
-    QUIET,
     axes,
     check_fitted,
     check_line_properties,
     feature_names_of,
     figure_of_panels,
     label_ends,
-    line_style,
     log_axis,
     set_title,
     shortened,
+    style_of,
 )
 from streamnb.regression.chosen import ElasticNetCV
 
@@ -132,7 +131,10 @@ class RegressionPathDisplay:
         at = int(np.abs(self.alphas - self.chosen).argmin())
         size = np.abs(self.coefs[:, at])
         strongest = np.lexsort((-np.abs(self.coefs).max(axis=1), -size))[: min(n_named, len(size))].tolist()
-        self.lines_ = [self._line(j, strongest, kwargs) for j in range(len(self.coefs))]
+        self.lines_ = []
+        for j, weights in enumerate(self.coefs):
+            style = style_of(j, strongest, self.feature_names[j])
+            self.lines_ += self.ax_.plot(self.alphas, weights, **{**style, **kwargs})
         self._draw_errors()
         self.chosen_ = [one.axvline(self.alphas[at], color="0.3", linestyle=":") for one in (self.ax_, self.errors_ax_)]
         for one in (self.ax_, self.errors_ax_):
@@ -147,13 +149,6 @@ class RegressionPathDisplay:
         error = self.mse[at].mean()
         set_title(self.errors_ax_, f"alpha = {self.alphas[at]:.3g}, {RULES[self.rule]}: {error:.4g}")
         return self
-
-    def _line(self, feature: int, strongest: list[int], given: dict[str, Any]) -> Any:
-        named = feature in strongest
-        style = {**line_style(strongest.index(feature)), "linewidth": 1.5} if named else QUIET
-        label = shortened(self.feature_names[feature]) if named else "_"
-        (line,) = self.ax_.plot(self.alphas, self.coefs[feature], **{"label": label, **style, **given})
-        return line
 
     def _draw_errors(self) -> None:
         n_folds = self.mse.shape[1]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core import arguments
 from streamnb.explaining.weights import of_row
-from streamnb.models.linear import LinearModel
 from streamnb.plotting.drawing import (
     COLOURS,
     axes,
@@ -93,7 +92,13 @@ class TellingFeaturesDisplay:
             The class has no row of weights, or the pixels of `image_shape` are not as many as the features.
         """
         model = model_of(estimator)
-        rows = [row_of(model.scheme, model.classes_, label) for label in _row_names(model, class_)]
+        labels = class_ if isinstance(class_, (list, np.ndarray)) else [class_]
+        if class_ is None:
+            labels = model.scheme.row_names(model.classes_)
+            if len(labels) > MOST_GROUPS:
+                all_rows = f"class_=None shows all rows of weights, but there are {len(labels)}"
+                raise ValueError(f"{all_rows}; name up to {MOST_GROUPS}")
+        rows = [row_of(model.scheme, model.classes_, label) for label in labels]
         n_features = (15 if len(rows) == 1 else 4) if n_features is None else n_features
         n_features = arguments.positive_integer("n_features", n_features)
         names = feature_names_of(feature_names, estimator, model.n_features)
@@ -189,13 +194,3 @@ def _image_shape(given: Any, n_features: int) -> tuple[int, int] | None:
     if not whole or sides[0] * sides[1] != n_features:
         raise ValueError(f"image_shape={given!r} should be (height, width) of {n_features:,} pixels, one a feature")
     return int(sides[0]), int(sides[1])
-
-
-def _row_names(model: LinearModel, class_: Any) -> Iterable[Any]:
-    """The names of the rows of weights to show; all rows if they are few enough."""
-    if class_ is not None:
-        return class_ if isinstance(class_, (list, np.ndarray)) else [class_]
-    names = model.scheme.row_names(model.classes_)
-    if len(names) > MOST_GROUPS:
-        raise ValueError(f"class_=None shows all rows of weights, but there are {len(names)}; name up to {MOST_GROUPS}")
-    return names

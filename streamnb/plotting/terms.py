@@ -102,14 +102,15 @@ class AdditiveDisplay:
         """
         self.axes_ = figure_of_panels(len(self.tables), figsize)
         self.figure_ = self.axes_[0].figure
-        spans = []
+        scores = [0.0]  # with their bands
         for ax, (name, table) in zip(self.axes_, self.tables, strict=True):
             if isinstance(name, tuple):
                 self._pair(ax, name, table)
                 continue
             spread = BANDS * np.nan_to_num(table["std" + self.column].to_numpy())
-            spans.append([(table["score" + self.column] + side * spread).tolist() for side in (-1.0, 1.0)])
-        ends = _with_margins(np.array([0.0, *(one for span in spans for side in span for one in side)]))
+            scores += [*(table["score" + self.column] - spread), *(table["score" + self.column] + spread)]
+        margin = 0.05 * (max(scores) - min(scores) or 1.0)
+        ends = float(min(scores) - margin), float(max(scores) + margin)
         for ax, (name, table) in zip(self.axes_, self.tables, strict=True):
             if isinstance(name, tuple):
                 continue
@@ -226,12 +227,6 @@ def _name_missing(axis: Any, end: float, at: float) -> None:
     low = axis.get_view_interval()[0]
     ticks = [one for one in axis.get_ticklocs() if low <= one <= end]
     axis.set_ticks([*ticks, at], [*(f"{one:g}" for one in ticks), "missing"])
-
-
-def _with_margins(values: np.ndarray) -> tuple[float, float]:
-    """The range of values, and a twentieth more on both sides."""
-    low, high = float(values.min()), float(values.max())
-    return low - 0.05 * (high - low or 1.0), high + 0.05 * (high - low or 1.0)
 
 
 def _finite_ends(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -13,13 +13,11 @@ from streamnb.core import arguments
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.linear_nb import LinearNB, solved_from
 from streamnb.plotting.drawing import (
-    QUIET,
     axes,
     check_fitted,
     check_line_properties,
     feature_names_of,
     label_starts,
-    line_style,
     log_axis,
     panels,
     point_text,
@@ -27,6 +25,7 @@ from streamnb.plotting.drawing import (
     set_figure_title,
     set_title,
     shortened,
+    style_of,
     tau_name,
     title_of,
 )
@@ -258,8 +257,7 @@ class RegularizationPathDisplay:
     def _plot_panel(self, ax: Any, weights: np.ndarray, n_named: int, kwargs: dict[str, Any]) -> list[Any]:
         """Draw the lines of one panel and the breakpoints; return the handles of its legend."""
         for k, name in enumerate(self.feature_names):
-            style = {**line_style(k), "zorder": 2, "label": shortened(name)} if k < n_named else QUIET
-            self.lines_ += ax.plot(self.tau, weights[:, k], **{**style, **kwargs})
+            self.lines_ += ax.plot(self.tau, weights[:, k], **{**style_of(k, range(n_named), name), **kwargs})
         ax.axhline(0.0, color="0.3", linewidth=0.8, zorder=1.5)
         handles: list[Any] = []
         if self.breakpoints is not None:

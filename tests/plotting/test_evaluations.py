@@ -55,6 +55,7 @@ def test_bands_hold_both_rates_at_each_threshold():
     evaluation = snb.evaluate(Y > 0, scores=Y + rng.normal(size=60))
     display = RocDisplay.from_evaluation(evaluation, zoom=False)
     (band,) = display.bands_.values()
+    assert list(display.lines_) == [True] and display.mean_ is None  # of two classes
     low, high = band.get_paths()[0].vertices.min(axis=0), band.get_paths()[0].vertices.max(axis=0)
     assert (low >= -1e-9).all() and (high <= 1.0 + 1e-9).all()
     false, true = display.curves[True]

@@ -173,11 +173,6 @@ def test_roc_curves_are_those_of_scikit_learn(scheme):
     assert list(display.roc_auc) == sorted(display.roc_auc, key=display.roc_auc.get, reverse=True)
 
 
-def test_roc_of_two_classes_has_one_curve():
-    display = snb.RocDisplay.from_estimator(snb.LinearNB("poisson").fit(X[two], y[two]), X[two], y[two])
-    assert list(display.lines_) == [1] and display.mean_ is None
-
-
 def test_of_many_classes_the_best_and_the_worst_are_named():
     rng = np.random.default_rng(0)
     labels = np.tile(np.arange(130), 6)
@@ -237,15 +232,6 @@ def test_bars_are_the_largest_weights(sparse):
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == [PIXELS[j] for j in largest]
     top, bottom = (display.bars_[0][i].get_y() for i in (0, -1))
     assert display.ax_.transData.transform((0, top))[1] > display.ax_.transData.transform((0, bottom))[1]
-
-
-def test_bars_of_several_classes():
-    model = snb.LinearNB("poisson", scheme="ovo").fit(X, y)
-    display = snb.TellingFeaturesDisplay.from_estimator(model, [(0, 1), (0, 9)], n_features=3)
-    for bars, row in zip(display.bars_, (0, 8)):
-        largest = np.sort(np.abs(model.coef_[row]))[::-1][:3]
-        np.testing.assert_array_equal(np.sort(np.abs([bar.get_width() for bar in bars]))[::-1], largest)
-    assert {"1 against 0", "9 against 0"} <= {text.get_text() for text in display.ax_.texts}
 
 
 # ---- what all pictures keep to ---------------------------------------------------------------------------------------
