@@ -125,15 +125,17 @@ def text_options(settings: dict[str, Any]) -> dict[str, Any]:
     return lengths | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
 
 
-def saved(path: str, hint: str, who: str = "fit or search") -> Any:
-    """What a file holds that `who` wrote; `hint` names the argument."""
-    if is_url(path):
-        return load(path)
-    if not Path(path).exists():
+def saved(path: str, hint: str, who: str = "fit or search", kinds: tuple[type, ...] = (object,)) -> Any:
+    """The object of some kinds in a file that the commands `who` write; `hint` names the argument."""
+    if not is_url(path) and not Path(path).exists():
         raise click.BadParameter(f"there is no {path!r}", param_hint=hint)
-    if not _may_be_saved(Path(path)):
+    if not is_url(path) and not _may_be_saved(Path(path)):
         raise click.BadParameter(f"{path!r} is no file that {who} wrote", param_hint=hint)
-    return load(path)
+    loaded = load(path)
+    if not isinstance(loaded, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise click.BadParameter(f"{path!r} holds a {type(loaded).__name__}, not a {names}", param_hint=hint)
+    return loaded
 
 
 def model_of(path: str, *others: type) -> Any:

@@ -90,7 +90,7 @@ def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings
 
     Example: streamnb scan hospital_a.parquet --schema schema.snb -o a.snb
     """
-    path, found = new_place(out, force), _of_kind(by, "--schema", Schema, "schema")
+    path, found = new_place(out, force), saved(by, "--schema", "schema", (Schema,))
     sums = found.scan(data, site=site or Path(data).stem, **_run(settings))
     _write(sums, path, out)
 
@@ -130,7 +130,7 @@ def read(data: str, of: str, site: str | None, out: str, force: bool, **settings
 
     Example: streamnb read hospital_a.parquet --weights w.snb -o read_a.snb
     """
-    path, asked = new_place(out, force), _of_kind(of, "--weights", Round, "fit or step")
+    path, asked = new_place(out, force), saved(of, "--weights", "fit or step", (Round,))
     answer = asked.read(data, site=site or Path(data).stem, **_run(settings))
     _write(answer, path, out)
 
@@ -145,15 +145,13 @@ def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) 
 
     Example: streamnb step w.snb read_a.snb read_b.snb -o w2.snb
     """
-    path, asked = new_place(out, force), _of_kind(of, "OF", Round, "fit or step")
-    leave(asked.step(*(_of_kind(file, "ANSWERS", Answer, "read") for file in answers)), path, stats)
+    path, asked = new_place(out, force), saved(of, "OF", "fit or step", (Round,))
+    leave(asked.step(*(saved(file, "ANSWERS", "read", (Answer,)) for file in answers)), path, stats)
 
 
 def of_sites(path: str, sums: bool) -> Any:
     """The sums in a file from which a model is fitted; the schema if there are none, or `sums` are not enough."""
-    found = saved(path, "DATA", "merge, scan or schema")
-    if not isinstance(found, SiteSums | Schema):
-        raise click.BadParameter(f"{path!r} holds a {type(found).__name__}, and fit takes rows, sums or a schema")
+    found = saved(path, "DATA", "merge, scan or schema", (SiteSums, Schema))
     return found if sums or isinstance(found, Schema) else found.schema
 
 
@@ -179,10 +177,3 @@ def leave(found: Any, path: Any, stats: bool) -> None:
 def _run(settings: dict[str, Any]) -> dict[str, Any]:
     run = {name: settings[name] for name in ("y", "n_threads", "memory_limit")}
     return {**run, "sample_weight": settings["weight"], "progress": True}
-
-
-def _of_kind(path: str, hint: str, kind: type, who: str) -> Any:
-    found = saved(path, hint, who)
-    if not isinstance(found, kind):
-        raise click.BadParameter(f"{path!r} holds a {type(found).__name__}, not a {kind.__name__}", param_hint=hint)
-    return found

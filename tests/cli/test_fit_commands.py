@@ -37,8 +37,7 @@ def test_the_model_of_a_store_is_that_of_the_library(tmp_path, capsys):
     [
         (["--penalty", "none"], snb.LinearNB),
         (["--penalty", "l1:score=1"], snb.LinearNB),
-        (["--model", "softmax", "--cv", 2], snb.SoftmaxRegressionCV),
-        (["--model", "crammer-singer", "--cv", 2], snb.CrammerSingerSVMCV),
+        (["--model", "margin", "--cv", 2], snb.MarginClassifierCV),
         (["--no-stats", "--penalty", "l1:score=1"], snb.PortableModel),
     ],
     ids=str,
@@ -70,6 +69,12 @@ def test_options_without_effect_are_refused(asked, why, tmp_path, capsys):
 def test_the_help_names_rules_that_are_taken():
     (rule,) = (option for option in fit_commands.fit.params if option.name == "rule")
     assert set(rule.help.rstrip(".").split(", ")) < set(RULES)
+
+
+def test_models_of_several_reads_take_the_options():
+    of_rows, of_folds = {"transform", "normalize", "idf"}, {"folds", "seed", "scoring", "rule"}
+    for kinds, names in ((fit_commands.READS, of_rows | of_folds), (fit_commands.AT_L2, of_rows)):
+        assert all(names <= kind().get_params().keys() for kind in kinds.values())
 
 
 def test_an_additive_model_is_chosen_by_the_scoring(tmp_path, capsys):
