@@ -11,20 +11,8 @@ from tests.support.command_line import LABELS, ran, store, texts
 
 def test_the_model_of_a_store_is_that_of_the_library(tmp_path, capsys):
     path, out = store(tmp_path), tmp_path / "m.snb"
-    asked = [
-        "--family",
-        "poisson",
-        "--transform",
-        "sqrt",
-        "--scheme",
-        "ovr",
-        "--cv",
-        3,
-        "--seed",
-        1,
-        "--scoring",
-        "accuracy",
-    ]
+    asked = ["--family", "poisson", "--transform", "sqrt", "--scheme", "ovr"]
+    asked += ["--cv", 3, "--seed", 1, "--scoring", "accuracy"]
     ended, said, words = ran(capsys, "fit", path, "--y", "y", *asked, "-o", out)
     assert ended == 0 and not said and "accuracy on held-out rows" in words
     options = {"transform": "sqrt", "scheme": "ovr", "folds": 3, "seed": 1, "scoring": "accuracy"}

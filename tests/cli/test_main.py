@@ -13,7 +13,7 @@ import zarr
 import streamnb as snb
 from streamnb.cli.main import COMMANDS, main
 from tests.support.command_line import ran
-from tests.support.processes import PATIENCE, python
+from tests.support.processes import PATIENCE
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
@@ -38,7 +38,7 @@ def test_warnings_are_words_alone(monkeypatch, capsys):
 
 
 @pytest.mark.process
-def test_a_process_that_is_asked_to_stop_goes_on_where_it_was(tmp_path):
+def test_a_process_that_is_asked_to_stop_goes_on_where_it_was(tmp_path, capsys):
     rng, n_rows, n_features = np.random.default_rng(0), 2000, 4000
     group = zarr.open_group(tmp_path / "rows.zarr", mode="w")
     group.create_array("X", shape=(n_rows, n_features), chunks=(4, n_features), dtype="f4")[:] = rng.random(
@@ -47,20 +47,8 @@ def test_a_process_that_is_asked_to_stop_goes_on_where_it_was(tmp_path):
     y, kept, out = np.arange(n_rows) % 2, tmp_path / "scan.snb", tmp_path / "m.snb"
     group.create_array("obs/kind", data=y)
     group.attrs["encoding-type"] = "anndata"
-    asked = [
-        "fit",
-        tmp_path / "rows.zarr",
-        "--y",
-        "obs/kind",
-        "--family",
-        "gaussian",
-        "--penalty",
-        "none",
-        "--checkpoint",
-        kept,
-        "-o",
-        out,
-    ]
+    model = ["--y", "obs/kind", "--family", "gaussian", "--penalty", "none"]
+    asked = ["fit", tmp_path / "rows.zarr", *model, "--checkpoint", kept, "-o", out]
     command = [sys.executable, "-m", "streamnb", *map(str, asked)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
     until = time.monotonic() + PATIENCE
@@ -70,7 +58,7 @@ def test_a_process_that_is_asked_to_stop_goes_on_where_it_was(tmp_path):
     words = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 75 and "stopped as asked" in words, words
     assert not out.exists() and snb.load(kept).report.rows < n_rows
-    ended = python("-m", "streamnb", *asked)
-    assert ended.returncode == 0, ended.stderr
+    ended, _, words = ran(capsys, *asked)
+    assert ended == 0, words
     whole = snb.LinearNB("gaussian").fit(group["X"][:], y)
     assert np.array_equal(snb.load(out).coef_, whole.coef_)

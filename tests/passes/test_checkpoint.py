@@ -27,7 +27,7 @@ from tests.support.stores import CountingStore
 from tests.support.strategies import Rows
 from tests.support.zarr_stores import write_arrays
 
-N_ROWS, N_CHUNKS, SAMPLES, KILLS = 2000, 100, 2, 11
+N_ROWS, N_CHUNKS, SAMPLES, KILLS = 2000, 100, 2, 7
 AT_A_PLACE = 3 * (checkpoint.SAMPLE_ROWS * N_CHUNKS // N_ROWS + 2)  # chunks of data, indices and indptr
 
 
@@ -106,7 +106,7 @@ def test_a_process_killed_at_any_moment_goes_on(tmp_path):
     assert ran.returncode == 0, ran.stderr
     found, expected = sorted(tmp_path.glob("stats-*.snb")), snb.scan(ROWS.x, ROWS.y, **OPTIONS)
     assert all(alike(snb.load(path), expected) for path in found)
-    assert len({0, *map(int, (tmp_path / "progress").read_text().split()), N_ROWS}) >= 6  # all along the way
+    assert len({0, *map(int, (tmp_path / "progress").read_text().split()), N_ROWS}) >= 4  # all along the way
     of_values = Counter(key for key in (tmp_path / "reads").read_text().split() if key.split("/")[0] in ("c", "data"))
     assert len(of_values) >= N_CHUNKS
     at_a_start = SAMPLES * AT_A_PLACE + 16  # chunks that tell the data, of the block in hand, and of the next

@@ -9,14 +9,10 @@ from sklearn.preprocessing import MaxAbsScaler
 
 import streamnb as snb
 from streamnb.plotting.evaluations import ConfusionMatrixDisplay, ReliabilityDisplay, RocDisplay
+from tests.plotting.conftest import counts, names_of, title
 
 rng = np.random.default_rng(0)
-Y = rng.integers(0, 3, 60)
-X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
-
-
-def names_of(display):
-    return [text.get_text() for legend in display.figure_.legends for text in legend.get_texts()]
+X, Y = counts()
 
 
 def test_curves_of_classes_by_hand():
@@ -41,14 +37,12 @@ def test_the_corner_in_which_curves_differ_is_magnified():
     steep = np.array([0.0, 0.0, 0.1, 1.0]), np.array([0.0, 0.8, 1.0, 1.0])
     display = RocDisplay({"a": steep}, {"a": 0.99}).plot()
     assert display.ax_.get_xlim() == pytest.approx((-0.00125, 0.12625)) and display.ax_.get_ylim()[0] > 0.6
-    assert (
-        display.ax_.get_title("left").replace("\n", " ") == "a is separated from the others with area 0.990 (magnified)"
-    )
+    assert title(display) == "a is separated from the others with area 0.990 (magnified)"
     assert display.plot(zoom=False).ax_.get_xlim() == (-0.01, 1.01)
     flat = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     display = RocDisplay({"a": steep, "b": flat}, {"a": 0.99, "b": 0.5}).plot()
     assert display.ax_.get_xlim() == display.ax_.get_ylim() == (-0.01, 1.01)
-    assert display.ax_.get_title("left").replace("\n", " ") == "a is separated best (area 0.990), b worst (0.500)"
+    assert title(display) == "a is separated best (area 0.990), b worst (0.500)"
 
 
 def test_bands_hold_both_rates_at_each_threshold():
@@ -89,7 +83,7 @@ def test_what_is_drawn_is_the_curve_of_the_evaluation(multilabel):
 def test_the_title_says_whether_the_model_is_too_sure(right, way):
     half = np.array([0.5, 0.5])
     display = ReliabilityDisplay(np.array([0.6, 0.8]), np.array([right, right]), half, 0.1).plot()
-    assert display.ax_.get_title("left").replace("\n", " ").startswith(f"The model is {way}: it says 70.0%")
+    assert title(display).startswith(f"The model is {way}: it says 70.0%")
 
 
 def test_what_has_no_probabilities_is_refused():
@@ -108,7 +102,7 @@ def test_whiskers_are_wilsons():
     ends = [tuple(segment[:, 1]) for segment in display.whiskers_.get_segments()]
     known = [binomtest(k, 20).proportion_ci(method="wilson") for k in (8, 20)]
     np.testing.assert_allclose(ends, [(one.low, one.high) for one in known], atol=1e-12)
-    assert "whiskers: 95 %" in " ".join(display.ax_.get_title("left").split())
+    assert "whiskers: 95 %" in title(display)
     assert display.plot(interval=None).whiskers_ is None
 
 

@@ -7,6 +7,7 @@ import pytest
 import streamnb as snb
 from streamnb.plotting.forest import LONGEST, Forest
 from streamnb.selection.split_intervals import split_interval
+from tests.plotting.conftest import title
 
 COLUMNS = ["column", "slice", "n_rows", "metric", "value", "low", "high", "whole"]
 
@@ -37,8 +38,7 @@ def test_slices_of_a_frame_the_worst_on_top():
     both = pd.concat([slices(), slices(metric="brier")])
     shown = snb.SlicesDisplay.from_frame(both, metric="accuracy")
     assert shown.names == ["ward = w0 (0 rows)", "ward = w1 (10 rows)", "ward = w2 (20 rows)"] and shown.line == 0.8
-    title = " ".join(shown.ax_.get_title("left").split())
-    assert title == "accuracy is worst for ward = w0: 0.700 [0.660, 0.740], and 0.800 of all rows"
+    assert title(shown) == "accuracy is worst for ward = w0: 0.700 [0.660, 0.740], and 0.800 of all rows"
     many = snb.SlicesDisplay.from_frame(slices(LONGEST + 2))
     assert len(many.names) == LONGEST and "(2 better slices are not shown)" in " ".join(many.finding.split())
     with pytest.raises(ValueError, match="metric='recall'"):
@@ -57,7 +57,7 @@ def test_an_evaluation_without_slices_is_refused():
 def test_differences_that_are_sure_are_named():
     columns = ["model", "versus", "metric", "difference", "low", "high", "p_adjusted"]
 
-    def title(*ends):
+    def said(*ends):
         cells = [
             (f"m{i}", "base", "accuracy", (low + high) / 2, low, high, 0.01 if low * high > 0 else 0.2)
             for i, (low, high) in enumerate(ends)
@@ -65,9 +65,9 @@ def test_differences_that_are_sure_are_named():
         shown = snb.DifferencesDisplay.from_differences(pd.DataFrame(cells, columns=columns), metric="accuracy")
         return shown.finding
 
-    assert title((-0.1, 0.3), (-0.2, 0.1)) == "accuracy: no model is known to differ from base"
-    assert title((0.1, 0.3), (-0.2, 0.1)) == "accuracy: m0 differs from base, by 0.200 [0.100, 0.300] (p < 0.05, Holm)"
-    assert title((0.1, 0.3), (-0.5, -0.1)).startswith("accuracy: 2 models differ from base, m1 most, by -0.300")
+    assert said((-0.1, 0.3), (-0.2, 0.1)) == "accuracy: no model is known to differ from base"
+    assert said((0.1, 0.3), (-0.2, 0.1)) == "accuracy: m0 differs from base, by 0.200 [0.100, 0.300] (p < 0.05, Holm)"
+    assert said((0.1, 0.3), (-0.5, -0.1)).startswith("accuracy: 2 models differ from base, m1 most, by -0.300")
 
 
 def test_means_and_folds_stand_beside_the_names():
@@ -79,6 +79,6 @@ def test_means_and_folds_stand_beside_the_names():
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["good", "poor"]
     assert display.ax_.get_xlabel() == "accuracy\nmean, 95 % (approximate), and each fold (grey)"
     assert [text.get_text() for text in display.ax_.texts] == ["0.850", "0.500"]
-    assert display.ax_.get_title("left").replace("\n", " ") == "The best has 0.850; no other comes up to its worst fold"
+    assert title(display) == "The best has 0.850; no other comes up to its worst fold"
     assert display.ax_.get_legend() is None
     np.testing.assert_allclose(display.whiskers_.get_segments()[0][:, 0], split_interval(scores[0], 2))

@@ -10,6 +10,7 @@ from sklearn import metrics
 from sklearn.datasets import load_digits
 
 import streamnb as snb
+from tests.plotting.conftest import names_of
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:500], y[:500]
@@ -27,12 +28,6 @@ def stats():
 def model():
     penalty = snb.L1([0.0, 8.0, 12.0, 16.0, 20.0, 25.0], scale="score")
     return snb.LinearNBCV("poisson", penalty, folds=4, rule="parsimonious").fit(X, y)
-
-
-def names_of(display):
-    """Texts of the legend, which belongs to the axes or, where there is one alone, to the figure."""
-    legends = [*display.figure_.legends, *filter(None, [display.ax_.get_legend()])]
-    return [text.get_text() for legend in legends for text in legend.get_texts()]
 
 
 # ---- regularisation path ---------------------------------------------------------------------------------------------

@@ -5,10 +5,9 @@ import pytest
 
 import streamnb as snb
 from streamnb.plotting.telling import TellingFeaturesDisplay
+from tests.plotting.conftest import counts, title
 
-rng = np.random.default_rng(0)
-Y = rng.integers(0, 3, 60)
-X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
+X, Y = counts()
 STATS = snb.scan(X, Y)
 
 
@@ -26,9 +25,7 @@ def test_bars_by_hand():
     assert [[bar.get_width() for bar in bars] for bars in display.bars_] == [[2.0, -1.0], [0.5]]
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["u", "v", "w"]
     assert [text.get_text() for text in display.ax_.texts] == ["class a", "b against a"]
-    assert (
-        display.ax_.get_title("left").replace("\n", " ") == "What speaks for each class (blue) and against it (orange)"
-    )
+    assert title(display) == "What speaks for each class (blue) and against it (orange)"
     assert len({bar.get_facecolor() for bar in display.bars_[0]}) == 2  # a colour for each sign
     plain = TellingFeaturesDisplay(groups).plot(color="k").ax_.get_title("left")
     assert plain.replace("\n", " ") == "What speaks for each class and against it"

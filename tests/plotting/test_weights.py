@@ -5,10 +5,9 @@ import pytest
 
 import streamnb as snb
 from streamnb.plotting.weights import RegularizationPathDisplay
+from tests.plotting.conftest import counts
 
-rng = np.random.default_rng(0)
-Y = rng.integers(0, 3, 60)
-X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
+X, Y = counts()
 STATS = snb.scan(X, Y)
 
 
