@@ -9,17 +9,18 @@ from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
     MODEL,
+    NAMES,
     RUN,
     SEED,
     SEQUENCES,
     TABLE,
+    TRANSFORM,
     given_names,
     new_file_option,
     new_place,
     penalty_of,
     refuse,
     rows_of,
-    steps_of,
 )
 from streamnb.cli.output import say
 from streamnb.cli.sharing_commands import folds_of, leave, of_sites
@@ -116,7 +117,7 @@ def _model(settings: dict[str, Any]) -> Any:
     """The estimator that the options describe; options that it does not take are refused."""
     named = settings["model"]
     refuse(NOT_TAKEN.get(named, ()), f"is not for --model {named}")
-    rows = {"transform": steps_of(settings["transform"]), "normalize": settings["normalize"], "idf": settings["idf"]}
+    rows = {name: settings[name] for name in OF_ROWS}
     of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
     if named == "additive":
         return AdditiveClassifier(**of_folds, scoring=settings["scoring"] or "neg_log_loss")
@@ -142,10 +143,18 @@ def _model(settings: dict[str, Any]) -> Any:
 @TABLE
 @RUN
 @click.option("--family", "families", multiple=True, help="A family to try; several times for several.")
-@click.option("--transform", "transforms", multiple=True, help="Steps to try, none among them; several times, too.")
+@click.option(
+    "--transform",
+    "transforms",
+    type=TRANSFORM,
+    multiple=True,
+    help="Steps to try, none among them; several times, too.",
+)
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to compare on.")
 @click.option("--budget", default="auto", show_default=True, help="auto, or a limit: 600s, 10m, or '20 reads'.")
-@click.option("--scoring", default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses.")
+@click.option(
+    "--scoring", type=NAMES, default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses."
+)
 @SEED
 @KEEP_STATS
 @new_file_option("The file of the best model.")
@@ -155,12 +164,11 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     Example: streamnb search store.zarr --y y --budget 600s -o m.snb
     """
     path = new_place(out, force)
-    transforms = [steps_of(None if given == "none" else given) for given in settings["transforms"]]
-    named = {"families": list(settings["families"]) or None, "transforms": transforms or None, "folds": settings["cv"]}
+    named = {name: list(settings[name]) or None for name in ("families", "transforms")} | {"folds": settings["cv"]}
     run = {name: settings[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
-        found = find(X, **per_row, **named, **run, scoring=settings["scoring"].split(","), show=False, progress=True)
+        found = find(X, **per_row, **named, **run, scoring=settings["scoring"], show=False, progress=True)
     found.best_.save(path, stats=stats)
     click.echo(found)
     say(f"{out}: {found.best_}")

@@ -44,41 +44,53 @@ def _one(numbers: list[Any] | None) -> Any:
     return numbers[0] if numbers is not None and len(numbers) == 1 else numbers
 
 
-def steps_of(given: str | None) -> Any:
-    """Parse the steps of a transform, split at commas: "log1p", or "l1:10000,log1p"."""
-    steps = tuple(given.split(",")) if given else ()
-    return steps if len(steps) > 1 else (steps[0] if steps else None)
+class Parsed(click.ParamType):
+    """Values that a function parses; `should` says what they should be where it raises a ValueError."""
+
+    name = "text"
+
+    def __init__(self, parse: Callable[[str], Any], should: str = ""):
+        self._parse, self._should = parse, should
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            return self._parse(value) if isinstance(value, str) else value
+        except ValueError:
+            self.fail(f"{value!r} should be {self._should}", param, ctx)
 
 
-def _lengths(given: str | None, hint: str) -> tuple[int, int] | None:
+def steps_of(given: str) -> Any:
+    """Parse the steps of a transform, split at commas: "log1p", or "l1:10000,log1p", or none."""
+    steps = tuple(given.split(","))
+    return steps if len(steps) > 1 else (None if given == "none" else given)
+
+
+def lengths_of(given: str) -> tuple[int, int] | None:
     """Parse lengths of n-grams, such as 1-2, or none."""
-    if given in (None, "none"):
-        return None
     low, _, high = given.partition("-")
-    try:
-        return int(low), int(high or low)
-    except ValueError as error:
-        raise click.BadParameter(f"{given!r} should be a range such as 1-2, or none", param_hint=hint) from error
+    return None if given == "none" else (int(low), int(high or low))
 
 
-def names_of(given: str | None) -> list[str]:
-    """Split names at commas."""
-    return given.split(",") if given else []
+def by_name(convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser of one value, or of values by name: 16, or distance=20,age=none."""
 
-
-def bins_of(given: str) -> Any:
-    """Parse numbers of bins, of all columns or by name: 16, none, or distance=20,age=none."""
-    try:
+    def parse(given: str) -> Any:
         if "=" not in given:
-            return _n_bins(given)
-        return {name: _n_bins(n) for name, _, n in (one.rpartition("=") for one in given.split(","))}
-    except ValueError as error:
-        should = "a number of bins or none, of all columns or by name: 16, or distance=20,age=none"
-        raise click.BadParameter(f"{given!r} should be {should}", param_hint="--bins") from error
+            return convert(given)
+        return {name: convert(value) for name, _, value in (one.rpartition("=") for one in given.split(","))}
+
+    return parse
 
 
-def _n_bins(given: str) -> int | None:
-    return None if given == "none" else int(given)
+def bins_of(given: str) -> dict[str, Any]:
+    """Parse numbers of bins, or none, for all columns or by name, as an argument of `table`."""
+    return {"bins": by_name(lambda n: None if n == "none" else int(n))(given)}
+
+
+NAMES = Parsed(lambda given: given.split(",") if given else None)
+TRANSFORM = Parsed(steps_of)
+LENGTHS = Parsed(lengths_of, "a range such as 1-2, or none")
+BINS = Parsed(bins_of, "a number of bins or none, of all columns or by name: 16, or distance=20,age=none")
 
 
 def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None) -> tuple[Any, dict[str, Any]]:
@@ -109,11 +121,9 @@ def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None)
 
 def table_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `table` about columns."""
-    options: dict[str, Any] = {"hashed": names_of(settings["hash"])}
-    if settings["bins"]:
-        options["bins"] = bins_of(settings["bins"])
+    options: dict[str, Any] = {"hashed": settings["hash"] or [], **(settings["bins"] or {})}
     if settings["columns"]:
-        options["columns"] = names_of(settings["columns"])
+        options["columns"] = settings["columns"]
     if settings["n_features"]:
         options["hash_features"] = settings["n_features"]
     return options
@@ -121,7 +131,7 @@ def table_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 def text_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `text` about columns."""
-    lengths = {name: _lengths(settings[name], f"--{name}") for name in KINDS}
+    lengths = {name: settings[name] for name in KINDS}
     return lengths | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
 
 
@@ -217,13 +227,15 @@ KEEP_STATS = click.option(
     "--stats/--no-stats", default=True, help="Keep statistics in the file of the model, for refit.  [default: stats]"
 )
 STEPS = options(
-    click.option("--transform", help="Steps for each row, split at commas: log1p, or l1:10000,log1p."),
+    click.option("--transform", type=TRANSFORM, help="Steps for each row, split at commas: log1p, or l1:10000,log1p."),
     click.option("--normalize", type=click.Choice(["l1", "l2"]), help="Divide each row by its length."),
 )
 NGRAMS = options(
-    click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words, or none."),
-    click.option("--chars", help="Lengths of n-grams of characters: 3-5."),
-    click.option("--bytes", help="Lengths of n-grams of bytes: 1-4."),
+    click.option(
+        "--words", type=LENGTHS, default="1-1", show_default=True, help="Lengths of n-grams of words, or none."
+    ),
+    click.option("--chars", type=LENGTHS, help="Lengths of n-grams of characters: 3-5."),
+    click.option("--bytes", type=LENGTHS, help="Lengths of n-grams of bytes: 1-4."),
 )
 ROWS = options(
     click.option("--y", help="Name of the labels stored with the rows, or of a column."),
@@ -239,10 +251,14 @@ SEQUENCES = options(
 )
 DATA = options(ROWS, click.option("--layer", help="Layer of AnnData."))
 TABLE = options(
-    click.option("--columns", help="Columns of a table that are features, split at commas; all others by default."),
-    click.option("--hash", help="Columns of a table with categories to hash: tailnum,route."),
     click.option(
-        "--bins", help="Number of bins of numeric columns, or none, for all columns or by name: distance=20,age=none."
+        "--columns", type=NAMES, help="Columns of a table that are features, split at commas; all others by default."
+    ),
+    click.option("--hash", type=NAMES, help="Columns of a table with categories to hash: tailnum,route."),
+    click.option(
+        "--bins",
+        type=BINS,
+        help="Number of bins of numeric columns, or none, for all columns or by name: distance=20,age=none.",
     ),
 )
 RUN = options(
@@ -270,7 +286,7 @@ MODEL = options(
 )
 JUDGED = options(
     click.option("--groups", help="Column or array of groups whose rows are not independent, for intervals."),
-    click.option("--by", help="Columns by whose values rows are sliced, split at commas: hospital,age."),
+    click.option("--by", type=NAMES, help="Columns by whose values rows are sliced, split at commas: hospital,age."),
 )
 
 

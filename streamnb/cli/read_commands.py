@@ -11,14 +11,16 @@ from streamnb.cli.given import (
     DATA,
     FORCE,
     JUDGED,
+    NAMES,
     NGRAMS,
     PARTS,
     ROWS,
     SUMS_LIMIT,
     TABLE,
+    Parsed,
+    by_name,
     is_folder,
     model_of,
-    names_of,
     new_file,
     new_place,
     parts_options,
@@ -40,6 +42,7 @@ from streamnb.scanning.planning import plan as plan_scan
 from streamnb.searching.search_result import Search
 from streamnb.searching.warming import warming
 
+SHARES, NUMBERS = (Parsed(by_name(kind), "a number, or numbers by label: en=5,de=2") for kind in (float, int))
 OF_PARTS = "format", "keep", "errors", "whole_files"
 NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
 
@@ -92,7 +95,7 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
 @click.option("--force", is_flag=True, help="Replace a file, or the parts of another run, that are there.")
 @PARTS
 @click.option("--format", type=click.Choice([*FORMATS]), default="parquet", help="Of the parts in a folder.")
-@click.option("--keep", help="Fields of the rows to write beside predictions in a folder, split at commas.")
+@click.option("--keep", type=NAMES, help="Fields of the rows to write beside predictions in a folder, split at commas.")
 @click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
 @NGRAMS
 @click.option("--n-features", type=int, help="Columns of hashed words.")
@@ -111,7 +114,7 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     if out is not None and is_folder(out):
         refuse(["confidence"], "is for a file, and -o is a folder")
         asked = {name: settings[name] for name in ("proba", "scores", "format", "force")}
-        options = {**asked, "keep": names_of(settings["keep"]), **parts_options(settings)}
+        options = {**asked, "keep": settings["keep"] or [], **parts_options(settings)}
         with connected(settings["client"]):
             say(str(write_predictions(model_of(model), data, out, **options)))
         return
@@ -140,29 +143,18 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     write_table(columns, path)
 
 
-def _by_label(given: str | None, convert: Any, hint: str) -> Any:
-    """A number, or numbers by label: 0.1, or en=0.1,de=0.2."""
-    if given is None:
-        return None
-    try:
-        if "=" not in given:
-            return convert(given)
-        pairs = (one.rpartition("=") for one in given.split(","))
-        return {label: convert(size) for label, _, size in pairs}
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{given!r} should be a number, or numbers by label: en=5,de=2", param_hint=hint
-        ) from error
-
-
 @click.command()
 @click.argument("models", nargs=-1, required=True)
 @click.argument("data")
 @click.option("-o", "out", required=True, help="Folder or URL for the parts.")
 @click.option("--label", help="The class that is wanted.")
 @click.option("--threshold", type=float, help="Keep rows with at least this probability of the label.")
-@click.option("--share", help="Keep this share of the rows, the best ones; by label: en=0.1,de=0.2.")
-@click.option("--number", help="Keep so many rows, the best ones; by label: en=1000,de=500.")
+@click.option(
+    "--share",
+    type=SHARES,
+    help="Keep this share of the rows, the best ones; by label: en=0.1,de=0.2.",
+)
+@click.option("--number", type=NUMBERS, help="Keep so many rows, the best ones; by label: en=1000,de=500.")
 @click.option("--resample", type=click.IntRange(1), help="Draw so many rows by the odds of the label.")
 @click.option("--where", help="A condition: 'en > .65 and good > .3'.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --resample.")
@@ -182,10 +174,8 @@ def select(models: tuple[str, ...], data: str, out: str, client: str | None, **s
     given = {Path(path).stem: model_of(path) for path in models}
     if len(given) < len(models):
         raise click.BadParameter("two models have one name; rename a file", param_hint="MODELS")
-    names = "label", "threshold", "resample", "where", "seed", "drop_repeats", "force"
+    names = "label", "threshold", "share", "number", "resample", "where", "seed", "drop_repeats", "force"
     chosen = {name: settings[name] for name in names}
-    chosen["share"] = _by_label(settings["share"], float, "--share")
-    chosen["number"] = _by_label(settings["number"], int, "--number")
     with connected(client):
         options = {**chosen, "score": settings["score"] or None, **parts_options(settings)}
         say(str(select_rows(given if len(given) > 1 else next(iter(given.values())), data, out, **options)))
@@ -204,7 +194,7 @@ def evaluate(
     data: str,
     as_json: bool,
     interval: float | None,
-    by: str | None,
+    by: list[str] | None,
     client: str | None,
     **settings: Any,
 ) -> None:
@@ -216,7 +206,7 @@ def evaluate(
     """
     fitted, (X, per_row) = model_of(model), rows_of(data, settings)
     with connected(client):
-        found = judge(fitted, X, **per_row, interval=interval, by=names_of(by) or None)
+        found = judge(fitted, X, **per_row, interval=interval, by=by)
     if as_json:
         write_json(found.summary() | ({"slices": found.slices.to_dict("records")} if by else {}))
     else:
@@ -246,8 +236,7 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
     if data is not None:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
-        by = names_of(settings["by"]) or None
-        given = RowsToJudge(X=X, interval=settings["interval"], by=by, against=against, **per_row)
+        given = RowsToJudge(X=X, interval=settings["interval"], by=settings["by"], against=against, **per_row)
     with connected(settings["client"]):
         if isinstance(found, Search):
             found.report(path, **vars(given), force=settings["force"])

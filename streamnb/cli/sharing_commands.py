@@ -10,18 +10,17 @@ import click
 from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
+    NAMES,
     SEED,
     STEPS,
     SUMS_LIMIT,
     TABLE,
     TABLE_OPTIONS,
     THREADS,
-    names_of,
     new_file_option,
     new_place,
     options,
     saved,
-    steps_of,
     table_options,
     text_options,
 )
@@ -52,12 +51,12 @@ def _write(made: Any, path: Any, out: str) -> None:
 @DATA
 @TABLE
 @click.option("--vocabulary", type=click.IntRange(1), help="Number of n-grams of --text to learn, in place of hashing.")
-@click.option("--classes", help="All labels, split at commas; those of the data by default.")
-@click.option("--moments", help="Sums to keep, split at commas: sum,sum_sq,nonzero,above by default.")
+@click.option("--classes", type=NAMES, help="All labels, split at commas; those of the data by default.")
+@click.option("--moments", type=NAMES, help="Sums to keep, split at commas: sum,sum_sq,nonzero,above by default.")
 @STEPS
 @click.option("--folds", type=click.IntRange(2), help="Folds into which each site splits its rows.")
 @SEED
-@click.option("--sites", help="All sites, split at commas, where each is to be a fold.")
+@click.option("--sites", type=NAMES, help="All sites, split at commas, where each is to be a fold.")
 @new_file_option("The file of the schema.")
 def schema(data: str, out: str, force: bool, **settings: Any) -> None:
     """Make the schema by which sites scan: classes, columns and how they are encoded, sums and folds.
@@ -73,10 +72,8 @@ def schema(data: str, out: str, force: bool, **settings: Any) -> None:
     elif settings["text"]:
         columns = {"text": settings["text"], **text_options(settings)}
         columns |= {"vocabulary": settings["vocabulary"]} if settings["vocabulary"] else {}
-    listed = {name: names_of(settings[name]) for name in ("classes", "moments", "sites")}
-    more = {name: settings[name] for name in ("normalize", "folds", "seed")} | {"sites": listed["sites"]}
-    more |= {name: listed[name] or None for name in ("classes", "moments")}
-    more |= {"transform": steps_of(settings["transform"]), "sample_weight": settings["weight"]}
+    more = {name: settings[name] for name in ("classes", "moments", "transform", "normalize", "folds", "seed")}
+    more |= {"sites": settings["sites"] or [], "sample_weight": settings["weight"]}
     made = make_schema(data, settings["y"], **more, **columns)
     _write(made, path, out)
 

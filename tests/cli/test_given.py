@@ -5,7 +5,7 @@ import fsspec
 import pytest
 
 import streamnb as snb
-from streamnb.cli.given import bins_of, names_of, penalty_of, rows_of, steps_of, text_options
+from streamnb.cli.given import bins_of, lengths_of, penalty_of, rows_of, steps_of
 from tests.support.command_line import ran, store, texts
 
 
@@ -26,11 +26,10 @@ def test_penalties_in_words(given, penalty):
 
 
 def test_steps_and_ranges():
-    assert steps_of(None) is None and steps_of("log1p") == "log1p" and steps_of("l1:10,log1p") == ("l1:10", "log1p")
-    assert names_of("a,b") == ["a", "b"] and names_of(None) == []
-    assert bins_of("16") == 16 and bins_of("none") is None and bins_of("a=20,b=none") == {"a": 20, "b": None}
-    lengths = text_options({"words": "none", "chars": "1-2", "bytes": "3", "n_features": None})
-    assert lengths == {"words": None, "chars": (1, 2), "bytes": (3, 3)}
+    assert steps_of("none") is None and steps_of("log1p") == "log1p" and steps_of("l1:10,log1p") == ("l1:10", "log1p")
+    bins = [bins_of(given)["bins"] for given in ("16", "none", "a=20,b=none")]
+    assert bins == [16, None, {"a": 20, "b": None}]
+    assert [lengths_of(given) for given in ("none", "1-2", "3")] == [None, (1, 2), (3, 3)]
 
 
 @pytest.mark.parametrize(
@@ -40,10 +39,11 @@ def test_steps_and_ranges():
         (["--penalty", "l2"], "--penalty"),
         (["--penalty", "l1=-1"], "--penalty"),
         (["--famly", "poisson"], "--family"),
-        (["--text", "body", "--words", "a"], "--words: 'a' should be a range"),
-        (["--text", "body", "--bytes", "1-x"], "--bytes: '1-x' should be a range"),
+        (["--text", "body", "--words", "a"], "'--words': 'a' should be a range"),
+        (["--text", "body", "--bytes", "1-x"], "'--bytes': '1-x' should be a range"),
         (["--hash", "a"], "counts.zarr' is no table, which --hash is of"),
-        (["--bins", "x"], "is no table, which --bins is of"),
+        (["--bins", "9"], "is no table, which --bins is of"),
+        (["--bins", "a=x"], "'--bins': 'a=x' should be a number of bins or none, of all columns or by name"),
         (["--text", "body", "--bins", "9"], "--bins is of tables"),
         (["--cv", "1"], "--cv"),
         (["--scheme", "all"], "--scheme"),
