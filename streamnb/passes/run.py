@@ -39,7 +39,7 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
     total, report
         The total of all rows, which does not depend on blocks, threads or workers, and the report of the pass.
     """
-    made = run_here if rows.sites is None else rows.sites.run
+    made = run_here if rows.sites is None else rows.sites
     total, report = made(task, rows, options)
     return task.ended(total, report), report
 

@@ -13,12 +13,11 @@ import numpy as np
 from streamnb.core import label_checks, persistence
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams, TokenScan
-from streamnb.encoding.table import TableToLearn, column_options
+from streamnb.encoding.table import column_options
 from streamnb.encoding.table_scan import TableScan
-from streamnb.encoding.text import TextsToLearn, learned_encoding
+from streamnb.encoding.text import learned_encoding
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.source import Source
 from streamnb.rows.table_columns import ColumnPart
 from streamnb.sharing.site_rows import single_labels
 
@@ -98,13 +97,6 @@ class LearnedTable(LearnedColumns):
     y: str | None = None
     weight: str | None = None
 
-    @classmethod
-    def of(cls, X: Any, y: Any, weight: Any, options: dict[str, Any]) -> tuple[Self, Source]:
-        """How the columns of a table are learned, and its rows."""
-        to_learn = TableToLearn.from_options(X, y, weight, options)
-        y, weight = (name if isinstance(name, str) else None for name in (y, weight))
-        return cls(options, to_learn.kinds, to_learn.zones, to_learn.task.parts, y, weight), to_learn.rows
-
     @property
     def task(self) -> TableScan:
         return TableScan(tuple(self.parts), column_options(self.options).n_hashed)
@@ -123,13 +115,6 @@ class LearnedVocabulary(LearnedColumns):
     text: str | None = None
     y: str | None = None
     weight: str | None = None
-
-    @classmethod
-    def of(cls, X: Any, y: Any, weight: Any, options: dict[str, Any]) -> tuple[Self, Source]:
-        """How a vocabulary is learned, and the texts."""
-        to_learn = TextsToLearn.from_options(X, y, weight, options)
-        y, weight = (name if isinstance(name, str) else None for name in (y, weight))
-        return cls(to_learn.grams, to_learn.n_tokens, options.get("text"), y, weight), to_learn.rows
 
     @property
     def task(self) -> TokenScan:

@@ -7,7 +7,7 @@ its own rows in a file. The sum of these answers the pass, and when none is left
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -92,33 +92,6 @@ class _Asked(Exception):
     def __init__(self, task: PassTask, total: Any = None, report: Report | None = None):
         super().__init__(task.name)
         self.task, self.total, self.report = task, total, report
-
-
-class _Passes:
-    """Answers the passes of a fit: scans by `scanned`, if given, others by `answers`, in their order.
-
-    With `reads` the first pass that has no answer reads the rows here, at the weights of the round.
-    """
-
-    def __init__(self, of: Round, reads: bool = False):
-        self._round, self._reads, self._number = of, reads, 0
-
-    def run(self, task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:
-        """The total of the next pass; raises `_Asked` where there is none yet."""
-        scanned, answers = self._round.scanned, self._round.answers
-        if scanned is not None and isinstance(task, ClassScan):
-            return _as_scanned(task, scanned), Report(rows=scanned.n_rows)
-        if self._number < len(answers):
-            self._number += 1
-            return answers[self._number - 1].of_task(task), answers[self._number - 1].report
-        check_sums(task)
-        if not self._reads:
-            raise _Asked(task)
-        if isinstance(task, ReadTask):  # another processor may round what follows from earlier sums in another way
-            task = replace(task, **_alike(task, self._round.weights or {}))
-        bare = rows.wanted(True, 0)
-        bare.sites = None
-        raise _Asked(task, *run_here(task, bare, options))
 
 
 def _alike(task: ReadTask, weights: dict[str, Any]) -> dict[str, Any]:
@@ -299,14 +272,39 @@ class Round(persistence.Saved):
             return asked.task, None
 
     def _fitted(self, rows: Source, reads: bool, **run: Any) -> Any:
-        """The best of the estimators, fitted to rows whose passes are answered."""
-        rows.sites = _Passes(self, reads)
+        """The best of the estimators, fitted to rows whose passes are answered; see `_answers`."""
+        rows.sites = self._answers(reads)
         fitted = []
         for estimator in self._estimators():
             known = signature(estimator.fit).parameters
             given = {"classes": self.schema.classes, **run}
             fitted.append(estimator.fit(rows, **{name: value for name, value in given.items() if name in known}))
         return fitted[0] if len(fitted) == 1 else max(fitted, key=lambda one: one.best_score_)
+
+    def _answers(self, reads: bool) -> Callable[[PassTask, Source, RunOptions], tuple[Any, Report]]:
+        """A function that answers passes: scans by `scanned`, if there is one, others by `answers`, in their order.
+
+        At the first pass that has no answer it raises `_Asked`; with `reads` it first reads the rows here, at the
+        weights of this round.
+        """
+        answers = iter(self.answers)
+
+        def answer(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+            if self.scanned is not None and isinstance(task, ClassScan):
+                return _as_scanned(task, self.scanned), Report(rows=self.scanned.n_rows)
+            known = next(answers, None)
+            if known is not None:
+                return known.of_task(task), known.report
+            check_sums(task)
+            if not reads:
+                raise _Asked(task)
+            if isinstance(task, ReadTask):  # another processor may round what follows from earlier sums in another way
+                task = replace(task, **_alike(task, self.weights or {}))
+            bare = rows.wanted(True, 0)
+            bare.sites = None
+            raise _Asked(task, *run_here(task, bare, options))
+
+        return answer
 
     def _estimators(self) -> list[Any]:
         """What is fitted, not fitted yet."""

@@ -11,7 +11,8 @@ import numpy as np
 from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened, opened_for
-from streamnb.encoding.text import text
+from streamnb.encoding.table import TableToLearn
+from streamnb.encoding.text import TextsToLearn, text
 from streamnb.passes.checkpoint import SUMS
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -290,16 +291,21 @@ def schema(
     """
     sites = _sites(sites, folds)
     options, listed = RowOptions(transform, normalize, binarize), label_checks.check_classes(classes)
+    labels, weights = (name if isinstance(name, str) else None for name in (y, sample_weight))
     how: LearnedColumns | None = None
     fixed, n_features, names = None, None, None
     if holds_raw_texts(X) or isinstance(columns.get("text"), str):
         if isinstance(columns.get("vocabulary"), int):
-            how, rows = LearnedVocabulary.of(X, y, sample_weight, columns)
+            to_learn: Any = TextsToLearn.from_options(X, y, sample_weight, columns)
+            how = LearnedVocabulary(to_learn.grams, to_learn.n_tokens, columns.get("text"), labels, weights)
+            rows = to_learn.rows
         else:
             rows = text(X, y=y, weight=sample_weight, **columns)
             fixed = rows.encoding
     elif is_raw_table(X):
-        how, rows = LearnedTable.of(X, y, sample_weight, columns)
+        to_learn = TableToLearn.from_options(X, y, sample_weight, columns)
+        how = LearnedTable(columns, to_learn.kinds, to_learn.zones, to_learn.task.parts, labels, weights)
+        rows = to_learn.rows
     elif columns:
         raise TypeError(f"{min(columns)}= is of tables and texts, and X holds numbers")
     else:
@@ -309,7 +315,6 @@ def schema(
     folding = None if folds is None else as_folding(arguments.positive_integer("folds", folds, 2), seed=seed)
     declared = None if listed is None else np.sort(listed)
     learned = LearnedSchema(counts, how)
-    labels, weights = (name if isinstance(name, str) else None for name in (y, sample_weight))
     moments = check_moments(moments)
     return Schema(declared, fixed, n_features, names, moments, options, folding, sites, learned, labels, weights)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,13 @@ class Site(persistence.Parameters):
     outside: int
     levels: dict[str, int]
     fingerprint: str
+
+    def __add__(self, other: Site) -> Site:
+        """Two parts of one site."""
+        levels = Counter(self.levels)
+        levels.update(other.levels)
+        both = persistence.digest([self.fingerprint, other.fingerprint])
+        return Site(self.rows + other.rows, self.outside + other.outside, dict(levels), both)
 
 
 @persistence.register
@@ -84,12 +92,7 @@ class SiteSums(persistence.Saved):
                 messages.warn(f"site {name!r} has the same sums as {same[0]!r}: is it there twice? Both are counted")
             elif name in self.sites:
                 messages.warn(f"site {name!r} is there twice, with different sums; both are counted")
-        sites = dict(self.sites)
-        for name, site in other.sites.items():
-            sites[name] = _joined(sites[name], site) if name in sites else site
-        by_site = dict(self.by_site)
-        for name, stats in other.by_site.items():
-            by_site[name] = by_site[name] + stats if name in by_site else stats
+        sites, by_site = _merged(self.sites, other.sites), _merged(self.by_site, other.by_site)
         return SiteSums(self.schema, sites, self.total + other.total, by_site)
 
     def __radd__(self, other: Any) -> Any:
@@ -107,11 +110,9 @@ def check_schema(schema: Any, stats: ClassStats) -> None:
         raise ValueError("the sums should have the columns and classes of their schema")
 
 
-def _joined(one: Site, other: Site) -> Site:
-    """Two parts of one site."""
-    levels = {name: one.levels.get(name, 0) + other.levels.get(name, 0) for name in {**one.levels, **other.levels}}
-    both = persistence.digest([one.fingerprint, other.fingerprint])
-    return Site(one.rows + other.rows, one.outside + other.outside, levels, both)
+def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    """What two dicts hold by name; what both have under a name is added."""
+    return ours | {name: ours[name] + part if name in ours else part for name, part in theirs.items()}
 
 
 def check_one_schema(ours: Any, theirs: Any) -> None:

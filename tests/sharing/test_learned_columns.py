@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
+import streamnb as snb
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
-from streamnb.sharing.learned_columns import (
-    LabelCounts,
-    LabelScan,
-    LearnedTable,
-    LearnedVocabulary,
-    check_columns_alike,
-)
+from streamnb.sharing.learned_columns import LabelCounts, LabelScan, check_columns_alike
 from tests.support.sites import table
 
 
@@ -24,11 +19,11 @@ def test_labels_are_counted():
 
 
 def test_ways_to_learn_columns_are_compared():
-    here, _ = LearnedTable.of(table(9), "late", None, {"bins": 2})
-    there, _ = LearnedTable.of(table(9).drop(columns="hour"), "late", None, {"bins": 2})
+    here = snb.schema(table(9), "late", bins=2).learned.columns
+    there = snb.schema(table(9).drop(columns="hour"), "late", bins=2).learned.columns
     check_columns_alike(here, here)
     with pytest.raises(ValueError, match=r"column 'hour' is 'number' in one schema, absent in the other"):
         check_columns_alike(here, there)
-    texts, _ = LearnedVocabulary.of(["a b c"], None, None, {"vocabulary": 2})
+    texts = snb.schema(["a b c"], ["x"], vocabulary=2).learned.columns
     with pytest.raises(ValueError, match="of a table"):
         check_columns_alike(here, texts)
