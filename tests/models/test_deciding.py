@@ -135,22 +135,16 @@ def test_the_last_of_many_classes_is_told_from_the_others(n_classes):
     assert np.array_equal(decided(decider, X), decided(decider, X, screened=False))
 
 
-@pytest.mark.parametrize("weight", [2.0**-51, 2.0**51, -(2.0**51), np.inf, np.nan])
-def test_weights_that_single_precision_cannot_hold_are_refused(weight):
-    weights = np.ones((2, 3, 2))
-    weights[1, 1, 1] = weight
-    assert Decider.of(ROOM, [grid(weights)], np.zeros((2, 3)), one_each(2)) is None
-
-
-@pytest.mark.parametrize("intercept", [-np.inf, np.nan, -(2.0**51), -(2.0**-101)])
-def test_intercepts_that_single_precision_cannot_hold_are_refused(intercept):
-    intercepts = np.zeros((2, 3))
-    intercepts[1, 1] = intercept
-    assert Decider.of(ROOM, [grid(np.ones((2, 3, 2)))], intercepts, one_each(2)) is None
-
-
-def test_weights_that_take_more_than_they_may_are_refused():
-    assert Decider.of(100, [grid(np.ones((2, 3, 2)))], np.zeros((2, 3)), one_each(2)) is None
+@pytest.mark.parametrize(
+    ("weight", "intercept", "room"),
+    [(weight, 0.0, ROOM) for weight in (2.0**-51, 2.0**51, -(2.0**51), np.inf, np.nan)]
+    + [(1.0, intercept, ROOM) for intercept in (-np.inf, np.nan, -(2.0**51), -(2.0**-101))]
+    + [(1.0, 0.0, 100)],
+)
+def test_what_single_precision_or_memory_cannot_hold_is_refused(weight, intercept, room):
+    weights, intercepts = np.ones((2, 3, 2)), np.zeros((2, 3))
+    weights[1, 1, 1], intercepts[1, 1] = weight, intercept
+    assert Decider.of(room, [grid(weights)], intercepts, one_each(2)) is None
 
 
 @pytest.mark.parametrize(

@@ -73,26 +73,6 @@ def test_two_classes_have_one_boundary_whatever_the_loss():
     np.testing.assert_array_equal(model.refit(loss=loss).predict(rows.x), expected)
 
 
-@pytest.mark.parametrize(
-    ("loss", "error", "words"),
-    [
-        (np.zeros((2, 3)), ValueError, r"loss has shape \(2, 3\).*n_classes, n_classes"),
-        ([1.0, 2.0], ValueError, r"loss has shape \(2,\)"),
-        (np.zeros((2, 2)), ValueError, r"loss has shape \(2, 2\) for 3 classes.*\[-1, 0, 7\]"),
-        ([[0, 1, 1], [1, 0, np.nan], [1, 1, 0]], ValueError, r"loss\[1, 2\]=nan should be finite"),
-        ("zero-one", TypeError, "loss='zero-one' should be a square array"),
-        ([[0, 1], [1]], TypeError, "loss=.*square array of numbers"),
-    ],
-)
-def test_wrong_losses_are_refused(loss, error, words):
-    model, rows = fitted()
-    with pytest.raises(error, match=words):
-        model.refit(loss=loss)
-    assert model.loss is None
-    with pytest.raises(error, match=words):
-        clone(model).set_params(loss=loss).fit(rows.x, rows.y)
-
-
 def test_a_scheme_without_probabilities_has_no_losses():
     model, rows = fitted()
     for options, name in (({"loss": 1 - np.eye(3)}, "loss"), ({"threshold": 0.5, "reject_label": 9}, "threshold")):
@@ -159,6 +139,12 @@ def test_rules_hold_for_predictive_distributions_too():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
+        ({"loss": np.zeros((2, 3))}, ValueError, r"loss has shape \(2, 3\).*n_classes, n_classes"),
+        ({"loss": [1.0, 2.0]}, ValueError, r"loss has shape \(2,\)"),
+        ({"loss": np.zeros((2, 2))}, ValueError, r"loss has shape \(2, 2\) for 3 classes.*\[-1, 0, 7\]"),
+        ({"loss": [[0, 1, 1], [1, 0, np.nan], [1, 1, 0]]}, ValueError, r"loss\[1, 2\]=nan should be finite"),
+        ({"loss": "zero-one"}, TypeError, "loss='zero-one' should be a square array"),
+        ({"loss": [[0, 1], [1]]}, TypeError, "loss=.*square array of numbers"),
         ({"threshold": 0.5}, ValueError, "threshold=0.5 needs reject_label="),
         ({"threshold": 1.5, "reject_label": 9}, ValueError, "threshold=1.5 should be between 0 and 1"),
         ({"threshold": 0.0, "reject_label": 9}, ValueError, "threshold=0 should be between 0 and 1"),
@@ -170,11 +156,13 @@ def test_rules_hold_for_predictive_distributions_too():
         ({"threshold": np.nan, "reject_label": 9, "loss": np.eye(3)}, ValueError, "threshold=nan should be finite"),
     ],
 )
-def test_wrong_thresholds_are_refused(options, error, words):
-    model, _ = fitted()
+def test_wrong_rules_are_refused(options, error, words):
+    model, rows = fitted()
     with pytest.raises(error, match=words):
         model.refit(**options)
-    assert model.threshold is None
+    assert model.loss is model.threshold is None
+    with pytest.raises(error, match=words):
+        clone(model).set_params(**options).fit(rows.x, rows.y)
 
 
 # -------------------------------------------------------------------------------------------------- intercepts
