@@ -55,33 +55,25 @@ def assert_answers(problem, model, scheme, x, as_input=np.asarray, classes=None)
 
 
 @pytest.mark.parametrize("scheme, n_classes", [*SCHEMES, ("ovr", 2)])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_answers_by_scheme(family, scheme, n_classes):
-    problem = random_problem(family, n_classes, 0)
-    path = solved(problem, scheme, snb.L1([0.1, 1.0]))
+def test_answers_by_scheme(scheme, n_classes):
+    problem = random_problem("poisson", n_classes, 0)
     rows = 1 if n_classes == 2 else n_classes
-    for i in range(len(path)):
-        assert path[i].coef_.shape == (rows, problem.n)
-        assert path[i].intercept_.shape == (rows,)
-        np.testing.assert_array_equal(path[i].classes_, problem.classes)
-        assert_answers(problem, path[i], scheme, new_rows(problem))
+    for model in solved(problem, scheme, snb.L1([0.1, 1.0])):
+        assert model.coef_.shape == (rows, problem.n) and model.intercept_.shape == (rows,)
+        np.testing.assert_array_equal(model.classes_, problem.classes)
+        assert_answers(problem, model, scheme, new_rows(problem))
 
 
-@pytest.mark.parametrize("as_input", [sp.csr_array, sp.csr_matrix, np.asfortranarray, np.float32, np.ndarray.tolist])
-def test_answers_for_rows_in_other_forms(as_input):
+@pytest.mark.parametrize(
+    "as_input", [np.asarray, sp.csr_array, sp.csr_matrix, np.asfortranarray, np.float32, np.ndarray.tolist]
+)
+def test_models_transform_raw_rows_of_any_form_themselves(as_input):
+    options = [(None, None), ("binary", "l1"), ("log1p", "l2"), ("sqrt", None)]
     for family in FAMILIES:
-        problem = random_problem(family, 3, 1)
-        x = np.float32(new_rows(problem)).astype(float)
-        assert_answers(problem, solved(problem)[0], "joint", x, as_input)
-
-
-@pytest.mark.parametrize("transform", [None, "binary", "log1p", "sqrt"])
-@pytest.mark.parametrize("normalize", [None, "l1", "l2"])
-def test_models_transform_the_raw_rows_themselves(transform, normalize):
-    for family in FAMILIES:
-        problem = replace(random_problem("poisson", 3, 2), family=family, transform=transform, normalize=normalize)
-        for as_input in (np.asarray, sp.csr_array):
-            assert_answers(problem, solved(problem)[0], "joint", new_rows(problem), as_input)
+        for transform, normalize in options:
+            problem = replace(random_problem("poisson", 3, 2), family=family, transform=transform, normalize=normalize)
+            x = np.float32(new_rows(problem)).astype(float)
+            assert_answers(problem, solved(problem)[0], "joint", x, as_input)
 
 
 @pytest.mark.parametrize("binarize", [-1.0, 0.0, 0.5, 1.0])

@@ -35,15 +35,20 @@ def pair(family, penalty=None, y=y, **options):
     return held, snb.LinearNB(family, penalty, **options).fit(rows, y, weight, memory_limit=LIMIT)
 
 
-CASES = [  # each family with each penalty, and either of them in each scheme
-    (family, penalty, ("joint", "ovr")[(i + j) % 2])
-    for i, family in enumerate(["poisson", "bernoulli", snb.Geometric(), snb.Mixed({"poisson": ...})])
-    for j, penalty in enumerate([None, snb.L1(0.3), snb.L1(0.5, scale="score") + snb.L2(0.5)])
-    if i != 2 or j == 2  # Geometric adds no way of its own
-]
+BOTH = snb.L1(0.5, scale="score") + snb.L2(0.5)
 
 
-@pytest.mark.parametrize(("family", "penalty", "scheme"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("family", "penalty", "scheme"),
+    [
+        ("poisson", None, "joint"),
+        ("poisson", snb.L1(0.3), "ovr"),
+        ("bernoulli", BOTH, "ovr"),
+        (snb.Geometric(), BOTH, "joint"),
+        (snb.Mixed({"poisson": ...}), None, "ovr"),
+    ],
+    ids=str,
+)
 def test_scores_are_those_of_the_whole_model(family, penalty, scheme):
     held, unheld_ = pair(family, penalty, scheme=scheme)
     assert type(unheld_.stats_.table(unheld_.stats_.moments[0])) is SparseTable
