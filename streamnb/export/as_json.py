@@ -11,21 +11,15 @@ from streamnb.models.steps import ColumnSums, Indicators, RowStep
 VERSION = 1
 
 
-def as_json(model: PortableModel) -> dict[str, Any]:
-    """The content of the file: for each class its non-zero weights and their columns."""
+def json_bytes(model: PortableModel) -> bytes:
+    """The file as bytes: for each class its non-zero weights and their columns."""
     data, rows, ends = (part.tolist() for part in model.sparse_weights)
+    labels, intercepts = model.classes_.tolist(), model.intercept_.tolist()
     classes = [
-        {
-            "class": label,
-            "intercept": float(intercept),
-            "columns": rows[first:last],
-            "weights": data[first:last],
-        }
-        for label, intercept, first, last in zip(
-            model.classes_.tolist(), model.intercept_, ends[:-1], ends[1:], strict=True
-        )
+        {"class": label, "intercept": intercept, "columns": rows[first:last], "weights": data[first:last]}
+        for label, intercept, first, last in zip(labels, intercepts, ends[:-1], ends[1:], strict=True)
     ]
-    return {
+    content = {
         "format": "streamnb linear model",
         "version": VERSION,
         "n_features": model.n_features_in_,
@@ -37,11 +31,7 @@ def as_json(model: PortableModel) -> dict[str, Any]:
         "multilabel": model.multilabel,
         **({} if model.reference is None else {"reference": model.reference}),
     }
-
-
-def json_bytes(model: PortableModel) -> bytes:
-    """The file as bytes."""
-    return json.dumps(as_json(model), allow_nan=False).encode()
+    return json.dumps(content, allow_nan=False).encode()
 
 
 def _step(step: RowStep) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The terms of an additive model as tables of scores: at one resolution, and each free of what others say.
+"""The terms of additive models as tables of scores: at one resolution, and without what other terms explain.
 
 B. Lengerich, S. Tan, C.-H. Chang, G. Hooker, R. Caruana, Purifying interaction effects with the functional ANOVA,
 AISTATS 2020.
@@ -19,7 +19,7 @@ TINY = 1e-12  # of the largest score; smaller means are rounding
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class TermTables(persistence.Parameters):
-    """What is known of the terms of an additive model besides their scores.
+    """Counts, deviations and degrees of freedom of the terms of an additive model.
 
     Attributes
     ----------

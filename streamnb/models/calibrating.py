@@ -130,7 +130,7 @@ def _known_rows(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.ndarray,
 def _softened(targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return targets (N + 1) / (N + 2) of the class of a row, and the rest for the others, as Platt's of two classes.
 
-    Scores that part all of these N rows say no more than that of N + 2 rows about one would be of another class.
+    Even where scores separate all N rows, about one of N + 2 further rows may be of another class.
     """
     rest = 1.0 / (float(np.einsum("n->", weight)) + 2.0)
     return np.where(targets > 0.0, 1.0 - rest, rest / (targets.shape[1] - 1))

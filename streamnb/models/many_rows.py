@@ -14,6 +14,7 @@ from streamnb.models.tree import PairColumns, TreeModel
 from streamnb.problem.schemes import Joint
 from streamnb.rows.preparing import NORMS, TRANSFORMS, FeatureScale, RowOptions
 
+# moments whose functions of x the weights of steps multiply
 MOMENTS = {"above": "above", "log": "log_sum", "distance": "deviation"}
 
 
@@ -31,7 +32,8 @@ def answered(model: Any, X: Any, finish: Callable, width: int | None, dtype: np.
         tree = TreeModel(model.classes_, weights, model.intercept_, Joint(), columns=columns, binarize=above)
         return tree.answer(rows, finish, width, dtype, out)
     # every class has a column of weights, so that scores are margins
-    linear = LinearModel(model.classes_, weights, model.intercept_, Joint(), _options(steps), _moments(steps))
+    moments = {MOMENTS[step.do]: step.columns for step in steps if step.do in MOMENTS} or {"sum": None}
+    linear = LinearModel(model.classes_, weights, model.intercept_, Joint(), _options(steps), moments)
     return linear.answer(rows, finish, width, dtype, out)
 
 
@@ -55,9 +57,3 @@ def _named(step: RowStep) -> str:
         return step.do
     assert step.do in NORMS
     return step.do if step.value == 1.0 else f"{step.do}:{step.value!r}"
-
-
-def _moments(steps: list[RowStep]) -> dict[str, np.ndarray | None]:
-    """Return the functions of x that weights multiply, each with its columns."""
-    found = {MOMENTS[step.do]: step.columns for step in steps if step.do in MOMENTS}
-    return found or {"sum": None}

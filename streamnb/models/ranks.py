@@ -101,7 +101,7 @@ class RankedDraws:
         return columns, of_draws
 
     def _best(self, drawn: list[tuple[np.ndarray, np.ndarray]], first_tiles: np.ndarray) -> np.ndarray:
-        """The best class of each draw; the tile `own` of each row is tried first, and then those with a chance."""
+        """The best class of each draw; the first tile of each row is tried first, then those that may hold a better."""
         tiles, start, bounds, highest = self._weights
         best = np.full((len(drawn), self.n_draws), -np.inf, np.float32)
         classes, sums = np.zeros(best.shape, np.int64), aligned(self.n_draws, draws.WIDTH, np.float32)

@@ -20,7 +20,7 @@ import numpy as np
 from streamnb.core import memory
 from streamnb.core.blas import one_thread
 from streamnb.core.threads import in_order
-from streamnb.kernels.directions import lengths
+from streamnb.kernels import directions as kernels
 from streamnb.solving.label_axes import LabelAxes, check_pairs
 from streamnb.solving.least_squares import LeastSquaresPath
 from streamnb.stats.class_stats import ClassStats
@@ -55,28 +55,27 @@ class Directions:
         """Minimise over these directions: move point and residual in place, and return the fall of the objective."""
         with one_thread():
             slopes = self._inner(self._step, residual)
-            far = [inverse @ slope for inverse, slope in zip(self._inverses, slopes, strict=True)]
-
-            def move(rows: slice) -> None:
-                for some, moves in zip(self._blocks, far, strict=True):
-                    point[rows, some] += self._step[rows, some] @ moves
-                    residual[rows, some] -= self._product[rows, some] @ moves
-
-            self._each(move)
-        return 0.5 * sum(float((moves * slope).sum()) for moves, slope in zip(far, slopes, strict=True))
+            lengths = [inverse @ slope for inverse, slope in zip(self._inverses, slopes, strict=True)]
+            self._add(point, self._step, lengths)
+            self._add(residual, self._product, [-length for length in lengths])
+        return 0.5 * sum(float((length * slope).sum()) for length, slope in zip(lengths, slopes, strict=True))
 
     def conjugate(self, step: np.ndarray) -> np.ndarray:
         """Make other directions conjugate to these, in place."""
         with one_thread():
             shares = self._inner(self._product, step)
-            back = [inverse @ share for inverse, share in zip(self._inverses, shares, strict=True)]
-
-            def turn(rows: slice) -> None:
-                for some, turns in zip(self._blocks, back, strict=True):
-                    step[rows, some] -= self._step[rows, some] @ turns
-
-            self._each(turn)
+            back = [-inverse @ share for inverse, share in zip(self._inverses, shares, strict=True)]
+            self._add(step, self._step, back)
         return step
+
+    def _add(self, out: np.ndarray, directions: np.ndarray, factors: list[np.ndarray]) -> None:
+        """Add combinations of directions, given the factors of each block of rows of weights."""
+
+        def add(rows: slice) -> None:
+            for some, of_block in zip(self._blocks, factors, strict=True):
+                out[rows, some] += directions[rows, some] @ of_block
+
+        self._each(add)
 
     def _inner(self, left: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
         """left' right for each block of rows of weights that share directions."""
@@ -180,7 +179,7 @@ class ConjugateGradients(DescentTrainer):
         column is divided by a power of two above this bound, which is exact, so that all reads use the same grid.
         """
         reach = np.empty(step.shape[1])
-        lengths(step, np.sqrt(self._at.spread + ROUNDING * self._at.squares)[:, 0], reach)
+        kernels.lengths(step, np.sqrt(self._at.spread + ROUNDING * self._at.squares)[:, 0], reach)
         powers = np.where(reach > 0.0, power_above(reach), 1.0)
         sums, seconds = yield from self._run(step, UNIT_LOSS, judged=point, per=powers)
         product = self._at.gradient(sums.gradient)

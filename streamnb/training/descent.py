@@ -135,12 +135,16 @@ class Memory:
 
     def scaled(self, gradient: np.ndarray, some: slice = slice(None)) -> np.ndarray:
         """A gradient, or a slice of its rows, divided by the curvature."""
-        scale = self.scale[some]
-        if not self.balanced:
-            return scale * gradient
-        step = np.empty_like(gradient)
-        scale_balanced(scale, gradient, step)
-        return step
+        return times_inverse(self.scale[some], gradient, self.balanced)
+
+
+def times_inverse(inverse: np.ndarray, gradient: np.ndarray, balanced: bool) -> np.ndarray:
+    """A gradient times the diagonal of an inverse curvature; the rows add up to 0 if `balanced`, as for softmax."""
+    if not balanced:
+        return inverse * gradient
+    step = np.empty_like(gradient)
+    scale_balanced(inverse, gradient, step)
+    return step
 
 
 def pieces(n_rows: int) -> Iterator[slice]:

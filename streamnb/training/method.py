@@ -78,7 +78,7 @@ class Trainer:
 
     @property
     def so_far(self) -> Trained | None:
-        """The weights if training ends here; None where weights are of no use before its end, as here."""
+        """The result if training ended now; None where weights are of no use before the end, as here."""
         return None
 
     def reads(self) -> Reads:
@@ -96,7 +96,7 @@ class Trainer:
         return Trained(weights, converged, left, history, outcome=outcome)
 
     def share(self, sums: Any) -> None:
-        """Store what models of the same rows share, before any of them continues. Does nothing here."""
+        """Take from a read what models of the same rows share, before any of them continues. Does nothing here."""
 
     def finish_soon(self) -> None:
         """Request judging soon, as time is up. Does nothing here, where every read but the first judges."""
@@ -153,7 +153,7 @@ class Method:
         return n_used
 
     def solved(self, data: TrainingData, stats: ClassStats, step: LearnedStep | None, limit: int | None) -> Any:
-        """Results for all points, computed once from the statistics and the learned step."""
+        """Results that all points use, computed once from the statistics and the learned step."""
 
     def check_given(self, y: Any, n_features: int | None, limit: int | None) -> None:
         """Raise where labels are known to be wrong before the scan."""

@@ -28,7 +28,7 @@ class RowSums:
     Attributes
     ----------
     features : (n_features,) their indices, ascending
-    own : (n_features, R), over the rows of each row of weights' own class, and `own_weight` (R,) their weight
+    own : (n_features, R), over the rows of the class of each row of weights, and `own_weight` (R,) their weight
     whole : (n_features,), over all rows, and `weight` their weight
     squares, magnitudes, spread : (n_features,)
         Sums over all rows of w x^2, of w abs(x), and of w (x - mean)^2, free of cancellation.
@@ -73,7 +73,7 @@ class RowSums:
 
     @property
     def share(self) -> np.ndarray:
-        """The share of each row of weights' own class in the weight of all rows, (R,)."""
+        """The share of the class of each row of weights in the weight of all rows, (R,)."""
         return self.own_weight / self.weight
 
 
@@ -136,7 +136,7 @@ class Objective:
         return labels.toarray()[:, -n_rows:].astype(np.uint8)
 
     def hessian(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """What the second derivatives of the losses in the scores follow from, (n_rows, R): they, or the softmax."""
+        """The second derivatives of the losses in the scores, or the softmax that they follow from, (n_rows, R)."""
         raise NotImplementedError
 
     def hessian_diagonal(self, hessian: np.ndarray) -> np.ndarray:

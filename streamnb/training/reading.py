@@ -82,7 +82,10 @@ class RowBatch:
     forms: Forms | None = None
 
     def columns(self, table: np.ndarray, cached: int = CACHED_WEIGHTS) -> ColumnForm | None:
-        """The values by column where the weights exceed the cache, or they are held; None if few weights are used."""
+        """The values by column where weights exceed the cache or the block is kept in memory; else None.
+
+        None, too, for few rows of weights or few values, which do not pay for the conversion.
+        """
         n_features, width = table.shape
         cached = cached if self.forms is None else 0
         worth = table.nbytes > cached and width >= LANES // 2 and n_features <= self.chunk.stored.size < MAX_STORED
@@ -246,7 +249,7 @@ def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = No
 def add_products(
     chunk: Chunk, columns: ColumnForm | None, residual: np.ndarray, grid: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Add the products of features and the slopes of rows to a gradient, each rounded on a grid; not, where it is 0."""
+    """Add the products of features and slopes of rows to a gradient, each rounded on a grid, except where it is 0."""
     if columns is not None:
         add_products_columns(*columns, residual, grid, gradient)
     elif isinstance(chunk, CSRChunk):

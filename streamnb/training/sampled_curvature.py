@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from streamnb.core.memory import allowed
-from streamnb.kernels.directions import scale_balanced
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -23,7 +22,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingRows
-from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot
+from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot, times_inverse
 from streamnb.training.objectives import Objective
 from streamnb.training.reading import CACHED_SCORES, MIN_ROWS, RowBatch, add_products, power_above, scores_of
 
@@ -206,12 +205,8 @@ class SampledCurvature:
         self.damping = float(np.clip(curvature / dot(step, self.times(step)), *DAMPING))
 
     def _scaled(self, gradient: np.ndarray) -> np.ndarray:
-        """The gradient divided by the diagonal of the curvature; for softmax, by what classes do not have in common."""
-        if self._objective.of_rows:
-            return self._inverse * gradient
-        step = np.empty_like(gradient)
-        scale_balanced(self._inverse, gradient, step)
-        return step
+        """The gradient divided by the diagonal of the curvature."""
+        return times_inverse(self._inverse, gradient, balanced=not self._objective.of_rows)
 
     def _scores(self, point: np.ndarray) -> np.ndarray:
         weights = self._at.for_rows(point)
