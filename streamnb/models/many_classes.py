@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from streamnb.models.sparse_weights import linear_scores
 from streamnb.rows.chunk import Chunk
 
 TILE = 16  # classes under one bound
@@ -40,7 +41,7 @@ class ClassTiles:
         return np.concatenate(top)
 
     def _top_classes(self, chunk: Chunk) -> np.ndarray | None:
-        bounds = _scores(chunk, *self._largest)
+        bounds = linear_scores(chunk, *self._largest)
         if not np.isfinite(bounds).all():  # some weights may be infinite, and scores NaN
             return None
         likeliest = np.zeros(bounds.shape, np.bool_)
@@ -57,16 +58,8 @@ class ClassTiles:
         """Replace the best score of each row and its class by better ones of its `tiles`, (n_rows, n_tiles) bool."""
         for tile in np.flatnonzero(tiles.any(axis=0)).tolist():
             rows, first = np.flatnonzero(tiles[:, tile]), tile * TILE
-            scores = _scores(chunk.picked(rows), *(part[..., first : first + TILE] for part in self._of_classes))
+            scores = linear_scores(chunk.picked(rows), *(part[..., first : first + TILE] for part in self._of_classes))
             of_tile = scores.argmax(axis=1)
             score, classes = scores[np.arange(len(rows)), of_tile], first + of_tile
             better = (score > best[rows]) | ((score == best[rows]) & (classes < top[rows]))
             best[rows[better]], top[rows[better]] = score[better], classes[better]
-
-
-def _scores(chunk: Chunk, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    """Scores of rows, added up as `LinearModel.margins` does it."""
-    out = np.zeros((chunk.shape[0], weights.shape[1]))
-    chunk.add_scores(weights, out)
-    out += intercept
-    return out

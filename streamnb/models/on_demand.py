@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.core import memory
 from streamnb.core.attributes import attribute
 from streamnb.models.linear import LinearModel
+from streamnb.models.sparse_weights import linear_scores
 from streamnb.problem.schemes import Votes
 from streamnb.rows.chunk import Chunk
 
@@ -105,9 +106,8 @@ class PairwiseModel(UnheldModel):
         local, votes = chunk.of_columns(columns), Votes(len(self.classes_)).ballot(chunk.shape[0])
         for pairs in self._slices(max(len(columns), chunk.shape[0])):
             weights = self._raw(self.weights_of(columns, pairs)[0], columns)  # type: ignore[misc]
-            margins = np.zeros((chunk.shape[0], weights.shape[1]))
-            local.add_scores(weights, margins)
-            votes.cast(margins + self.intercept_[pairs] + self.offsets[pairs], pairs)  # type: ignore[index]
+            margins = linear_scores(local, weights, self.intercept_[pairs])
+            votes.cast(margins + self.offsets[pairs], pairs)  # type: ignore[index]
         return votes.scores()
 
     def _slices(self, width: int) -> Iterator[slice]:

@@ -1,4 +1,4 @@
-"""Weights that may be sparse: how they are scaled and saved, and when dense ones score faster."""
+"""Weights, dense or sparse: scores of rows, how weights are scaled and saved, and when dense ones score faster."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.core.csr import sound_csr
+from streamnb.rows.chunk import Chunk
 
 FEW_WEIGHTS = 1 / 4  # share of nonzero weights below which these with their places take less than half the space
 QUICK_WEIGHTS = 1 / 20  # share of nonzero weights below which sparse weights score faster
@@ -20,6 +21,14 @@ def quicker_in_full(weights: sp.csr_array, dense_rows: bool) -> bool:
     if weights.nnz >= QUICK_WEIGHTS * weights.shape[0] * weights.shape[1]:
         return n_bytes <= IN_FULL or n_bytes <= memory.allowed(None)
     return dense_rows and n_bytes <= IN_FULL
+
+
+def linear_scores(chunk: Chunk, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+    """Return the scores of rows under dense weights (n_features, R), (n_rows, R); intercepts are added last."""
+    scores = np.zeros((chunk.shape[0], weights.shape[1]))
+    chunk.add_scores(weights, scores)
+    scores += intercepts
+    return scores
 
 
 def scaled(weights: Any, factors: np.ndarray | None) -> Any:

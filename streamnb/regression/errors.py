@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from streamnb.models.sparse_weights import linear_scores
 from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.regression.systems import System
@@ -38,9 +39,7 @@ class ResidualScan(PassTask):
         chunk, y = checked(block)[0], targets_of(block)
         if y.shape[1] != len(self.intercepts):
             raise ValueError(f"y has {y.shape[1]} columns, and the model predicts {len(self.intercepts)} targets")
-        out = np.zeros(y.shape)
-        chunk.add_scores(self.weights, out)
-        residuals = y - (out + self.intercepts)
+        residuals = y - linear_scores(chunk, self.weights, self.intercepts)
         SUMS.add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
 
     def ended(self, total: Any, report: Report) -> Any:

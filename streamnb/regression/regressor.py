@@ -16,6 +16,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.estimators import preparation
 from streamnb.estimators.preparation import Preparation
+from streamnb.models.sparse_weights import linear_scores
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -383,7 +384,5 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
 def _predicted(weights: np.ndarray, intercepts: np.ndarray, chunk: Any, survey: Any) -> np.ndarray:
     """The predictions of a checked block."""
-    out = np.zeros((chunk.shape[0], weights.shape[1]))
-    chunk.add_scores(weights, out)
-    out += intercepts
-    return out[:, 0] if weights.shape[1] == 1 else out
+    predicted = linear_scores(chunk, weights, intercepts)
+    return predicted[:, 0] if weights.shape[1] == 1 else predicted

@@ -12,6 +12,7 @@ from streamnb.core.blas import one_thread
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
+from streamnb.models.sparse_weights import linear_scores
 from streamnb.passes.contract import PassTask, shown
 from streamnb.rows.block import Block, Forms
 from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
@@ -228,20 +229,16 @@ def judged_scores(chunk: Chunk, judged: JudgedWeights) -> np.ndarray:
     """Scores of rows under the weights to judge, (n_rows, R)."""
     if not isinstance(judged, FactoredWeights):
         return scores_of(chunk, judged)
-    scores = np.zeros((chunk.shape[0], len(judged.base)))
     along = DenseChunk(scores_of(chunk, judged.weights), chunk.first_row)
-    along.add_scores(judged.axes, scores)
-    scores += judged.base
-    return scores
+    return linear_scores(along, judged.axes, judged.base)
 
 
 def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = None) -> np.ndarray:
     """Scores of rows, (n_rows, R), each summed in the order of features; weights have intercepts last."""
-    scores = np.zeros((chunk.shape[0], weights.shape[1]))
     if columns is None:
-        chunk.add_scores(weights[:-1], scores)
-    else:
-        score_columns(*columns, weights[:-1], scores)
+        return linear_scores(chunk, weights[:-1], weights[-1])
+    scores = np.zeros((chunk.shape[0], weights.shape[1]))
+    score_columns(*columns, weights[:-1], scores)
     scores += weights[-1]
     return scores
 

@@ -29,8 +29,10 @@ def chunk_of(X):
 
 
 def test_few_scores_tell_the_best_class_of_all(monkeypatch):
-    n_scores, scores_of = [], many_classes._scores
-    monkeypatch.setattr(many_classes, "_scores", lambda *given: n_scores.append(scores_of(*given)) or n_scores[-1])
+    n_scores, scores_of = [], many_classes.linear_scores
+    monkeypatch.setattr(
+        many_classes, "linear_scores", lambda *given: n_scores.append(scores_of(*given)) or n_scores[-1]
+    )
     found = ClassTiles(np.ascontiguousarray(WEIGHTS.T), INTERCEPT).top_classes(chunk_of(ROWS))
     assert np.array_equal(found, model_of().decision_function(ROWS).argmax(axis=1)) and len(set(found)) > 90
     assert sum(scores.size for scores in n_scores) < 0.3 * 200 * K
