@@ -20,7 +20,7 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.priors import NormalInverseGamma, Pseudo
 from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.boundary import Domain
-from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.rows.chunk import Chunk
 from streamnb.stats.class_stats import ClassStats
 
 ModelParts = tuple[type, dict[str, Any]]  # the class of a model, and its arrays by name
@@ -141,9 +141,5 @@ class StudentModel(JointModel):
         return self.powers * np.log1p(self.weights**2 * self.inverse)
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        tables = self.weights, self.inverse, self.powers
-        if isinstance(chunk, CSRChunk):
-            return self.of_sparse(chunk, predictive.score_student_csr, *tables)
-        out = np.zeros((chunk.shape[0], len(self.classes_)))
-        predictive.score_student_dense(chunk.values, *tables, out)
-        return out + self.intercept_
+        kernels = predictive.score_student_dense, predictive.score_student_csr
+        return self.scored(chunk, *kernels, self.weights, self.inverse, self.powers)

@@ -14,7 +14,7 @@ from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import TwoClasses, as_scheme
-from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.privacy import Privacy
@@ -59,11 +59,16 @@ class JointModel(LinearModel):
         """Score of a row of zeros as (hi, lo), each (K,)."""
         return whole(Table(-self._absent)).row(0)
 
-    def of_sparse(self, chunk: CSRChunk, score: Any, *tables: np.ndarray) -> np.ndarray:
-        """Score rows, (n_rows, K), with a kernel that replaces the terms of zeros by those of stored values."""
-        hi, lo = (np.tile(part, (chunk.shape[0], 1)) for part in self._zeros)
-        score(chunk.data, chunk.indices, chunk.indptr, *tables, self._absent, hi, lo)
-        return hi + lo + self.intercept_
+    def scored(self, chunk: Chunk, of_dense: Any, of_sparse: Any, *tables: np.ndarray) -> np.ndarray:
+        """Score rows, (n_rows, K), by kernels; that of sparse rows replaces the terms of zeros by those of values."""
+        if isinstance(chunk, CSRChunk):
+            hi, lo = (np.tile(part, (chunk.shape[0], 1)) for part in self._zeros)
+            of_sparse(chunk.data, chunk.indices, chunk.indptr, *tables, self._absent, hi, lo)
+            return hi + lo + self.intercept_
+        assert isinstance(chunk, DenseChunk)
+        out = np.zeros((chunk.shape[0], len(self.classes_)))
+        of_dense(chunk.values, *tables, out)
+        return out + self.intercept_
 
 
 @persistence.register
@@ -115,12 +120,7 @@ class QuadraticModel(JointModel):
         return self.weights**2 * self.halves
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        if isinstance(chunk, CSRChunk):
-            return self.of_sparse(chunk, quadratic.score_csr, self.weights, self.halves)
-        values: Any = chunk
-        out = np.zeros((chunk.shape[0], len(self.classes_)))
-        quadratic.score_dense(values.values, self.weights, self.halves, out)
-        return out + self.intercept_
+        return self.scored(chunk, quadratic.score_dense, quadratic.score_csr, self.weights, self.halves)
 
     def _to_state(self) -> dict[str, Any]:
         tables = {"classes": self.classes_, "means": self.weights, "halves": self.halves, "intercept": self.intercept_}

@@ -88,22 +88,20 @@ class Corrections(CentredFeatures):
         self._normal = sums.whole / np.sqrt(np.repeat(np.where(squares > 0.0, squares, 1.0), np.diff(firsts)))
 
     def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
-        corrections = point.copy()  # components outside the space of corrections have no effect
-        corrections[:-1] -= self._across(point[:-1])
-        return self.offset + corrections
+        return self.offset + self._projected(point)  # components outside the space of corrections have no effect
 
     def of_model(self, point: np.ndarray) -> np.ndarray:
         return self.for_rows(point)
 
     def gradient(self, of_rows: np.ndarray) -> np.ndarray:
-        gradient = of_rows.copy()
-        gradient[:-1] -= self._across(gradient[:-1])
-        return gradient
+        return self._projected(of_rows)
 
-    def _across(self, weights: np.ndarray) -> np.ndarray:
-        """The projection of each feature's weights on the row counts of its bins."""
-        along = np.add.reduceat(self._normal[:, None] * weights, self._firsts[:-1], axis=0)
-        return self._normal[:, None] * np.repeat(along, np.diff(self._firsts), axis=0)
+    def _projected(self, values: np.ndarray) -> np.ndarray:
+        """Values of bins and intercepts, without the parts along the row counts of the bins of each feature."""
+        projected, normal = values.copy(), self._normal[:, None]
+        along = np.add.reduceat(normal * values[:-1], self._firsts[:-1], axis=0)
+        projected[:-1] -= normal * np.repeat(along, np.diff(self._firsts), axis=0)
+        return projected
 
 
 class CorrectionTrainer(DescentTrainer):
