@@ -244,7 +244,7 @@ def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "
         raise ValueError(f"average={average!r} is for multi_class='ovr'; one against one has no value of a class")
     pairs = list(_pairs(judged))
     areas = np.array([0.5 * (one.auc() + two.auc()) for one, two in pairs])
-    weights = np.array([one.own.sum() + one.rest.sum() for one, _ in pairs])
+    weights = np.array([one.positive.sum() + one.negative.sum() for one, _ in pairs])
     return mean(areas, weights if average == "weighted" else None)
 
 
@@ -276,7 +276,7 @@ def micro_error(judged: Tallied, metric: str) -> float:
 def roc_auc_error(judged: Tallied) -> float:
     """Bound on the error of `roc_auc`, whatever the average: the largest of any class or pair; 0 while exact.
 
-    ``1/2 sum_b p_b n_b / (P N)`` over bins b with own weight p_b of P and other weight n_b of N.
+    ``1/2 sum_b p_b n_b / (P N)`` over bins b with positive weight p_b of P and negative weight n_b of N.
     """
     errors = list(map(ranking(judged).auc_error, ranked_classes(judged)))
     if "pairs" in judged.needs and judged.n_classes > 2 and not judged.multilabel:
@@ -350,8 +350,8 @@ def _over_classes(judged: Tallied, ranked: Ranking, value: Callable[[int], float
         return np.array([value(k) for k in range(judged.n_classes)])
     values = np.array([value(k) for k in ranked_classes(judged)])
     levels = map(ranked.levels, ranked_classes(judged))
-    own = [each.own.sum() for each in levels if each.defined] if average == "weighted" else []
-    return mean(values[~np.isnan(values)], np.array(own))
+    weights = [each.positive.sum() for each in levels if each.defined] if average == "weighted" else []
+    return mean(values[~np.isnan(values)], np.array(weights))
 
 
 def _largest(errors: Iterable[float]) -> float:

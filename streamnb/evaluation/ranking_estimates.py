@@ -26,8 +26,8 @@ class Placed:
     versus : int or None
         The one other class whose rows are compared; all others without.
     levels : Levels
-    own, rest : (m,)
-        What a row of the class adds at each level, and another.
+    positive, negative : (m,)
+        What a row of the class adds at each level, and another row.
     share : float
         Of these levels in the metric; 0 if they were counted with another column.
     """
@@ -35,8 +35,8 @@ class Placed:
     column: int
     versus: int | None
     levels: Levels
-    own: np.ndarray
-    rest: np.ndarray
+    positive: np.ndarray
+    negative: np.ndarray
     share: float = 1.0
 
     def at(self, scores: np.ndarray) -> np.ndarray:
@@ -44,23 +44,30 @@ class Placed:
         levels = np.searchsorted(-self.levels.thresholds, -scores)
         return np.minimum(levels, len(self.levels.thresholds) - 1)
 
+    def added(self, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """What rows add, (n,), by class numbers (n,) or an indicator of labels, and their scores for the class."""
+        positive = labels[:, self.column] > 0 if labels.ndim == 2 else labels == self.column
+        negative = ~positive if self.versus is None else labels == self.versus
+        level = self.at(scores)
+        return positive * self.positive[level] + negative * self.negative[level]
+
     def squares(self) -> np.ndarray:
         """The sum of squares of what rows of the class add, and others, (2,)."""
-        return np.array([self.levels.own @ self.own**2, self.levels.rest @ self.rest**2])
+        return np.array([self.levels.positive @ self.positive**2, self.levels.negative @ self.negative**2])
 
     def n_rows(self) -> np.ndarray:
         """Weight of the rows of the class, and of others, (2,)."""
-        return np.array([self.levels.own.sum(), self.levels.rest.sum()])
+        return np.array([self.levels.positive.sum(), self.levels.negative.sum()])
 
 
 def of_auc(levels: Levels, rate: float) -> tuple[float, np.ndarray, np.ndarray]:
     """The area, and what rows add to it: their placement among the rows of the other kind (DeLong et al. 1988)."""
-    n_own, n_rest = levels.own.sum(), levels.rest.sum()
-    above_own = np.cumsum(levels.own) - 0.5 * levels.own
-    above_rest = np.cumsum(levels.rest) - 0.5 * levels.rest
+    n_positive, n_negative = levels.positive.sum(), levels.negative.sum()
+    above_positive = np.cumsum(levels.positive) - 0.5 * levels.positive
+    above_negative = np.cumsum(levels.negative) - 0.5 * levels.negative
     value = levels.auc()
-    own = (1.0 - above_rest / n_rest - value) / n_own * _unbiased(n_own * rate)
-    return value, own, (above_own / n_own - value) / n_rest * _unbiased(n_rest * rate)
+    positive = (1.0 - above_negative / n_negative - value) / n_positive * _unbiased(n_positive * rate)
+    return value, positive, (above_positive / n_positive - value) / n_negative * _unbiased(n_negative * rate)
 
 
 def _unbiased(n: float) -> float:
@@ -71,14 +78,14 @@ def _unbiased(n: float) -> float:
 def of_average_precision(levels: Levels, rate: float) -> tuple[float, np.ndarray, np.ndarray]:
     """The average precision, and its derivative by the weight of rows at each level.
 
-    ``P = sum_l own_l T_l / (T_l + F_l) / own``: a row adds its own precision, and changes that of all levels below.
+    ``sum_l p_l T_l / (T_l + F_l) / P``: a row adds its precision, and changes that of all levels below.
     """
-    n_own, hits, others = levels.own.sum(), np.cumsum(levels.own), np.cumsum(levels.rest)
+    n_positive, hits, others = levels.positive.sum(), np.cumsum(levels.positive), np.cumsum(levels.negative)
     all_ = hits + others
     value = levels.average_precision()
-    by_hit = np.cumsum((levels.own * others / all_**2)[::-1])[::-1]
-    by_other = np.cumsum((levels.own * hits / all_**2)[::-1])[::-1]
-    return value, (hits / all_ - value + by_hit) / n_own, -by_other / n_own
+    by_hit = np.cumsum((levels.positive * others / all_**2)[::-1])[::-1]
+    by_other = np.cumsum((levels.positive * hits / all_**2)[::-1])[::-1]
+    return value, (hits / all_ - value + by_hit) / n_positive, -by_other / n_positive
 
 
 def _rate(judged: Tallied) -> float:
@@ -96,9 +103,9 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
         levels = ranked.all_levels()
         if not levels.defined:
             return Estimate(np.nan, np.nan)
-        value, own, rest = kind(levels, rate)
+        value, positive, negative = kind(levels, rate)
         columns = [1] if is_binary(judged) else range(judged.n_classes)
-        placed = [Placed(k, None, levels, own, rest, float(k == columns[0])) for k in columns]
+        placed = [Placed(k, None, levels, positive, negative, float(k == columns[0])) for k in columns]
         return _estimate(judged, ranked, value, placed)
     if average is None:
         return _of_each(judged, kind, ranked)
@@ -109,14 +116,14 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
             parts.append((k, levels, *kind(levels, rate)))
     if not parts:
         return Estimate(np.nan, np.nan)
-    weights = np.array([levels.own.sum() if average == "weighted" else 1.0 for _, levels, *_ in parts])
+    weights = np.array([levels.positive.sum() if average == "weighted" else 1.0 for _, levels, *_ in parts])
     value = float(np.average([part[2] for part in parts], weights=weights))
     placed = []
-    for (k, levels, one, own, rest), weight in zip(parts, weights / weights.sum(), strict=True):
-        own, rest = weight * own, weight * rest
+    for (k, levels, one, positive, negative), weight in zip(parts, weights / weights.sum(), strict=True):
+        positive, negative = weight * positive, weight * negative
         if average == "weighted":
-            own = own + (one - value) / weights.sum()
-        placed.append(Placed(k, None, levels, own, rest, weight))
+            positive = positive + (one - value) / weights.sum()
+        placed.append(Placed(k, None, levels, positive, negative, weight))
     return _estimate(judged, ranked, value, placed)
 
 
@@ -130,10 +137,10 @@ def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
             found.append(Estimate(np.nan, np.nan))
             continue
         turned = _turned(levels) if binary and k == 0 else levels
-        value, own, rest = kind(turned, _rate(judged))
-        if turned is not levels:  # of the second class by its own scores
-            own, rest = rest[::-1], own[::-1]
-        found.append(_estimate(judged, ranked, value, [Placed(1 if binary else k, None, levels, own, rest)]))
+        value, positive, negative = kind(turned, _rate(judged))
+        if turned is not levels:  # of the second class by the scores of that class
+            positive, negative = negative[::-1], positive[::-1]
+        found.append(_estimate(judged, ranked, value, [Placed(1 if binary else k, None, levels, positive, negative)]))
     parts = ([getattr(one, name) for one in found] for name in ("value", "variance", "n_rows", "df"))
     values, variances, n_rows, df = (np.array(part, np.float64) for part in parts)
     return Estimate(values, variances, n_rows, df=df, is_share=False)
@@ -141,7 +148,7 @@ def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
 
 def _turned(levels: Levels) -> Levels:
     """The levels of the other class, ranked by minus the score."""
-    return Levels(levels.rest[::-1], levels.own[::-1], -levels.thresholds[::-1], levels.blurred[::-1])
+    return Levels(levels.negative[::-1], levels.positive[::-1], -levels.thresholds[::-1], levels.blurred[::-1])
 
 
 def of_pairs(judged: Tallied, average: str | None) -> Estimate:
@@ -152,7 +159,7 @@ def of_pairs(judged: Tallied, average: str | None) -> Estimate:
         both = ranked.levels(k, other), ranked.levels(other, k)
         if both[0].defined:
             sides = [of_auc(levels, rate) for levels in both]
-            weight = both[0].own.sum() + both[0].rest.sum() if average == "weighted" else 1.0
+            weight = both[0].positive.sum() + both[0].negative.sum() if average == "weighted" else 1.0
             parts.append(((k, other), both, sides, weight))
     if not parts:
         return Estimate(np.nan, np.nan)
@@ -163,9 +170,9 @@ def of_pairs(judged: Tallied, average: str | None) -> Estimate:
         share, more = weight / total, 0.0
         if average == "weighted":
             more = (0.5 * (sides[0][0] + sides[1][0]) - value) / total
-        for column, versus, levels, (_, own, rest) in zip((k, other), (other, k), both, sides, strict=True):
-            own, rest = 0.5 * share * own + more, 0.5 * share * rest
-            placed.append(Placed(column, versus, levels, own, rest, share / np.sqrt(2.0)))
+        for column, versus, levels, (_, positive, negative) in zip((k, other), (other, k), both, sides, strict=True):
+            positive, negative = 0.5 * share * positive + more, 0.5 * share * negative
+            placed.append(Placed(column, versus, levels, positive, negative, share / np.sqrt(2.0)))
     return _estimate(judged, ranked, value, placed)
 
 
@@ -175,14 +182,14 @@ def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Place
     Degrees of freedom are Satterthwaite's, of variances from as many rows as each class has.
     """
     spread, rate = spread_of(judged), per_weight(judged)
-    squares = np.array([one.squares() for one in placed if one.share])
-    n = np.array([one.n_rows() for one in placed if one.share]) * rate
-    share = np.array([one.share for one in placed if one.share])
     if isinstance(spread, GroupSpread):
         found = [_of_buckets(judged, ranked, spread, one) for one in placed]
         least = 1.0 / float(sum(one.share**2 / max(n, 1) for one, (_, n) in zip(placed, found, strict=True)))
         added = np.sum([sums for sums, _ in found], axis=0)
         return replace(of_buckets(spread, value, added, is_share=False), n_rows=least)
+    counted = [one for one in placed if one.share]
+    squares, n = np.array([one.squares() for one in counted]), np.array([one.n_rows() for one in counted]) * rate
+    share = np.array([one.share for one in counted])
     total, n_rows = squares.sum(), 1.0 / float((share**2 / n.min(axis=1)).sum())
     df = total**2 / max((squares**2 / np.maximum(n - 1.0, 0.5)).sum(), 1e-300) if total else np.inf
     if len(placed) > 1:
@@ -197,22 +204,11 @@ def _products(judged: Tallied, ranked: Ranking, spread: RowSpread, placed: list[
     labels = labels.toarray() if sp.issparse(labels) else labels
     added, squares = np.zeros((2, len(sample.weight)))
     for one in placed:
-        own, rest = _sides(labels, one)
-        level = one.at(scores[:, one.column])
-        of_row = own * one.own[level] + rest * one.rest[level]
+        of_row = one.added(labels, scores[:, one.column])
         added += of_row
         squares += np.square(of_row)
     levels = ranking(judged).levels(1 if is_binary(judged) else 0)
-    return sample.scaled_sum(added**2 - squares, levels.own.sum() + levels.rest.sum())
-
-
-def _sides(labels: np.ndarray, one: Placed) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows are of the class, and which others it is compared with."""
-    if labels.ndim == 2:
-        own = labels[:, one.column] > 0
-        return own, ~own
-    own = labels == one.column
-    return own, ~own if one.versus is None else labels == one.versus
+    return sample.scaled_sum(added**2 - squares, levels.positive.sum() + levels.negative.sum())
 
 
 def _of_buckets(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Placed) -> tuple[np.ndarray, int]:
@@ -222,14 +218,14 @@ def _of_buckets(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Plac
     table = histogram.table[column].reshape(len(histogram.table[column]), BUCKETS, -1)
     used = table.any(axis=(1, 2))
     table, level = table[used].astype(np.float64), one.at(histogram.tops(column)[used])
-    own, others = (1, [0]) if table.shape[2] == 2 else (one.column, _others(table.shape[2], one))
-    of_class, of_others = table[:, :, own].T, table[:, :, others].sum(axis=2).T  # (buckets, bins)
+    positive, negative = one.column, [one.versus]
+    if table.shape[2] == 2:
+        positive, negative = 1, [0]
+    elif one.versus is None:
+        negative = [k for k in range(table.shape[2]) if k != one.column]
+    of_class, of_others = table[:, :, positive].T, table[:, :, negative].sum(axis=2).T  # (buckets, bins)
     n_buckets = min(int(kind.any(axis=1).sum()) for kind in (of_class, of_others))
-    return of_class @ one.own[level] + of_others @ one.rest[level], n_buckets
-
-
-def _others(n_classes: int, one: Placed) -> list[int]:
-    return [k for k in range(n_classes) if k != one.column] if one.versus is None else [one.versus]
+    return of_class @ one.positive[level] + of_others @ one.negative[level], n_buckets
 
 
 def _areas(judged: Tallied) -> list[Placed]:
@@ -238,18 +234,16 @@ def _areas(judged: Tallied) -> list[Placed]:
     for k in ranked_classes(judged):
         levels = ranked.levels(k)
         if levels.defined:
-            _, own, rest = of_auc(levels, per_weight(judged))
-            parts.append(Placed(k, None, levels, own, rest))
-    return [replace(part, own=part.own / len(parts), rest=part.rest / len(parts)) for part in parts]
+            _, positive, negative = of_auc(levels, per_weight(judged))
+            parts.append(Placed(k, None, levels, positive, negative))
+    return [replace(part, positive=part.positive / len(parts), negative=part.negative / len(parts)) for part in parts]
 
 
 def added_by_rows(judged: Tallied, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """What some rows add to the mean area over classes, (n,), by an indicator of labels and the scores of classes."""
     added = np.zeros(len(labels))
     for one in _areas(judged):
-        own, rest = _sides(labels, one)
-        level = one.at(scores[:, 0 if is_binary(judged) else one.column])
-        added += own * one.own[level] + rest * one.rest[level]
+        added += one.added(labels, scores[:, 0 if is_binary(judged) else one.column])
     return added
 
 

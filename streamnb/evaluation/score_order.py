@@ -147,15 +147,15 @@ class Histogram:
         upper[1:-1] = np.nextafter(upper[1:-1], -np.inf)
         return upper
 
-    def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
+    def levels(self, column: int, positive: np.ndarray, negative: np.ndarray, negate: bool) -> Levels:
         """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
         lower, _ = self._edges(column)
         thresholds = -self.tops(column) if negate else lower  # rows at the upper edge are in the next bin
-        blurred = np.ones(len(own), bool)
+        blurred = np.ones(len(positive), bool)
         blurred[[0, -1]] = False
-        filled = np.flatnonzero(own + rest > 0.0)
+        filled = np.flatnonzero(positive + negative > 0.0)
         filled = filled if negate else filled[::-1]
-        return Levels(own[filled], rest[filled], thresholds[filled], blurred[filled])
+        return Levels(positive[filled], negative[filled], thresholds[filled], blurred[filled])
 
 
 def _keys(scores: Any) -> Any:
@@ -364,13 +364,13 @@ class Ranking:
         negate = self._binary and class_ == 0
         column = 0 if self._binary else class_
         if self._histogram is not None:
-            own, rest = self._binned(column, class_, versus)
-            return self._histogram.levels(column, own, rest, negate)
+            positive, negative = self._binned(column, class_, versus)
+            return self._histogram.levels(column, positive, negative, negate)
         scores, labels, weight = self._rows()
-        own = labels[:, column] == 1 if self._multilabel else labels == class_
-        rest = ~own if versus is None else labels == versus
+        positive = labels[:, column] == 1 if self._multilabel else labels == class_
+        negative = ~positive if versus is None else labels == versus
         scores = -scores[:, column] if negate else scores[:, column]
-        return exact_levels(scores, weight * own, weight * rest)
+        return exact_levels(scores, weight * positive, weight * negative)
 
     def all_levels(self) -> Levels:
         """Every class against all others by its own scores, in one ranking of all scores (micro-average)."""
@@ -378,17 +378,17 @@ class Ranking:
             return self.levels(1)
         if self._histogram is not None:
             one = self._histogram.joined([np.column_stack(self._binned(k, k, None)) for k in self._classes])
-            own, rest = one.table[0].T
-            return one.levels(0, own, rest, False)
+            positive, negative = one.table[0].T
+            return one.levels(0, positive, negative, False)
         scores, labels, weight = self._rows()
-        own = weight[:, None] * (labels if self._multilabel else labels[:, None] == self._classes)
-        return exact_levels(scores.reshape(-1), own.reshape(-1), (weight[:, None] - own).reshape(-1))
+        positive = weight[:, None] * (labels if self._multilabel else labels[:, None] == self._classes)
+        return exact_levels(scores.reshape(-1), positive.reshape(-1), (weight[:, None] - positive).reshape(-1))
 
     def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:
         assert self._histogram is not None
         table = self._histogram.table[column].astype(np.float64)
         if not self._pairs:
-            own = 0 if self._binary and class_ == 0 else 1
-            return table[:, own], table[:, 1 - own]
-        rest = np.delete(table, class_, axis=1).sum(axis=1) if versus is None else table[:, versus]
-        return table[:, class_], rest
+            positive = 0 if self._binary and class_ == 0 else 1
+            return table[:, positive], table[:, 1 - positive]
+        negative = np.delete(table, class_, axis=1).sum(axis=1) if versus is None else table[:, versus]
+        return table[:, class_], negative

@@ -81,7 +81,7 @@ class Cuts:
             middle = lower + 0.5 * (upper - lower)
         between = ~levels.blurred[:-1] & np.isfinite(middle) & (middle > lower)
         upper[between] = middle[between]
-        counts = (np.append(0.0, np.cumsum(own)) for own in (levels.own, levels.rest))
+        counts = (np.append(0.0, np.cumsum(weight)) for weight in (levels.positive, levels.negative))
         return cls(np.append(np.inf, values), *counts)
 
     @property
@@ -258,7 +258,7 @@ def cost_curve(judged: Tallied, cost: Mapping[str, float], label: Any = None) ->
 def _cuts(judged: Tallied, k: int) -> Cuts:
     """The thresholds of a class; refuse one without rows."""
     levels = ranking(judged).levels(k)
-    if not levels.own.any():
+    if not levels.positive.any():
         raise ValueError(f"no row of {judged.classes[k].item()!r} was judged, so it has no recall")
     return Cuts.of(levels)
 

@@ -149,7 +149,8 @@ class RocDisplay(DrawsEvaluation):
             if k in drawn:
                 curves[labels[k]] = false, true
                 levels = ranking(evaluation).levels(k)
-                n_rows[labels[k]] = (rate or 0.0) * float(levels.own.sum()), (rate or 0.0) * float(levels.rest.sum())
+                n_positive, n_negative = float(levels.positive.sum()), float(levels.negative.sum())
+                n_rows[labels[k]] = (rate or 0.0) * n_positive, (rate or 0.0) * n_negative
         mean = None if is_binary(evaluation) else (np.append(0.0, at), np.append(0.0, total / len(order)))
         roc_auc = {labels[k]: float(areas[k]) for k in order}
         known = {"error": evaluation.roc_auc_error, "n_rows": n_rows if rate else None}

@@ -84,15 +84,11 @@ def sheet(label):
 
 
 def test_sheets_merge_model_by_model():
-    one, two = sheet(0), sheet(1)
-    both = one + two
+    both = sheet(0) + sheet(1)
     assert [e.accuracy() for e in both.evaluations[0]] == [0.5, 0.5] and both.rows.tolist() == [2, 4]
-    assert one.evaluations[0][0].n_rows == 1 and both.finish() is both
-    again = Sheet(**both.arrays()) + one
-    assert [e.n_rows for e in again.evaluations[0]] == [3, 3] and again.nbytes == 1000
-    assert sys.getsizeof(both) >= 1000  # what Dask asks before it moves them
-    with pytest.raises(ValueError, match="zip"):
-        one + Sheet([[]], 0)
+    again = Sheet(**both.finish().arrays())
+    assert [e.n_rows for e in again.evaluations[0]] == [2, 2]
+    assert sys.getsizeof(again) >= again.nbytes == 1000  # what Dask asks before it moves them
 
 
 SAYS = {"scores": "decision_function", "proba": "predict_proba"}

@@ -1,28 +1,11 @@
-"""What is read off the order of scores is what scikit-learn reads off it; bounds hold for every order inside bins."""
+"""Levels of many classes at once are those of each, and bounds hold for every order inside bins."""
 
 from itertools import permutations
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from streamnb.evaluation.levels import Levels, exact_areas, exact_levels
-
-SCORES = np.array([0.1, 0.4, 0.4, 0.8, 0.9, 0.2])
-OWN = np.array([0.0, 1.0, 0.0, 2.0, 0.0, 0.0])
-REST = np.array([1.0, 0.0, 2.0, 0.0, 0.5, 0.0])  # the last row weighs nothing
-
-
-def test_levels_of_rows_are_scikit_learns():
-    levels, truth, weight = exact_levels(SCORES, OWN, REST), OWN > 0.0, OWN + REST
-    assert levels.auc() == pytest.approx(roc_auc_score(truth, SCORES, sample_weight=weight))
-    assert levels.average_precision() == pytest.approx(average_precision_score(truth, SCORES, sample_weight=weight))
-    assert levels.auc_error() == levels.average_precision_error() == 0.0
-    kept = weight > 0.0
-    for drop in (False, True):
-        expected = roc_curve(truth[kept], SCORES[kept], sample_weight=weight[kept], drop_intermediate=drop)
-        for found, right in zip(levels.roc_curve(drop), expected, strict=True):
-            np.testing.assert_allclose(found, right)
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 400])
@@ -46,7 +29,7 @@ def test_errors_bound_every_order_inside_a_bin():
 
 
 def test_without_rows_of_both_kinds_there_is_nothing_to_read():
-    levels = exact_levels(SCORES, OWN, np.zeros(6))
+    levels = exact_levels(np.arange(6.0), np.ones(6), np.zeros(6))
     assert not levels.defined and np.isnan([levels.auc_error(), levels.average_precision()]).all()
 
 

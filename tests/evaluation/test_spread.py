@@ -82,8 +82,6 @@ def test_bad_groups_and_levels():
     with pytest.raises(ValueError, match="groups should have one entry"):
         one.add(labels, **outputs, groups=[1, 2, 3])
     assert one.n_rows == 0
-    with pytest.raises(ValueError, match="groups has one group"):
-        judged(made, labels, outputs, None, np.zeros(60, int)).interval("accuracy")
     for wrong in (0.0, 1.0, 95, -0.5):
         with pytest.raises(ValueError, match=r"interval=.* should be between 0 and 1, such as 0.95"):
             Evaluation(2, interval=wrong)
