@@ -90,13 +90,11 @@ def _with_interval(judged: Tallied, metric: str, **options: Any) -> tuple[Any, .
 
 def _shown(judged: Tallied, worst: int | None) -> np.ndarray:
     """Numbers of the classes that are shown."""
-    tally = decisions(judged)
-    occurs = np.full(judged.n_classes, True) if judged.multilabel else (tally.true > 0.0) | (tally.predicted > 0.0)
-    classes = np.flatnonzero(occurs)
+    classes = np.flatnonzero(metrics.occurring(judged))
     if worst is None:
         return classes
-    worst = arguments.positive_integer("worst", worst)
-    return classes[np.lexsort((-tally.true[classes], metrics.f_score(judged, None)[classes]))[:worst]]
+    worst, weight = arguments.positive_integer("worst", worst), decisions(judged).true
+    return classes[np.lexsort((-weight[classes], metrics.f_score(judged, None)[classes]))[:worst]]
 
 
 def confused_pairs(judged: Tallied, n: int = 20) -> Any:

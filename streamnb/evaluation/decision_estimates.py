@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from streamnb.evaluation import metrics
 from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, spread_of
 from streamnb.evaluation.spread import GroupSpread, RowSpread
-from streamnb.evaluation.tallied import Tallied, check_single, decisions
+from streamnb.evaluation.tallied import Tallied, decisions
 from streamnb.evaluation.tallies import ratio
 
 
@@ -165,7 +165,7 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
         of_share = (values - value) / tally.true.sum()
         gradient = Gradient(gradient.hit, gradient.true + of_share, gradient.predicted, gradient.row)
     else:
-        occurs = np.full(K, True) if judged.multilabel else (tally.true > 0.0) | (tally.predicted > 0.0)
+        occurs = metrics.occurring(judged)
         share = ratio(occurs.astype(np.float64), np.full(K, float(occurs.sum())))
         gradient = gradient.scaled(share)
     return estimate(judged, value, gradient, _together(share, n_rows))
@@ -211,7 +211,6 @@ def cohen_kappa(judged: Tallied) -> Estimate:
 
 
 def _of_agreement(judged: Tallied, value: float, hit: float, true: Any, predicted: Any, row: float) -> Estimate:
-    check_single(judged, "agreement")
     K = judged.n_classes
     every_row = np.where(np.arange(K) == 0, row, 0.0)  # once a row, whichever class it stands with
     gradient = Gradient(np.full(K, hit), true[:K], predicted[:K], every_row, float(true[K]))

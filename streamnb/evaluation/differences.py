@@ -121,7 +121,7 @@ class Differences:
     def _accuracy(self, name: str) -> Difference:
         if self._first.is_grouped:
             return self._clustered(name, "decisions", "right")
-        sums, at = self._sums.decisions, 2 * self._names.index(name) - 2
+        sums, at = self._sums.decisions, self._sums.decisions.place(f"won {name}")
         won, lost = self._rate * sums.sums[0, at : at + 2]
         return of_decisions(float(won), float(lost), self._rate * sums.weight, self._level)
 
@@ -130,7 +130,7 @@ class Differences:
             return None
         if self._first.is_grouped:
             return self._clustered(name, "losses", loss)
-        sums, at = self._sums.losses, 2 * self._sums.lost.index((name, loss))
+        sums, at = self._sums.losses, self._sums.losses.place(f"sum {loss} {name}")
         total, squares = self._rate * sums.sums[0, at : at + 2]
         return of_means(float(total), float(squares), self._rate * sums.weight, self._level)
 
@@ -173,12 +173,10 @@ class Differences:
         return added_by_rows(self._of[name], rows.labels.toarray(), scores)
 
     @property
-    def _sampled(self) -> bool:
-        return bool(self._sums.ranked and self._sums.losses.weight) and not self._first.is_grouped
-
-    @property
     def n_sampled(self) -> int:
         """Rows of the sample that areas are compared by; 0 where all rows are."""
-        rows = self._sums.sample.drawn(weighed=False) if self._sampled else None
-        complete = rows is None or rows.weight.sum() >= self._sums.losses.weight * (1.0 - _ROUNDED)
-        return 0 if rows is None or complete else len(rows.key)
+        weight = self._sums.losses.weight
+        if self._first.is_grouped or not self._sums.ranked or not weight:
+            return 0
+        rows = self._sums.sample.drawn(weighed=False)
+        return 0 if rows.weight.sum() >= weight * (1.0 - _ROUNDED) else len(rows.key)

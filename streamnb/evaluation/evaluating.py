@@ -239,11 +239,9 @@ class _Judge(PassTask):
     slicing: Slicing | None = None
 
     def partial(self) -> Sheet:
-        n_classes = len(self.classes)
-        needs = needs_of(self.given, n_classes, self.multilabel)
-        more: dict[str, Any] = {"interval": self.interval, "grouped": "groups" in self.given, "slicing": self.slicing}
-        evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes, **more)
-        return Sheet(evaluation, 8 * n_classes * 10_000)
+        needs = needs_of(self.given, len(self.classes), self.multilabel)
+        options = {"interval": self.interval, "grouped": "groups" in self.given, "slicing": self.slicing}
+        return Sheet.of_one(self.classes, self.multilabel, needs, **options)
 
     def add(self, partial: Sheet, block: Block) -> None:
         """Add a block, a dict of the rows of each argument."""

@@ -75,6 +75,12 @@ class Sheet(Tally):
     rows: Any = 0
     sample: Any = None
 
+    @classmethod
+    def of_one(cls, classes: np.ndarray, multilabel: bool, needs: Iterable[str], **options: Any) -> Self:
+        """An empty evaluation of a single model."""
+        evaluation = Evaluation(len(classes), needs, multilabel=multilabel, classes=classes, **options)
+        return cls(evaluation, 8 * len(classes) * 10_000)
+
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
@@ -171,10 +177,8 @@ class JudgingTask(PassTask):
     title = "judging"
 
     def partial(self) -> Sheet:
-        classes, multilabel = self.model.classes_, self.model.scheme.multilabel
-        more: dict[str, Any] = {"interval": self.interval, "grouped": self.grouped, "slicing": self.slicing}
-        evaluation = Evaluation(len(classes), self.needs, multilabel=multilabel, classes=classes, **more)
-        return Sheet(evaluation, 8 * len(classes) * 10_000)
+        options = {"interval": self.interval, "grouped": self.grouped, "slicing": self.slicing}
+        return Sheet.of_one(self.model.classes_, self.model.scheme.multilabel, self.needs, **options)
 
     def add(self, partial: Sheet, block: Block) -> None:
         """Judge one block of rows; a label that the model does not know counts as a wrong prediction."""

@@ -137,8 +137,13 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
         return float(values[0])
     if average == "weighted":
         return mean(values, true)
-    occurs = np.full(judged.n_classes, True) if judged.multilabel else (true > 0.0) | (predicted > 0.0)
-    return mean(values[occurs])
+    return mean(values[occurring(judged)])
+
+
+def occurring(judged: Tallied) -> np.ndarray:
+    """Which classes occur, true or predicted, (K,) bool; of multi-label rows all."""
+    tally = decisions(judged)
+    return np.full(judged.n_classes, True) if judged.multilabel else (tally.true > 0.0) | (tally.predicted > 0.0)
 
 
 def hamming_loss(judged: Tallied) -> float:

@@ -279,14 +279,15 @@ class Slices:
         if not waiting:
             return
         rows, numbers = Rows.joined([rows for rows, _ in waiting]), [numbers for _, numbers in waiting]
-        for column, evaluations, own in zip(self.slicing.columns, self._of, np.concatenate(numbers).T, strict=True):
-            order = np.argsort(own, kind="stable")
-            present, first = np.unique(own[order], return_index=True)
-            for number, some in zip(present.tolist(), np.split(order, first[1:]), strict=True):
+        by_column = np.concatenate(numbers).T
+        for column, evaluations, of_rows in zip(self.slicing.columns, self._of, by_column, strict=True):
+            order = np.argsort(of_rows, kind="stable")
+            present, first = np.unique(of_rows[order], return_index=True)
+            for number, in_slice in zip(present.tolist(), np.split(order, first[1:]), strict=True):
                 value = column.values[number]
                 if value not in evaluations:
                     evaluations[value] = self._kind(**self._form)
-                evaluations[value].add_rows(rows.of(some))
+                evaluations[value].add_rows(rows.of(in_slice))
 
     def each(self) -> Iterator[tuple[SliceColumn, dict[Label, Any]]]:
         """Each column with the evaluations of its slices that have rows, in order."""
