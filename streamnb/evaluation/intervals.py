@@ -91,9 +91,9 @@ def _rate(kind: str) -> Callable[..., Estimate]:
     return of
 
 
-def _mean(name: str, tally: str, metric: Callable[[Tallied], float], judged: Tallied) -> Estimate:
+def _mean(name: str, tally: str, metric: Callable[..., float], judged: Tallied, **options: Any) -> Estimate:
     """The estimate of a metric that is the mean over rows of a value with this name in a tally."""
-    return estimates.of_rows(judged, metric(judged), tally, name)
+    return estimates.of_rows(judged, metric(judged, **options), tally, name)  # the metric refuses options
 
 
 ESTIMATES: dict[str, Callable[..., Estimate | CalibrationEstimate]] = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.evaluation.levels import Levels, areas, exact_areas, exact_levels
-from streamnb.evaluation.tallies import stacked
+from streamnb.evaluation.tallies import stacked, state_of
 from streamnb.kernels import ranks
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
@@ -275,8 +275,8 @@ class Ranking:
         return some
 
     def _to_state(self) -> dict[str, Any]:
-        kept = None if self._histogram is None else self._histogram._to_state()
-        return {"n_rows": self.n_rows, "blocks": list(map(list, self._blocks)), "histogram": kept}
+        blocks = [list(self._rows())] if self._blocks else []
+        return {"n_rows": self.n_rows, "blocks": blocks, "histogram": state_of(self._histogram)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Fill an empty ranking from the state that `_to_state` returned."""

@@ -66,6 +66,15 @@ def test_values_do_not_depend_on_blocks_or_merging(problem, exact_rows, random):
     assert_same_bits(merged[0], whole)
 
 
+def test_files_do_not_depend_on_blocks_or_on_what_was_asked():
+    rows = random_rows(3, 40, 0)
+    whole, cut = rows.evaluation(), rows.evaluation(slice(0, 15))
+    cut.add(rows.codes[15:], rows.weight[15:], **rows.said(slice(15, None)))
+    np.testing.assert_equal(cut._to_state(), whole._to_state())
+    assert whole.roc_auc() == cut.roc_auc()
+    np.testing.assert_equal(cut._to_state(), whole._to_state())
+
+
 def test_scores_are_copied():
     """The caller may fill the same buffers again."""
     rows = random_rows(2, 40, 0)
