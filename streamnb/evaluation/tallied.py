@@ -30,20 +30,17 @@ from streamnb.kernels import ranks
 from streamnb.rows.splits import Folding
 from streamnb.stats.row_means import RowMeans
 
-_GIVEN_AS = {
+NEEDS = {  # what an evaluation may keep, and the argument of snb.evaluate that provides it
     "hits": "y_pred=",
     "confusion": "y_pred= (for at most 1000 classes)",
     "confused": "y_pred= (for more than 1000 classes)",
-    "multilabel": "y_pred= of multi-label rows",
     "ranking": "scores= or proba=",
     "margin": "scores=",
     "pairs": "scores= or proba= (for at most 20 classes)",
     "probabilities": "proba=",
     "reliability": "proba=",
-}  # the argument of snb.evaluate that provides each need
-
-
-NEEDS = ("hits", "confusion", "confused", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel")
+    "multilabel": "y_pred= of multi-label rows",
+}
 DECISIONS = frozenset({"hits", "confusion", "confused", "multilabel"})
 _HASHED = Folding(BUCKETS, by="groups")  # the bucket of a group is the same in every process
 
@@ -362,7 +359,7 @@ def kept(judged: Tallied, tally: str, need: str) -> Any:
     if tally not in judged._tallies or (need in ("confusion", "pairs") and need not in judged.needs):
         held = ", ".join(map(repr, sorted(judged.needs))) or "nothing"
         raise ValueError(
-            f"this value needs {need!r}, but needs held {held}; give snb.evaluate {_GIVEN_AS[need]}, or make the "
+            f"this value needs {need!r}, but needs held {held}; give snb.evaluate {NEEDS[need]}, or make the "
             f"Evaluation with {need!r} too"
         )
     return judged._tallies[tally]

@@ -63,7 +63,7 @@ def restored(name: str, empty: Any, state: Any) -> Any:
     """An empty part of a tally, filled from its state in a file."""
     if isinstance(empty, dict):
         if not isinstance(state, dict) or state.keys() != empty.keys():
-            raise ValueError(f"{name} is {state!r:.100}; it should have the parts {', '.join(empty) or 'of nothing'}")
+            raise ValueError(f"{name} is {state!r:.100}; it should be a dict of {', '.join(empty)}")
         return {each: restored(each, part, state[each]) for each, part in empty.items()}
     if isinstance(empty, list):
         return [restored(name, part, each) for part, each in zip(empty, state, strict=True)]
