@@ -126,7 +126,7 @@ class Differences:
         return of_decisions(float(won), float(lost), self._rate * sums.weight, self._level)
 
     def _loss(self, loss: str, name: str) -> Difference | None:
-        if (name, loss) not in self._sums.lost:
+        if (name, loss) not in self._sums.compared_losses:
             return None
         if self._first.is_grouped:
             return self._clustered(name, "losses", loss)

@@ -109,7 +109,7 @@ class PairedSums(Tally):
         A sample of the rows with the scores of all models that rank them.
     ranked : list of str
         These models.
-    lost : list of (str, str)
+    compared_losses : list of (str, str)
         The models and losses of which there are sums.
     """
 
@@ -120,7 +120,7 @@ class PairedSums(Tally):
     losses: RowMeans
     sample: RowSample
     ranked: list[str]
-    lost: list[tuple[str, str]]
+    compared_losses: list[tuple[str, str]]
     evaluation_bytes: int = 0
 
     @property
@@ -163,10 +163,10 @@ class PairedTask(PassTask):
         return PairedSums(
             evaluations,
             RowMeans([f"{what} {name}" for name in self.others for what in ("won", "lost")]),
-            RowMeans([f"{what} {loss} {name}" for name, loss in self.lost for what in ("sum", "square")]),
+            RowMeans([f"{what} {loss} {name}" for name, loss in self.compared_losses for what in ("sum", "square")]),
             RowSample(K, sample_size(K, 8 * n_scores)),
             self.ranked,
-            self.lost,
+            self.compared_losses,
             8 * n_scores * 10_000,
         )
 
@@ -176,7 +176,7 @@ class PairedTask(PassTask):
         return [*self.models][1:]
 
     @property
-    def lost(self) -> list[tuple[str, str]]:
+    def compared_losses(self) -> list[tuple[str, str]]:
         """Models and losses that both the model and the baseline have."""
         first, *_ = self.models.values()
         both = [name for name in self.others if "probabilities" in first.needs & self.models[name].needs]
@@ -191,17 +191,14 @@ class PairedTask(PassTask):
     def add(self, partial: PairedSums, block: Block) -> None:
         """Judge one block of rows by all models."""
         y = label_checks.check_y(block.y)
-        if sp.issparse(y) != self.multilabel:
-            kinds = "an indicator of labels", "one label a row"
-            given, wanted = kinds if sp.issparse(y) else kinds[::-1]
-            raise ValueError(f"y is {given}; the models were fitted with {wanted}")
+        label_checks.check_kind(y, self.classes, self.multilabel)
         codes = class_numbers(self.classes, y)
-        for some, outputs in self._outputs(block):
-            weight = np.ones(block.n_rows)[some] if block.weight is None else block.weight[some]
-            groups = block.split[some] if self.grouped and block.split is not None else None
+        for rows, outputs in self._outputs(block):
+            weight = np.ones(block.n_rows)[rows] if block.weight is None else block.weight[rows]
+            groups = block.split[rows] if self.grouped and block.split is not None else None
             for evaluation, said in zip(partial.evaluations, outputs, strict=True):
-                evaluation.add(codes[some], weight, groups=groups, **said)
-            self._add(partial, codes[some], weight, outputs, block.first_row + some.start)
+                evaluation.add(codes[rows], weight, groups=groups, **said)
+            self._add(partial, codes[rows], weight, outputs, block.first_row + rows.start)
 
     def _outputs(self, block: Block) -> Iterator[tuple[slice, list[Outputs]]]:
         """Yield what the models say of a few rows at a time."""
@@ -214,27 +211,27 @@ class PairedTask(PassTask):
 
     def _add(self, partial: PairedSums, codes: Any, weight: np.ndarray, outputs: list[Outputs], first_row: int) -> None:
         """Add the differences between models."""
-        of = dict(zip(self.models, outputs, strict=True))
-        right = [_right(codes, said["predicted"]) for said in outputs]
-        partial.decisions.add([part for own in right[1:] for part in (own & ~right[0], right[0] & ~own)], weight)
+        by_name = dict(zip(self.models, outputs, strict=True))
+        baseline, *others = (_right(codes, said["predicted"]) for said in outputs)
+        partial.decisions.add([part for right in others for part in (right & ~baseline, baseline & ~right)], weight)
         known = weight > 0.0 if self.multilabel else (weight > 0.0) & (codes >= 0)
-        losses = self._loss_differences(codes[known], weight[known], of, known) if self.lost else []
+        losses = self._loss_differences(codes[known], weight[known], by_name, known) if self.compared_losses else []
         partial.losses.add(losses, weight[known])
         if self.ranked and not self.grouped:
-            scores = np.hstack([self._scores(of[name]) for name in self.ranked])
+            scores = np.hstack([self._scores(by_name[name]) for name in self.ranked])
             labels = codes if self.multilabel else np.maximum(codes, 0)
             weight = np.where(known, weight, 0.0)  # no rows are left out, as their numbers are those of the chunk
             partial.sample.add(DenseChunk(frozen(scores), first_row), labels, weight, np.zeros(len(weight), np.int64))
 
     def _loss_differences(
-        self, codes: Any, weight: np.ndarray, of: dict[str, Outputs], known: np.ndarray
+        self, codes: Any, weight: np.ndarray, outputs: dict[str, Outputs], known: np.ndarray
     ) -> list[np.ndarray]:
         """Differences of the losses of each model from those of the baseline, and their squares."""
-        judged = dict.fromkeys([next(iter(self.models)), *(name for name, _ in self.lost)])
-        losses = {name: losses_of(Rows(codes, weight, log_proba=of[name]["log_proba"][known])) for name in judged}
+        judged = dict.fromkeys([next(iter(self.models)), *(name for name, _ in self.compared_losses)])
+        losses = {name: losses_of(Rows(codes, weight, log_proba=outputs[name]["log_proba"][known])) for name in judged}
         first, *_ = losses.values()
         values: list[np.ndarray] = []
-        for name, loss in self.lost:
+        for name, loss in self.compared_losses:
             at = LOSSES.index(loss)
             difference = losses[name][at] - first[at]
             values += [difference, difference * difference]

@@ -49,7 +49,7 @@ def test_sums_are_those_of_a_loop_over_rows():
     assert sums.decisions.sums[0].tolist() == [won, lost, WEIGHT.sum()]
     expected = [total["log_loss"], squares["log_loss"], total["brier"], squares["brier"], WEIGHT[10:].sum()]
     np.testing.assert_allclose(sums.losses.sums[0], expected, rtol=1e-12)
-    assert sums.lost == [("bernoulli", "log_loss"), ("bernoulli", "brier")] and sums.ranked == [*NAMES]
+    assert sums.compared_losses == [("bernoulli", "log_loss"), ("bernoulli", "brier")] and sums.ranked == [*NAMES]
     assert sums.nbytes > 0
 
 

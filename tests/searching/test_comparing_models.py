@@ -94,7 +94,7 @@ def test_sets_of_labels():
     evaluations = [model.evaluate(X, labels) for model in models.values()]
     for metric, found in zip(("accuracy", "log_loss", "brier", "roc_auc"), compared.differences["difference"]):
         assert found == pytest.approx(getattr(evaluations[1], metric)() - getattr(evaluations[0], metric)())
-    with pytest.raises(ValueError, match="y is one label a row; the models were fitted with an indicator of labels"):
+    with pytest.raises(ValueError, match="y is one label a row; the model was fitted with an indicator of labels"):
         snb.compare_models(models, X, Y)
     with pytest.raises(ValueError, match=r"models\['poisson'\] predicts sets of labels and models\['plain'\] one"):
         snb.compare_models({**models, **MODELS}, X, labels)
