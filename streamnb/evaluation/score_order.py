@@ -76,7 +76,8 @@ class Histogram:
         counted = self._counted + other._counted
         whole = counted < MOST and self.table.dtype == other.table.dtype
         dtype = self.table.dtype if whole else np.dtype(np.float64)
-        total = self.with_table(self.table.astype(dtype))
+        total = self.of_columns(slice(None))
+        total.table = self.table.astype(dtype)
         total._counted = counted if dtype == np.int32 else np.inf
         total._cover(other.low, other.high)
         table = other.table.astype(dtype, copy=False)
@@ -84,17 +85,11 @@ class Histogram:
         return total
 
     def of_columns(self, columns: slice) -> "Histogram":
-        """The histogram of some columns."""
-        one = self.with_table(self.table[columns])
-        one.low, one.high, one.shift = one.low[columns], one.high[columns], one.shift[columns]
-        return one
-
-    def with_table(self, table: np.ndarray) -> "Histogram":
-        """A histogram with the same bins and another table."""
-        one = Histogram.__new__(Histogram)
-        one.n_bins, one.table, one._counted = self.n_bins, table, self._counted
-        one.low, one.high, one.shift = self.low.copy(), self.high.copy(), self.shift.copy()
-        return one
+        """The histogram of some columns, with the same table."""
+        some = copy(self)
+        some.low, some.high, some.shift = (bounds[columns].copy() for bounds in self.bounds)
+        some.table = self.table[columns]
+        return some
 
     def joined(self, tables: list[np.ndarray]) -> "Histogram":
         """One column that merges `tables` (n_bins + 2, 2), each counted in the bins of one column of this histogram."""
