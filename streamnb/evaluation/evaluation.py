@@ -6,6 +6,12 @@ from streamnb.core import notebook, persistence
 from streamnb.evaluation import breakdowns, intervals, metrics, thresholds
 from streamnb.evaluation.tallied import Tallied, has
 
+ERRORS = {
+    "roc_auc_margin": metrics.margin_error,
+    "roc_auc": metrics.roc_auc_error,
+    "average_precision": metrics.average_precision_error,
+}  # bounds on the errors of metrics of rankings
+
 
 @persistence.register
 class Evaluation(Tallied):
@@ -124,28 +130,24 @@ class Evaluation(Tallied):
 
     def _shown(self) -> list[tuple[str, float, tuple[float, ...], float]]:
         """Names, values, intervals and error bounds of the available metrics."""
-        shown: list[tuple[str, float, float]] = []
+        shown: dict[str, tuple[str, ...]] = {}  # the method of each metric, and its average
         if has(self, "decisions"):
-            shown += [("accuracy", self.accuracy(), 0.0), ("f_score (macro)", self.f_score("macro"), 0.0)]
-        if self.multilabel and has(self, "decisions"):
-            shown += [("hamming_loss", self.hamming_loss(), 0.0), ("jaccard", self.jaccard(), 0.0)]
+            shown |= {"accuracy": ("accuracy",), "f_score (macro)": ("f_score", "macro")}
+        if has(self, "decisions") and self.multilabel:
+            shown |= {"hamming_loss": ("hamming_loss",), "jaccard": ("jaccard",)}
         if has(self, "margin"):
-            error = metrics.margin_error(self)
-            shown += [("roc_auc_margin", self.roc_auc_margin(), error)]
+            shown["roc_auc_margin"] = ("roc_auc_margin",)
         if has(self, "ranking"):
-            shown += [("roc_auc", self.roc_auc(), self.roc_auc_error)]
+            shown["roc_auc"] = ("roc_auc",)
         if has(self, "ranking") or has(self, "margin"):
-            shown += [("average_precision", self.average_precision(), self.average_precision_error)]
+            shown["average_precision"] = ("average_precision",)
         if has(self, "losses"):
-            shown += [("log_loss", self.log_loss(), 0.0), ("brier", self.brier(), 0.0)]
+            shown |= {"log_loss": ("log_loss",), "brier": ("brier",)}
         if has(self, "reliability"):
-            shown += [("calibration error", self.expected_calibration_error(), 0.0)]
-        return [(name, value, self._interval_of(name), error) for name, value, error in shown]
-
-    def _interval_of(self, shown: str) -> tuple[float, ...]:
-        """The interval of a metric by its name in the printed form; none without intervals."""
-        if self.level is None or self.weight == 0.0:
-            return ()
-        name, _, average = shown.removesuffix(")").partition(" (")
-        name = "expected_calibration_error" if name == "calibration error" else name
-        return self.interval(name, *([average] if average else []))
+            shown["calibration error"] = ("expected_calibration_error",)
+        values: list[tuple[str, float, tuple[float, ...], float]] = []
+        for name, (metric, *average) in shown.items():
+            ends = () if self.level is None or self.weight == 0.0 else self.interval(metric, *average)
+            error = ERRORS[metric](self) if metric in ERRORS else 0.0
+            values.append((name, getattr(self, metric)(*average), ends, error))
+        return values
