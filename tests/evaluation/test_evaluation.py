@@ -43,15 +43,6 @@ def test_decisions_are_those_of_scikit_learn(rows):
                 np.testing.assert_allclose(value, wanted, **close)
 
 
-@given(judged_rows(n_classes=2))
-def test_binary_decisions_are_those_of_scikit_learn(rows):
-    e = rows.evaluation()
-    expected = sk.precision_recall_fscore_support(
-        rows.codes, rows.predicted, labels=[1], average="macro", sample_weight=rows.weight, zero_division=0
-    )
-    np.testing.assert_allclose([e.precision(), e.recall(), e.f_score()], expected[:3], **close)
-
-
 @given(judged_rows())
 def test_rankings_of_each_class_are_those_of_scikit_learn(rows):
     """NaN where a class has no rows, or all; for two classes, class 0 by minus the score."""

@@ -6,8 +6,6 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from sklearn import metrics as sk
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
@@ -15,7 +13,6 @@ import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import DEFAULTS, EvaluationOptions, Sheet, judged
-from streamnb.rows.opening import opened
 from tests.support import exported
 
 rng = np.random.default_rng(0)
@@ -24,18 +21,6 @@ X = rng.poisson(0.5 + 2.0 * (np.unique(y, return_inverse=True)[1][:, None] == np
 weight = rng.choice([0.5, 1.0, 2.0], 90)
 stats = snb.scan(X, y)
 model = snb.solve(stats, "poisson")[0]
-
-
-@pytest.mark.parametrize("rows", [X, sp.csr_array(X)], ids=["dense", "sparse"])
-def test_decisions_and_ranking_are_those_of_the_model(rows):
-    evaluation = judged(model, rows, y, weight, ["confusion", "ranking"])
-    found = model.predict(X)
-    assert evaluation.n_rows == 90 and evaluation.classes.tolist() == ["ash", "beech", "oak"]
-    assert evaluation.accuracy() == pytest.approx(sk.accuracy_score(y, found, sample_weight=weight))
-    np.testing.assert_allclose(evaluation.confusion_matrix(), sk.confusion_matrix(y, found, sample_weight=weight))
-    odds = model.predict_log_proba(X) - np.log1p(-model.predict_proba(X))
-    areas = [sk.roc_auc_score(y == label, odds[:, k], sample_weight=weight) for k, label in enumerate(model.classes_)]
-    np.testing.assert_allclose(evaluation.roc_auc(None), areas)
 
 
 def test_only_what_is_needed_is_said():
@@ -59,11 +44,8 @@ def test_labels_of_another_kind_are_a_mistake():
         judged(model, X, np.eye(3, dtype=int)[np.arange(90) % 3], None, ["confusion"])
 
 
-def test_models_of_sets_of_labels():
-    Y = (X[:, :3] + rng.poisson(0.3, (90, 3)) > 1.0).astype(int)
-    of_sets = snb.solve(snb.scan(X, Y), "poisson")[0]
-    evaluation = judged(of_sets, X, Y, weight, ["confusion", "ranking"])
-    assert evaluation.hamming_loss() == pytest.approx(sk.hamming_loss(Y, of_sets.predict(X), sample_weight=weight))
+def test_models_of_sets_of_labels_take_no_single_labels():
+    of_sets = snb.solve(snb.scan(X, (X[:, :3] > 1.0).astype(int)), "poisson")[0]
     with pytest.raises(ValueError, match="y is one label a row; the model was fitted with an indicator of labels"):
         judged(of_sets, X, y, None, ["confusion"])
 
@@ -184,22 +166,3 @@ def test_columns_of_a_frame_that_are_no_features_leave_it():
     assert same.columns.tolist() == FRAME.columns.tolist() and options == DEFAULTS
     with pytest.raises(ValueError, match="'wing' is none of the columns of X"):
         EvaluationOptions(by="wing").taken_from(FRAME, None)
-
-
-def test_columns_are_read_with_the_rows():
-    source, groups = opened(np.eye(4), [0, 1, 1, 0]), [1, 1, 2, 2]
-    rows, slicing = EvaluationOptions(0.9, groups, {"ward": list("xyxy")}).opened(source)
-    (block,) = rows.blocks()
-    assert block.split["groups"].tolist() == groups
-    assert slicing.taken(block.split, 4)[:, 0].tolist() == [0, 1, 0, 1]
-    rows, slicing = EvaluationOptions(0.9, groups).opened(source)
-    (block,) = rows.blocks()
-    assert block.split.tolist() == groups and slicing is None
-
-
-def test_options_are_checked():
-    assert EvaluationOptions(0.9).checked().interval == 0.9
-    assert EvaluationOptions(by="x", min_rows=5).given() == {"by": "x", "min_rows": 5}
-    for wrong in (EvaluationOptions(1.5), EvaluationOptions(groups=[1, 2])):
-        with pytest.raises(ValueError, match="interval"):
-            wrong.checked()

@@ -56,17 +56,6 @@ def test_what_was_not_kept_says_how_to_keep_it():
         tallied.ranking(some(), "pairs")
 
 
-def test_one_label_or_many():
-    single, many = Tallied(2, "hits"), Tallied(2, "hits", multilabel=True)
-    assert tallied.is_binary(single) and not tallied.is_binary(many) and not tallied.is_binary(Tallied(3, "hits"))
-    tallied.check_multilabel(many, "jaccard")
-    tallied.check_single(single, "confusion_matrix")
-    with pytest.raises(ValueError, match="jaccard is for multi-label rows"):
-        tallied.check_multilabel(single, "jaccard")
-    with pytest.raises(ValueError, match="confusion_matrix is for rows of one label each"):
-        tallied.check_single(many, "confusion_matrix")
-
-
 def test_only_like_merges_with_like():
     merged = some() + some()
     assert (merged.n_rows, merged.weight) == (8, 15.0) and type(merged) is Tallied
