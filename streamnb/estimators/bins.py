@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -111,7 +112,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         """
         self._check_params()
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-        rows = opened(X, labelled=False, look=lambda given: self._check_names(given, True))
+        rows = opened(X, labelled=False, look=partial(check_features, self, reset=True))
         counts, report = run(ValueScan(options.memory_limit), rows, options)
         self._bins = self.learned(counts)
         exact = self.edges is not None or self.strategy == "uniform"
@@ -144,9 +145,12 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         if not isinstance(self.missing, bool | np.bool_):
             arguments.one_of("missing", self.missing, ["auto", True, False])
 
-    def _check_names(self, given: Any, reset: bool) -> None:
-        """Let scikit-learn store or check the names of columns."""
-        check_features(self, given, reset=reset)
+    def _opened(self, X: Any, *beside: Any) -> Source:
+        """Rows with the fitted columns; `beside` are their labels and weights."""
+        check_is_fitted(self, "_bins")
+        rows = opened(X, *beside, labelled=False, look=partial(check_features, self))
+        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        return rows
 
     @property
     def edges_(self) -> list[np.ndarray]:
@@ -169,9 +173,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         (n_rows, n_columns) SciPy CSR
             float64, with n_features ones in each row; for Dask a lazy array of such blocks.
         """
-        check_is_fitted(self, "_bins")
-        rows = opened(X, labelled=False, look=lambda given: self._check_names(given, False))
-        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        rows = self._opened(X)
         return matrix(self._bins, rows)
 
     def rows(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Source:
@@ -193,9 +195,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         >>> snb.LinearNB("bernoulli").fit(bins.rows(X, y)).predict(bins.rows([[2.5], [8.0]])).tolist()
         [1, 0]
         """
-        check_is_fitted(self, "_bins")
-        rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._check_names(given, False))
-        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        rows = self._opened(X, y, sample_weight)
         return prepared(self._bins, rows, y, sample_weight, labelled=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

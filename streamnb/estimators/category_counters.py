@@ -223,8 +223,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         (n_rows, n_columns) float64; for Dask a lazy array
         """
         check_is_fitted(self, "_counters")
-        numbers = as_numbers(X)
-        rows = opened(numbers, labelled=False, look=lambda _: self._check_names(X, False))
+        rows = opened(as_numbers(X), labelled=False, look=lambda _: self._check_names(X, False))
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         left = () if without_fold is None else (arguments.whole_number("without_fold", without_fold),)
         return self._coded(rows, self._counters.table(*left)[None], None)
@@ -288,9 +287,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         self._check_params()
         X, y = with_labels(X, y)
         ranges = None if self.thresholds is None else self._ranges(y)
-        return opened(
-            as_numbers(X), y if ranges is None else ranges, weight, look=lambda _: self._check_names(X, True)
-        ), ranges
+        labels = y if ranges is None else ranges
+        return opened(as_numbers(X), labels, weight, look=lambda _: self._check_names(X, True)), ranges
 
     def _ranges(self, y: Any) -> np.ndarray:
         if y is None:
@@ -367,11 +365,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         counts, columns = state["counts"], state["columns"]
-        if (
-            not isinstance(counts, CategoryCounts)
-            or not isinstance(columns, CountedColumns)
-            or counts.sums.folding is None
-        ):
+        of_types = isinstance(counts, CategoryCounts) and isinstance(columns, CountedColumns)
+        if not of_types or counts.sums.folding is None:
             raise ValueError("counters lack the counts of their folds")
         params = {**state["params"], "c": pseudo_counts._from_state(state["params"]["c"]), "folds": counts.sums.n_folds}
         self = cls(**params)

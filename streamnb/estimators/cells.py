@@ -118,23 +118,24 @@ def write_markers(
         )
     if not isinstance(groupby, str):
         raise TypeError(f"groupby={groupby!r} should be the name of a column of obs, such as 'cell_type'")
-    groups = {str(group): some for group, some in markers.groupby("group", observed=True, sort=False)}
-    sizes = {len(some) for some in groups.values()}
+    groups = {str(group): table for group, table in markers.groupby("group", observed=True, sort=False)}
+    sizes = {len(table) for table in groups.values()}
     if len(sizes) != 1:
         raise ValueError(
             f"markers has groups of {min(sizes, default=0)} to {max(sizes, default=0)} rows; scanpy has as many for "
             "each: write the table before rows are left out"
         )
-    about, layer = markers.attrs, layer or markers.attrs.get("layer")
-    params = {"groupby": groupby.removeprefix("obs/"), "reference": "rest", "method": about.get("test", "t-test")}
+    attrs = markers.attrs
+    layer = layer or attrs.get("layer")
+    params = {"groupby": groupby.removeprefix("obs/"), "reference": "rest", "method": attrs.get("test", "t-test")}
     params |= {"use_raw": layer == RAW, "layer": None if layer == RAW else layer}
-    params["corr_method"] = about.get("corr", "benjamini-hochberg")
-    found: dict[str, Any] = {"params": params}
+    params["corr_method"] = attrs.get("corr", "benjamini-hochberg")
+    entries: dict[str, Any] = {"params": params}
     for name, dtype in DTYPES.items():
         kind = str if name == "names" else None  # numbers of features without names are written as scanpy has names
-        columns = pd.DataFrame({group: some[name].astype(kind or dtype).to_numpy() for group, some in groups.items()})
-        found[name] = columns.to_records(index=False, column_dtypes=dtype)
-    write_uns(adata, key, found)
+        columns = pd.DataFrame({group: table[name].astype(kind or dtype).to_numpy() for group, table in groups.items()})
+        entries[name] = columns.to_records(index=False, column_dtypes=dtype)
+    write_uns(adata, key, entries)
 
 
 def annotate(

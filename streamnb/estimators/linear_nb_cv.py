@@ -247,16 +247,16 @@ class LinearNBCV(LinearNB):
             assert folding is not None
             check_calibration(self.calibration, self.scheme, folding.n_folds)
             steps = steps_of_folds(self, rows, options, folding)
-            own = [with_step(self, step) for step in steps.outside]
+            of_folds = [with_step(self, step) for step in steps.outside]
 
             def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
-                if split is None or not own:
+                if split is None or not of_folds:
                     return self._folded(listed, folding, options, prepared)
                 with of_columns_outside(split % folding.n_folds):
-                    return own[split]._folded(listed, folding, options, prepared)
+                    return of_folds[split]._folded(listed, folding, options, prepared)
 
             folded, report = scan_maps(scan_of, self._maps(rows, options, folding), steps, rows, options)
-            families = [one._family() for one in own]
+            families = [estimator._family() for estimator in of_folds]
             folded = {name: replace(scanned, families=families) for name, scanned in folded.items()}
             mapped = {name: scanned.kept for name, scanned in folded.items()}
             stats = next(iter(mapped.values()))

@@ -144,11 +144,11 @@ class StackedNB(Classifier):
             first, folded = with_folds(scans[0], rows, self.folds, groups, 1, self.seed)
             how = {"folding": first.folding, "memory_limit": share}
             tasks = {str(number): replace(scan, **how) for number, scan in enumerate(scans)}
-            found, report = run_scans(tasks, folded, options)
-            stats = [found[name] for name in tasks]
+            by_name, report = run_scans(tasks, folded, options)
+            stats = [by_name[name] for name in tasks]
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
-            weighs = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
-            self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, weighs)))
+            has_weight = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
+            self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, has_weight)))
             self.final_ = self._final(stats[0].multilabel)
             self.final_.fit(*_columns(out_of_fold, folded, y, sample_weight), **options.fit_options)
             self.classes_, self.n_features_in_ = self.final_.classes_, self._margins.n_features

@@ -192,10 +192,10 @@ class TrainedClassifierCV(TrainedClassifier):
             )
         scheme = self._learner().scheme
         check_choice(scheme, self.folds, 1, self.seed, self.scoring, self.rule)
-        for one in self.scoring if isinstance(self.scoring, list | tuple) else [self.scoring]:
-            if scheme != "joint" and isinstance(one, str) and "probabilities" in as_scorer(one).needs:
+        for scoring in self.scoring if isinstance(self.scoring, list | tuple) else [self.scoring]:
+            if scheme != "joint" and isinstance(scoring, str) and "probabilities" in as_scorer(scoring).needs:
                 raise ValueError(
-                    f"scoring={one!r} needs probabilities, and {type(self).__name__} scores by margins; take "
+                    f"scoring={scoring!r} needs probabilities, and {type(self).__name__} scores by margins; take "
                     "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"
                 )
 

@@ -315,8 +315,8 @@ class TreeNB(IncrementalClassifier):
         pd = pandas_for("edges_")
         names, columns = np.array(self._names, object)[self._kept], self._columns
         children, parents = columns.children, columns.parents[columns.children]
-        told = self._information[children, parents]
-        return pd.DataFrame({"parent": names[parents], "child": names[children], "information": told})
+        information = self._information[children, parents]
+        return pd.DataFrame({"parent": names[parents], "child": names[children], "information": information})
 
     @property
     def _indicator_names(self) -> list[Any]:

@@ -119,14 +119,15 @@ def choose_unknown_below(
     right, probability = np.zeros(len(labels), bool), np.zeros(len(labels))
     tried, unknown = np.zeros((2, len(labels)), bool)  # by a model without the class, with a threshold of its own
     for fold in range(folds):
-        own, new = numbers == fold, left_out[codes] == fold
-        of_all, best = _without(self, given, own, new & False)
-        right[own], probability[own] = of_all[own], best[own]
-        if new.any():
-            of_known, best = _without(self, given, own, new)
-            known = own & of_known
-            if known.any():
-                tried[new], unknown[new] = True, best[new] < _threshold(best[known], weight[known], named)
+        held, unseen = numbers == fold, left_out[codes] == fold
+        hits, best = _without(self, given, held, unseen & False)
+        right[held], probability[held] = hits[held], best[held]
+        if unseen.any():
+            hits, best = _without(self, given, held, unseen)
+            named_right = held & hits
+            if named_right.any():
+                below = _threshold(best[named_right], weight[named_right], named)
+                tried[unseen], unknown[unseen] = True, best[unseen] < below
     self.unknown_below_ = _threshold(probability[right], weight[right], named)
     shares = {
         "right": _shares(right, np.ones(len(labels), bool), codes, weight),
@@ -136,10 +137,10 @@ def choose_unknown_below(
     return pd.DataFrame(shares, pd.Index(classes, name="class"))
 
 
-def _without(self: Any, given: tuple[Any, ...], own: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a model without some rows and without the classes of others; which rows it labels right, and how surely."""
+def _without(self: Any, given: tuple[Any, ...], held: np.ndarray, unseen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a model without `held` rows and classes of `unseen` ones: which rows it labels right, and how surely."""
     X, labels, weight, options = given
-    out = own | new
+    out = held | unseen
     trained = np.where(out, 0.0, weight)
     named = np.where(out, labels[np.argmin(out)], labels)  # some class that is trained: of others no row is left
     with warnings.catch_warnings():
@@ -147,10 +148,10 @@ def _without(self: Any, given: tuple[Any, ...], own: np.ndarray, new: np.ndarray
         try:
             model = clone(self).fit(X, named, trained, layer=self.layer_, **options)
         except ValueError as error:
-            if not new.any():
+            if not unseen.any():
                 raise
             raise ValueError(
-                f"no model can be fitted without the classes {messages.listed(np.unique(labels[new]))}: {error}. "
+                f"no model can be fitted without the classes {messages.listed(np.unique(labels[unseen]))}: {error}. "
                 "Parameters by class, such as priors, need all; give annotate a number, such as unknown_below=0.5"
             ) from error
     best = BestClasses(len(labels), len(model.classes_))
