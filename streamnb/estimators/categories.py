@@ -62,15 +62,6 @@ class Cells:
         np.maximum.at(sizes, self.features, self.categories + 1)
         return sizes
 
-    def one_hot(self, sizes: np.ndarray, first_row: int) -> tuple[Chunk, Any]:
-        """A one-hot block with sizes[j] columns for feature j; the last of them is for unknown categories."""
-        columns = _starts(sizes)[self.features] + np.minimum(self.categories, sizes[self.features] - 1)
-        return self.placed(columns, int(sizes.sum()), first_row)
-
-    def placed(self, columns: np.ndarray, n_columns: int, first_row: int) -> tuple[Chunk, Any]:
-        """A block with 1 in the column of each cell."""
-        return csr_chunk(None, columns, self.indptr, n_columns, first_row)
-
     def check_below(self, known: np.ndarray, first_row: int) -> None:
         """Raise where rows have unseen categories."""
         strangers = np.flatnonzero(self.categories >= known[self.features])
@@ -86,7 +77,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The columns of a model: for each feature its categories and, last, one for values that are none of them.
+    """Columns for categories: for each feature those of its categories and, last, one for values that are none of them.
 
     Where few categories have rows, only these and category 0 have their own columns, `seen`, and the next column stands
     for all others.
@@ -120,7 +111,8 @@ class Slots:
 
     def one_hot(self, cells: Cells, first_row: int) -> tuple[Chunk, Any]:
         """A block of rows with 1 in the columns of their categories."""
-        return cells.placed(self.columns(cells.features, cells.categories), int(self.sizes.sum()), first_row)
+        columns = self.columns(cells.features, cells.categories)
+        return csr_chunk(None, columns, cells.indptr, int(self.sizes.sum()), first_row)
 
 
 def _category_ids(features: np.ndarray, categories: np.ndarray) -> np.ndarray:
@@ -316,7 +308,7 @@ class CategoryAccumulator:
             powers = 2 ** np.ceil(np.log2(self._sizes)).astype(np.int64)  # so that new tables are rare
             capacity = np.where(self._sizes > capacity, powers, capacity)
         self._reserve(capacity)
-        self._sums.add(*cells.one_hot(self._capacity, first_row), y, weight)
+        self._sums.add(*Slots(self._capacity - 1).one_hot(cells, first_row), y, weight)
 
     def _reserve(self, capacity: np.ndarray) -> None:
         """Start new tables where the current ones lack capacity or are of the wrong kind."""

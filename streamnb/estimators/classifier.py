@@ -68,10 +68,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """The preparation step that the parameters request to be learned from the rows."""
         return StepRequest(type(self).__name__)
 
-    def _by_kinds(self) -> bool:
-        """Whether columns are treated by kind, so that data frames are opened as tables."""
-        return False
-
     def _fitted_model(self) -> LinearModel:
         """The fitted model; raises where there is none."""
         raise NotImplementedError

@@ -15,7 +15,7 @@ from streamnb.estimators import incremental
 from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier, unchanged
 from streamnb.estimators.learned import learned, logs
-from streamnb.estimators.parameters import integer_from, number_from_0, one_of, optional, switch
+from streamnb.estimators.parameters import boolean, integer_from, number_from_0, one_of, optional
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Joint, as_scheme
@@ -35,7 +35,7 @@ class DiscriminantAnalysis(IncrementalClassifier):
     tol: float
     store_covariance: bool
     covariance_estimator: Any
-    _checks: ClassVar = {"tol": number_from_0, "store_covariance": switch}
+    _checks: ClassVar = {"tol": number_from_0, "store_covariance": boolean}
     class_count_ = incremental.class_count_
     predict_joint_log_proba = incremental.predict_joint_log_proba
     decision_function = decision_function

@@ -14,7 +14,7 @@ from streamnb.estimators import incremental, linear_predictions, posteriors
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
-from streamnb.estimators.parameters import Parameter, check_each, one_of, switch
+from streamnb.estimators.parameters import Parameter, boolean, check_each, one_of
 from streamnb.estimators.preparation import StepRequest, all_or_nothing, check_coded, check_step, opened_to_fit
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
@@ -124,7 +124,7 @@ class LinearNB(IncrementalClassifier):
     ['cat']
     """
 
-    _checks: ClassVar = {"scheme": one_of(*SCHEMES), "idf": switch, "overlap": one_of(*OVERLAPS)}
+    _checks: ClassVar = {"scheme": one_of(*SCHEMES), "idf": boolean, "overlap": one_of(*OVERLAPS)}
     transform = Parameter()
     _takes_indicator = True
     _columns: ColumnMap | None = None  # the transform of columns before they are summed
@@ -170,16 +170,14 @@ class LinearNB(IncrementalClassifier):
         domain = FamilyDomain(type(self).__name__, family, options.seen)
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
-    def _by_kinds(self) -> bool:
-        return isinstance(as_family(self.family), Auto)
-
     def _family(self) -> Family:
         """The family for the columns of the weights."""
         return family_of_columns(self, as_family(self.family))
 
     def _step_request(self) -> StepRequest:
         family = as_family(self.family)
-        return StepRequest(type(self).__name__, vars(self)["transform"], family if family.coded else None)
+        coded, by_kinds = family if family.coded else None, isinstance(family, Auto)
+        return StepRequest(type(self).__name__, vars(self)["transform"], coded, by_kinds)
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre

@@ -15,7 +15,7 @@ from streamnb.core import arguments, label_checks, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
-from streamnb.estimators.parameters import one_of, switch
+from streamnb.estimators.parameters import boolean, one_of
 from streamnb.estimators.preparation import all_or_nothing, opened_as_given, steps_of_folds, with_step
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
@@ -135,7 +135,7 @@ class LinearNBCV(LinearNB):
 
     _checks: ClassVar = {
         **LinearNB._checks,
-        "return_train_score": switch,
+        "return_train_score": boolean,
         "calibration": one_of(None, AUTO, *METHODS),
     }
     _mapped: Mapping[str, ClassStats] = MappingProxyType({})  # statistics of all maps, where there are several

@@ -39,7 +39,7 @@ def optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-switch = one_of(False, True)
+boolean = one_of(False, True)
 
 
 def check_each(estimator: Any, checks: Mapping[str, Check]) -> None:

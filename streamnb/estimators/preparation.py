@@ -46,16 +46,24 @@ class StepRequest:
     transform : Bins, "quantile_normal" or anything that is not learned
     coded : Family, optional
         A family with columns of category numbers.
+    by_kinds : bool
+        Whether columns are treated by their kinds, so that all data frames are opened as tables.
     """
 
     who: str
     transform: Any = None
     coded: Family | None = None
+    by_kinds: bool = False
 
     @property
     def learns(self) -> bool:
         """Whether a step has to be learned from numeric columns."""
         return self.coded is not None or to_learn(self.transform) is not None
+
+    @property
+    def frames_of_numbers(self) -> str:
+        """Which data frames stay rows of numbers, as `opened` takes it."""
+        return NONE if self.by_kinds else ANY if self.learns else COMPLETE
 
     @property
     def reads(self) -> bool:
@@ -159,7 +167,7 @@ def all_or_nothing(self: Any) -> Iterator[None]:
 
 def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
     """Open X with its labels and weights, and remember column names; no step is learned yet."""
-    numbers = NONE if self._by_kinds() else ANY if self._step_request().learns else COMPLETE
+    numbers = self._step_request().frames_of_numbers
     rows = opened(*given, look=partial(remember_names, self), layer=layer, numbers=numbers)
     self._preparation = Preparation(rows.encoding, layer)
     return rows

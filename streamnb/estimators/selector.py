@@ -143,9 +143,6 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     def _warn(self) -> None:
         """There are no warnings about parameters."""
 
-    def _by_kinds(self) -> bool:
-        return False
-
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     _preparation = Preparation()

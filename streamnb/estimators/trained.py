@@ -15,12 +15,12 @@ from streamnb.estimators.classifier import Classifier, decision_function
 from streamnb.estimators.parameters import (
     Check,
     Parameter,
+    boolean,
     integer_from,
     number_above_0,
     number_from_0,
     one_of,
     optional,
-    switch,
 )
 from streamnb.estimators.preparation import (
     OF_ROWS,
@@ -72,12 +72,12 @@ class TrainedClassifier(Classifier):
     _checks: ClassVar = {
         "tol": number_from_0,
         "max_passes": integer_from(1),
-        "idf": switch,
+        "idf": boolean,
         "calibration": one_of(None, AUTO, *METHODS),
         "scheme": one_of("ovr", "joint"),
         "solver": one_of("conjugate_gradients", "products"),
-        "standardize": switch,
-        "fit_intercept": switch,
+        "standardize": boolean,
+        "fit_intercept": boolean,
     }
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _saved: tuple[str, ...] = ("params", "fitted")  # parts of the state in a file

@@ -185,7 +185,8 @@ class TreeNB(IncrementalClassifier):
     def _step_request(self) -> TreeRequest:
         transform = vars(self)["transform"]
         coded = Categorical() if self.family == "categorical" and transform is None else None
-        return TreeRequest(type(self).__name__, transform, coded, self.max_features, self._row_options())
+        name, options = type(self).__name__, self._row_options()
+        return TreeRequest(name, transform, coded, max_features=self.max_features, options=options)
 
     def _row_options(self) -> RowOptions:
         return RowOptions(binarize=0.0 if self._grouped else self.binarize)

@@ -338,48 +338,21 @@ def test_wrong_parameters_are_named(params, message):
         snb.AdditiveClassifier(**{"interactions": 0, **FAST, **params}).fit(FRAME, Y)
 
 
-def test_monotone_terms_are_for_two_classes():
+def test_wrong_rows_are_refused_and_change_nothing(model):
+    before = model.predict_proba(FRAME)
+    for rows, y, message in (
+        (np.where(np.arange(3 * N).reshape(N, 3) == 10, np.inf, X), Y, "row 3"),
+        (snb.table(FRAME, Y, text=["city"]), None, "text"),
+        (snb.table(FRAME, Y, hashed=["city"]), None, "hashed"),
+        (snb.table(FRAME, Y, bins=None), None, "number as"),
+        ([f"{city} road" for city in CITY], Y, "texts"),
+        (X, np.column_stack([Y == "yes", CITY == "Ulm"]), "one label a row"),
+        (X, np.zeros(N), "one class"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(rows, y)
+        np.testing.assert_array_equal(model.predict_proba(FRAME), before)
+    with pytest.raises(ValueError, match="once"):
+        model.fit(iter([(X, Y)]), keep="no")
     with pytest.raises(ValueError, match=r"monotone.*two classes"):
         snb.AdditiveClassifier(0, monotone={"age": 1}, **FAST).fit(FRAME[["age", "income"]], CITY)
-
-
-def test_infinite_values_are_refused():
-    rows = X.copy()
-    rows[3, 1] = np.inf
-    with pytest.raises(ValueError, match="row 3"):
-        snb.AdditiveClassifier(0, **FAST).fit(rows, Y)
-
-
-def test_texts_hashes_and_plain_numbers_are_refused():
-    for columns, what in (
-        ({"text": ["city"]}, "text"),
-        ({"hashed": ["city"]}, "hashed"),
-        ({"bins": None}, "number as"),
-    ):
-        with pytest.raises(ValueError, match=what):
-            snb.AdditiveClassifier(0, **FAST).fit(snb.table(FRAME, Y, **columns))
-    with pytest.raises(ValueError, match="texts"):
-        snb.AdditiveClassifier(0, **FAST).fit([f"{city} road" for city in CITY], Y)
-
-
-def test_several_labels_are_refused():
-    with pytest.raises(ValueError, match="one label a row"):
-        snb.AdditiveClassifier(0, **FAST).fit(X, np.column_stack([Y == "yes", CITY == "Ulm"]))
-
-
-def test_one_class_is_refused():
-    with pytest.raises(ValueError, match="one class"):
-        snb.AdditiveClassifier(0, **FAST).fit(X, np.zeros(N))
-
-
-def test_rows_that_can_be_read_once_are_refused():
-    with pytest.raises(ValueError, match="once"):
-        snb.AdditiveClassifier(0, **FAST).fit(iter([(X, Y)]), keep="no")
-
-
-def test_a_failed_fit_changes_nothing():
-    found = snb.AdditiveClassifier(0, **FAST).fit(FRAME, Y)
-    before = found.predict_proba(FRAME)
-    with pytest.raises(ValueError):
-        found.fit(FRAME, np.zeros(N))
-    np.testing.assert_array_equal(found.predict_proba(FRAME), before)

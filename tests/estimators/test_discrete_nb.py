@@ -321,7 +321,7 @@ def test_a_failed_partial_fit_leaves_the_model_as_it_was(model):
 
 def test_the_last_category_stands_for_the_unseen_ones():
     cells = categories.Cells(np.array([1, 5]), np.array([0, 1]), np.array([0, 2]), 2)
-    one_hot, _ = cells.one_hot(np.array([3, 3]), 0)
+    one_hot, _ = categories.Slots(np.array([2, 2])).one_hot(cells, 0)
     assert one_hot.indices.tolist() == [1, 5]
 
 

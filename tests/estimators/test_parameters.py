@@ -6,13 +6,13 @@ import pytest
 import streamnb as snb
 from streamnb.estimators.classifier import Classifier, check_parameters
 from streamnb.estimators.parameters import (
+    boolean,
     check_each,
     integer_from,
     number_above_0,
     number_from_0,
     one_of,
     optional,
-    switch,
 )
 
 REQUIRED = {"HierarchyNB": {"hierarchy": {"dog": "animal"}}, "StackedNB": {"families": ["poisson"]}}
@@ -37,7 +37,7 @@ def test_every_parameter_with_a_check_is_named_where_it_is_wrong(name):
         (number_above_0("which is nothing"), [1e-9, 3], 0, "p=0 should be above 0: which is nothing"),
         (number_from_0, [0, 0.5], -1.0, "p=-1.0 should be finite and at least 0"),
         (optional(integer_from(1)), [None, 1], 0, "p=0 should be at least 1"),
-        (switch, [True, False], 1, "p=1 is unknown; it should be one of False, True"),
+        (boolean, [True, False], 1, "p=1 is unknown; it should be one of False, True"),
     ],
 )
 def test_what_a_check_takes(check, right, wrong, message):
