@@ -178,15 +178,6 @@ def doubled(rows):
     return np.vstack([rows.x, rows.x]), np.append(rows.y, rows.y), np.append(rows.w, np.ones(len(rows)))
 
 
-@every_way
-def test_learned_attributes_cannot_be_set_and_need_a_fit(model):
-    rows = example("int")
-    assert not any(hasattr(model, name) for name in LEARNED)
-    fitted = clone(model).fit(rows.x, rows.y)
-    with pytest.raises(AttributeError, match="refit"):
-        fitted.class_count_ = np.ones(3)
-
-
 def test_categories_may_turn_up_late_and_by_the_thousand():
     rng = np.random.default_rng(0)
     x = np.column_stack([np.arange(6000) // 7, rng.integers(0, 3, 6000), np.zeros(6000, int)]).astype(float)

@@ -117,11 +117,6 @@ def test_names_layer_and_encoding_are_kept_in_a_file(model, tmp_path):
     assert snb.load(tmp_path / "t.snb").encoding_ == of_texts.encoding_ is not None
 
 
-def test_rows_with_other_columns_are_refused():
-    with pytest.raises(ValueError, match="feature names"):
-        snb.LinearNB().fit(FRAME, PETS).predict(FRAME[["b", "a"]])
-
-
 TELCO = pd.DataFrame(
     {
         "plan": ["a", "b", "a", "c", "b", "a"] * 8,

@@ -147,14 +147,6 @@ def test_least_squares_of_a_start_go_the_best_part_of_the_way_to_it():
     np.testing.assert_allclose(wide.coef_, snb.LeastSquaresClassifier(0.0).fit(X, Y).coef_ / 1e3, rtol=1e-3)
 
 
-def test_margins_have_no_probabilities_to_be_judged_by_but_may_be_calibrated():
-    with pytest.raises(ValueError, match="scoring='neg_log_loss' needs probabilities, and MarginClassifierCV"):
-        snb.MarginClassifierCV(scoring="neg_log_loss").fit(X, Y)
-    model = snb.MarginClassifierCV(1.0, max_passes=3, calibration="sigmoid", scoring="accuracy")
-    assert model.get_params()["calibration"] == "sigmoid"
-    assert "calibration" not in snb.SoftmaxRegressionCV().get_params()
-
-
 @pytest.mark.usefixtures("as_in_folds")
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
 def test_joint_margins_are_judged_by_the_probabilities_that_the_model_gives():

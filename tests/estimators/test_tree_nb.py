@@ -27,13 +27,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_balanced_exclusive_or_is_exact_where_naive_bayes_sees_nothing():
-    x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10), np.array([0, 1, 1, 0] * 10)
-    assert not snb.LinearNB("bernoulli").fit(x, y).coef_.any()
-    model = snb.TreeNB().fit(x, y)
-    assert model.score(x, y) == 1.0 and model.edges_.loc[0, "information"] == pytest.approx(np.log(2.0))
-
-
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_rows_of_any_kind_give_the_same_bits(options, tmp_path):
     model = snb.TreeNB(**options).fit(X, Y)
