@@ -26,7 +26,7 @@ from streamnb.estimators.additive_options import (
 )
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import integer_from
-from streamnb.estimators.preparation import StepRequest, all_or_nothing, names_of, opened_as_given
+from streamnb.estimators.preparation import StepRequest, fitting, names_of, opened_to_read_again
 from streamnb.estimators.term_scores import TermScores, contributions, term
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.evaluation.scorers import as_scorer
@@ -34,7 +34,6 @@ from streamnb.explaining.terms import terms_table
 from streamnb.models.additive import TermTables
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
-from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import NUMBERS, AdditiveRequest, CodedRows, fit_terms
@@ -222,13 +221,11 @@ class AdditiveClassifier(TrainedClassifier):
         StreamnbWarning
             All reads were used before the gradient was small enough.
         """
-        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
-            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
+        with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             self._check_params()
             n_bins = int(max(self.resolutions))
             given = with_table((X, y, sample_weight), ANY, bins=n_bins, min_count=self.min_count)
-            rows = options.kept(opened_as_given(self, given, options, layer))
-            rows.check_read_again(type(self).__name__)
+            rows = opened_to_read_again(self, given, options, layer)
             coded = self._coded(rows, given[1:], options)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             request = self._request(coded, groups)

@@ -16,7 +16,7 @@ from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.parameters import boolean, one_of
-from streamnb.estimators.preparation import all_or_nothing, opened_as_given, steps_of_folds, with_step
+from streamnb.estimators.preparation import all_or_nothing, fitting, opened_to_read_again, steps_of_folds, with_step
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
@@ -27,7 +27,6 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty
 from streamnb.problem.points import at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
@@ -236,10 +235,8 @@ class LinearNBCV(LinearNB):
         self._check_params()
         check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
         listed = label_checks.check_classes(classes)
-        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
-            options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
-            rows = options.kept(opened_as_given(self, (X, y, sample_weight), options, layer))
-            rows.check_read_again(type(self).__name__)
+        with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
+            rows = opened_to_read_again(self, (X, y, sample_weight), options, layer)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
             how, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, self.repeats, self.seed)

@@ -25,6 +25,7 @@ from streamnb.encoding.opening import opened, opened_for
 from streamnb.encoding.terms import TermColumns
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
+from streamnb.rows.keeping import Keeping
 from streamnb.rows.labels import Labelled
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
@@ -165,7 +166,22 @@ def all_or_nothing(self: Any) -> Iterator[None]:
         raise
 
 
-def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
+@contextmanager
+def fitting(
+    self: Any,
+    progress: bool | None,
+    n_threads: int | None,
+    memory_limit: Any,
+    client: Any,
+    keep: str,
+    checkpoint: Any = None,
+) -> Iterator[RunOptions]:
+    """The options of the reads of a fit, which keeps rows for further reads, and restores the estimator if it fails."""
+    with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
+        yield RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
+
+
+def opened_as_given(self: Any, given: Any, layer: str | None = None) -> Source:
     """Open X with its labels and weights, and remember column names; no step is learned yet."""
     numbers = self._step_request().frames_of_numbers
     rows = opened(*given, look=partial(remember_names, self), layer=layer, numbers=numbers)
@@ -173,9 +189,16 @@ def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, la
     return rows
 
 
+def opened_to_read_again(self: Any, given: Any, options: RunOptions, layer: str | None = None) -> Source:
+    """Open X as `opened_as_given` does, for several reads, between which rows are kept."""
+    rows = options.kept(opened_as_given(self, given, layer))
+    rows.check_read_again(type(self).__name__)
+    return rows
+
+
 def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
     """Open the rows, learn their step, remember it, and apply it."""
-    rows, request, options = opened_as_given(self, given, options, layer), self._step_request(), options or RunOptions()
+    rows, request, options = opened_as_given(self, given, layer), self._step_request(), options or RunOptions()
     rows = options.kept(rows) if request.reads else rows
     remember_step(self, request.learned(rows, options, names_of(self), *given[1:]))
     return self._preparation.applied(rows, *given[1:])

@@ -14,10 +14,9 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.estimators.preparation import OF_ROWS, all_or_nothing, opened_to_fit, restore_rows, state_of_rows
+from streamnb.estimators.preparation import OF_ROWS, all_or_nothing, fitting, opened_to_fit, restore_rows, state_of_rows
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import run_scan, with_batches
 from streamnb.stats.matching import widened
@@ -95,8 +94,7 @@ def fit(
     listed = label_checks.check_classes(classes)
     if batch is not None and not self._keeps_batches:
         raise ValueError(f"batch={batch!r}: {type(self).__name__} keeps no sums of batches; take snb.LinearNB")
-    with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
-        options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
+    with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
         self._check_params()
         rows = opened_to_fit(self, (X, y, sample_weight), options, layer)
         self._memory_limit, self._n_threads = options.memory_limit, n_threads

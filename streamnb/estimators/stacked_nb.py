@@ -18,7 +18,7 @@ from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.least_squares import LeastSquaresClassifier
 from streamnb.estimators.linear_nb import LinearNB, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.preparation import OF_ROWS, all_or_nothing, opened_to_fit, restore_rows, state_of_rows
+from streamnb.estimators.preparation import OF_ROWS, fitting, opened_to_fit, restore_rows, state_of_rows
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression
 from streamnb.models.linear import LinearModel
@@ -29,7 +29,6 @@ from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.derived_sources import PreparedSource
-from streamnb.rows.keeping import Keeping
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
 from streamnb.scanning.side_by_side import run_scans
@@ -133,8 +132,7 @@ class StackedNB(Classifier):
         StreamnbWarning
             A class has no rows outside a fold, so that margins of the fold carry no information about it.
         """
-        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
-            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
+        with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             self._check_params()
             rows = options.kept(opened_to_fit(self, (X, y, sample_weight), options, layer))
             rows.check_read_again(type(self).__name__)

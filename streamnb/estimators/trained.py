@@ -25,8 +25,8 @@ from streamnb.estimators.parameters import (
 from streamnb.estimators.preparation import (
     OF_ROWS,
     StepRequest,
-    all_or_nothing,
-    opened_as_given,
+    fitting,
+    opened_to_read_again,
     restore_rows,
     state_of_rows,
     steps_of_folds,
@@ -35,7 +35,6 @@ from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
@@ -158,9 +157,8 @@ class TrainedClassifier(Classifier):
             All reads were used before the gradient was small enough; the model is the last one. Or rows could not be
             kept, for example because a disk is full, and were read from X again.
         """
-        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
-            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
-            rows = options.kept(opened_as_given(self, (X, y, sample_weight), options, layer))
+        with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
+            rows = opened_to_read_again(self, (X, y, sample_weight), options, layer)
             learner, point = self._learner(), self._grid()[0]
             folding = as_folding(None if learner.calibration is None else LEAST_FOLDS)
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
@@ -181,7 +179,6 @@ class TrainedClassifier(Classifier):
         checkpoint: Any,
     ) -> ScannedRows:
         """The scan from which all models start, after the preparation has been learned."""
-        rows.check_read_again(learner.name)
         learner.method.check_given(beside[0], rows.n_features, options.memory_limit)
         steps = steps_of_folds(self, rows, options, folding)
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))

@@ -13,12 +13,11 @@ from sklearn.base import clone
 from streamnb.core import arguments, messages
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.parameters import one_of
-from streamnb.estimators.preparation import all_or_nothing, opened_as_given
+from streamnb.estimators.preparation import fitting, opened_to_read_again
 from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
@@ -111,8 +110,7 @@ class TrainedClassifierCV(TrainedClassifier):
         StreamnbWarning
             A fold lacks a class; models train in groups; or the score still rose with the last of `max_passes` reads.
         """
-        with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
-            options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
+        with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             search = self._search((X, y, sample_weight), groups, options, checkpoint, layer)
             search.judge()
             self._rank(search)
@@ -124,9 +122,8 @@ class TrainedClassifierCV(TrainedClassifier):
     ) -> PenaltySearch:
         """The search for a point, after the scan of rows with folds from which all models start."""
         self._check_params()
-        rows = options.kept(opened_as_given(self, given, options, layer))
+        rows = opened_to_read_again(self, given, options, layer)
         learner = replace(self._learner(), sampled=False)  # models of folds share reads: computing takes longer
-        rows.check_read_again(learner.name)
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
         scanned = self._scanned(learner, rows, given[1:], scan.folding, options, checkpoint)
         grid = self._grid(learner.method.n_rows(scanned.stats))
