@@ -133,6 +133,10 @@ def is_wide(n_classes: int, sizes: np.ndarray, n_cells: int) -> bool:
 # ---- statistics ------------------------------------------------------------------------------------------------------
 
 
+def _of_sums(name: str) -> property:
+    return property(attrgetter(f"sums.{name}"), doc=f"As of `ClassStats.{name}`.")
+
+
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryStats:
@@ -149,14 +153,14 @@ class CategoryStats:
     sizes: np.ndarray
     sums: ClassStats
 
-    classes = property(attrgetter("sums.classes"))
-    closed = property(attrgetter("sums.closed"))
-    n_rows = property(attrgetter("sums.n_rows"))
-    weight = property(attrgetter("sums.weight"))
-    total_weight = property(attrgetter("sums.total_weight"))
-    moments = property(attrgetter("sums.moments"))
-    nbytes = property(attrgetter("sums.nbytes"))
-    dense_bytes = property(attrgetter("sums.dense_bytes"))
+    classes = _of_sums("classes")
+    closed = _of_sums("closed")
+    n_rows = _of_sums("n_rows")
+    weight = _of_sums("weight")
+    total_weight = _of_sums("total_weight")
+    moments = _of_sums("moments")
+    nbytes = _of_sums("nbytes")
+    dense_bytes = _of_sums("dense_bytes")
 
     @property
     def n_features(self) -> int:

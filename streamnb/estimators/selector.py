@@ -240,11 +240,11 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
             return rank_features(self.stats_, self.by, **self._options())
         return searched(self.stats_, search, self._criterion(), self.__dict__.pop("_beside"))
 
-    scores_ = property(attrgetter("_ranked.scores"))
-    ranking_ = property(attrgetter("_ranked.ranking"))
-    pvalues_ = property(attrgetter("_ranked.pvalues"))
-    chosen_ = property(attrgetter("_ranked.chosen"))
-    curve_ = property(attrgetter("_ranked.curve"))
+    scores_ = property(attrgetter("_ranked.scores"), doc="The score of each feature.")
+    ranking_ = property(attrgetter("_ranked.ranking"), doc="Features, best first.")
+    pvalues_ = property(attrgetter("_ranked.pvalues"), doc='The p-value of each feature for "chi2" and "f_classif".')
+    chosen_ = property(attrgetter("_ranked.chosen"), doc="The features that a search keeps, in its order.")
+    curve_ = property(attrgetter("_ranked.curve"), doc="Accuracies of a search with 1, 2, .. features on each fold.")
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "stats_")

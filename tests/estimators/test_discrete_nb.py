@@ -126,14 +126,6 @@ def test_sparse_rows_score_as_dense_ones(model, rows):
 
 
 @every_way
-def test_forget_is_the_fit_of_the_rest(model):
-    rows = example("int")
-    gone, kept = rows.split((15, 26))
-    fitted = clone(model).fit(rows.x, rows.y, rows.w).forget(messy_csr(gone.x), gone.y, sample_weight=gone.w)
-    assert outcome(fitted) == outcome(clone(model).fit(kept.x, kept.y, kept.w))
-
-
-@every_way
 def test_refit_needs_no_data(model):
     rows = example("int")
     prior = "priors" if isinstance(model, GaussianNB) else "class_prior"

@@ -35,7 +35,7 @@ MODELS = [
 ]
 IDS = [str(number) for number in range(len(MODELS))]
 every_model = pytest.mark.parametrize("model", MODELS, ids=IDS)
-few = settings(max_examples=12)  # for every model, whose scans are those of all others
+few = settings(max_examples=6)  # for every model, whose scans are those of all others
 
 
 @parametrize_with_checks([snb.LinearNB(), MODELS[4]])  # counts, and any values

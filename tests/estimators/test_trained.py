@@ -1,7 +1,5 @@
 """Models of several reads: any form of rows to the last bit, starts, checkpoints, what is refused and said."""
 
-import warnings
-
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -14,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
-from tests.support.clusters import cluster_of
 
 KINDS = snb.SoftmaxRegression, snb.MarginClassifier, snb.LeastSquaresClassifier
 rng = np.random.default_rng(0)
@@ -121,21 +118,6 @@ def test_any_form_of_rows_and_any_threads_give_the_same_bits(kind, tmp_path):
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_workers_of_a_cluster_read_to_the_same_bits(tmp_path):
-    snb.write_csr(tmp_path / "csr.zarr", [(sp.csr_array(X[:70]), Y[:70]), (X[70:], Y[70:])], n_features=6)
-    here = snb.SoftmaxRegression(tol=1e-2).fit(X, Y)
-    many = snb.MarginClassifierCV([1.0, 10.0], folds=3, max_passes=2, scoring="accuracy", rule="one_se")
-    with cluster_of(2, tmp_path) as client, warnings.catch_warnings():
-        warnings.simplefilter("ignore", snb.StreamnbWarning)
-        there = snb.SoftmaxRegression(tol=1e-2).fit(tmp_path / "csr.zarr", "y", client=client)
-        chosen_there, chosen_here = many.fit(tmp_path / "csr.zarr", "y", client=client).coef_, many.fit(X, Y).coef_
-    np.testing.assert_array_equal(chosen_there, chosen_here)
-    np.testing.assert_array_equal(there.coef_, here.coef_)
-    np.testing.assert_array_equal(there.intercept_, here.intercept_)
 
 
 def test_predictions_are_of_the_kind_of_the_rows():
