@@ -8,7 +8,7 @@ from streamnb.kernels import category_sums
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import Table
+from streamnb.stats.dense_tables import Table, enlarged
 from streamnb.stats.grouping import Groups
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
@@ -121,8 +121,8 @@ class ValueTable:
         done, capacity = 0, len(self._seen)
         while done < len(values):
             if capacity > len(self._seen) or n_groups > self._sums.shape[1]:
-                self._sums = _resized(self._sums, (capacity, n_groups))
-                self._seen = _resized(self._seen, (capacity,))
+                self._sums = enlarged(self._sums, (capacity, n_groups))
+                self._seen = enlarged(self._seen, (capacity,))
             done = category_sums.count_numbers(values, codes, weight, done, self._sums, self._seen)
             if done < len(values):
                 value = float(values[done])
@@ -146,7 +146,7 @@ class ValueTable:
         """Enlarge the arrays for so many values, with the table at most three quarters full, and so many groups."""
         if n_values > len(self._values) or n_groups > self._sums.shape[1]:
             capacity = GROWTH * n_values if n_values > len(self._values) else len(self._values)
-            self._values, self._sums = _resized(self._values, (capacity,)), _resized(self._sums, (capacity, n_groups))
+            self._values, self._sums = enlarged(self._values, (capacity,)), enlarged(self._sums, (capacity, n_groups))
         if 4 * n_values > 3 * len(self._table):
             self._table = np.zeros((1 << (2 * n_values - 1).bit_length(), 2), np.uint64)
             with np.errstate(over="ignore"):
@@ -163,13 +163,6 @@ class ValueTable:
             values = values[order]
         category_sums.lay_out(self._sums, order, groups, sums, start)
         return values
-
-
-def _resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an enlarged copy, padded with zeros."""
-    out = np.zeros(shape, array.dtype)
-    out[tuple(map(slice, array.shape))] = array
-    return out
 
 
 def _compact(table: Table) -> AnyTable:

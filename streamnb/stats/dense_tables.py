@@ -254,6 +254,13 @@ def are_small(sums: np.ndarray, n: int = 2) -> bool:
     return bool((np.abs(sums) <= 2.0**53 / n).all() and (np.rint(sums) == sums).all())
 
 
+def enlarged(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a larger copy, padded with zeros."""
+    out = np.zeros(shape, array.dtype)
+    out[tuple(map(slice, array.shape))] = array
+    return out
+
+
 def columns_at_once(n_classes: int) -> int:
     """Return the number of columns whose sums fit into a temporary array."""
     return max(min(_COLUMNS, (1 << 24) // max(n_classes, 1)), 1)

@@ -12,7 +12,7 @@ from streamnb.kernels.lanes import LANES
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, DenseChunk, Entries, frozen
 from streamnb.rows.preparing import RowOptions
-from streamnb.stats.dense_tables import Table, renormalised
+from streamnb.stats.dense_tables import Table, enlarged, renormalised
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
 
@@ -240,7 +240,7 @@ class GrowingTable:
             return
         # Few classes are new after the first blocks; spare capacity avoids copies, and untouched zeros cost nothing.
         capacity = n_classes + n_classes // 4 if not len(self.hi) else max(n_classes, 2 * len(self.hi))
-        self.hi = _enlarged(self.hi, capacity, n_columns)
+        self.hi = enlarged(self.hi, (capacity, n_columns))
         if self.lo is not None:
             low, self.lo = self.lo, np.zeros((3, capacity, n_columns))
             if low.size:
@@ -291,10 +291,3 @@ def _in_order(sums: np.ndarray, order: np.ndarray) -> np.ndarray:
     for first in range(0, len(order), step):
         found[first : first + step] = sums[order[first : first + step]]
     return found
-
-
-def _enlarged(old: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
-    new = np.zeros((n_rows, n_columns), old.dtype)
-    if old.size:
-        new[: len(old)] = old
-    return new

@@ -84,10 +84,6 @@ class SparseTable:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
-    def values_of(self, at: Any = slice(None)) -> np.ndarray:
-        """Return the sums of cells, rounded to float64."""
-        return self.hi[at]
-
     @property
     def _bits(self) -> int:
         return class_bits(self.shape[1])
@@ -102,7 +98,7 @@ class SparseTable:
         wanted = np.arange(self.shape[0])[classes]
         _check_size(len(wanted), width)
         place = _inverse(wanted, self.shape[0])
-        rows, values = place[self.classes_of(at)], self.values_of(at)
+        rows, values = place[self.classes_of(at)], self.hi[at]
         out = np.zeros((len(wanted), width))
         out[rows[rows >= 0], local[rows >= 0]] = values[rows >= 0]
         return out if isinstance(classes, slice) else out[place[wanted]]  # a class may be listed more than once
@@ -177,12 +173,12 @@ class SparseTable:
 
     def totals(self) -> np.ndarray:
         """Return the sums over all classes, rounded to float64, (n_columns,)."""
-        return np.bincount(self.columns_of(), self.values_of(), self.shape[1])
+        return np.bincount(self.columns_of(), self.hi, self.shape[1])
 
     def others(self, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
         """For each listed column, return the sum over all classes except one, in float64, without subtraction."""
         at, place, n = self.cells_of(columns)
-        return np.bincount(place, np.where(self.classes_of(at) == classes[place], 0.0, self.values_of(at)), n)
+        return np.bincount(place, np.where(self.classes_of(at) == classes[place], 0.0, self.hi[at]), n)
 
     def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the parts of a list of cells: hi (n,) and lo (n_parts, n)."""
@@ -271,7 +267,7 @@ def as_scipy(table: AnyTable) -> sp.csr_array:
     """Return the sums rounded to float64, as CSR."""
     if isinstance(table, Table):
         return sp.csr_array(table.value())
-    return sp.csr_array((table.values_of(), (table.classes_of(), table.columns_of())), shape=table.shape)
+    return sp.csr_array((table.hi, (table.classes_of(), table.columns_of())), shape=table.shape)
 
 
 def extended(table: AnyTable, n_more: int) -> AnyTable:

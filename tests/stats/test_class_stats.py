@@ -71,17 +71,6 @@ def test_the_in_place_operators_make_a_new_value(operation):
 # ---------------------------------------------------------------------------------------------- classes
 
 
-@pytest.mark.parametrize(("first", "second"), [([7, -1], [0, 7]), (["b", "a"], ["ashtree", "b"]), ([True], [False])])
-def test_classes_are_matched_by_label(first, second):
-    a = snb.scan(np.eye(2)[: len(first)], first)
-    b = snb.scan(5 * np.eye(2)[: len(second)], second)
-    merged = a + b
-    assert merged.classes.tolist() == sorted({*first, *second})
-    for label in merged.classes.tolist():
-        expected = sum(s.sum[s.classes.tolist().index(label)] for s in (a, b) if label in s.classes.tolist())
-        assert merged.sum[merged.classes.tolist().index(label)].tolist() == expected.tolist()
-
-
 def test_subtracting_drops_classes_left_with_no_rows():
     rows = example("int")
     theirs = rows.y == 7
@@ -127,16 +116,6 @@ def test_statistics_of_different_kinds_do_not_mix(operation, other, words):
     rows = example()
     with pytest.raises(ValueError, match=words):
         operation(scan(rows, folds=3 if words == "folds" else None), other(rows))
-
-
-def test_labels_of_different_kinds_do_not_mix():
-    with pytest.raises((TypeError, ValueError), match=r"(?i)class|label"):
-        snb.scan(np.eye(2), [0, 1]) + snb.scan(np.eye(2), ["a", "b"])
-
-
-def test_messages_name_the_first_of_thousands_of_classes():
-    with pytest.raises(ValueError, match=r"label 9999 at row 1, not in classes=\[0, .* 19\] and 2,980 more: list it"):
-        snb.scan(np.eye(2), [5, 9999], classes=range(3000))
 
 
 @pytest.mark.parametrize("label", [2**63 - 1, 2**63 - 3, -(2**63)])
@@ -205,9 +184,8 @@ def real_rows(seed, dtype, n_rows=300, n_features=4):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("seed", range(3))
-def test_real_sums_are_the_exact_sums_rounded(dtype, make, seed):
-    rows = real_rows(seed, dtype)
+def test_real_sums_are_the_exact_sums_rounded(dtype, make):
+    rows = real_rows(0, dtype)
     assert same_sums(snb.scan(make(rows.x), rows.y, sample_weight=rows.w), sums_of(rows))
     assert same_sums(snb.scan(make(rows.x), rows.y), sums_of(rows, weighted=False))
 
@@ -280,12 +258,13 @@ def test_variance_of_values_far_from_zero(make):
     np.testing.assert_allclose(model.decision_function(rows.x[:5]), margins, atol=1e-5)
 
 
-# ------------------------------------------------------------------------------------- moments, save, load
+# ------------------------------------------------------------------------------------------------ moments
 
 
 def test_moments_that_were_not_asked_for_are_an_error():
     rows = example()
     stats = snb.scan(rows.x, rows.y, moments=["sum"])
+    assert 0 < stats.nbytes < snb.scan(rows.x, rows.y).nbytes
     assert np.array_equal(stats.sum, scan(Rows(rows.x, rows.y, np.ones(len(rows)))).sum)
     for name in MOMENTS[1:]:
         with pytest.raises(ValueError, match=f"(?s){name}.*moments|moments.*{name}"):
@@ -298,28 +277,3 @@ def test_families_say_which_moment_they_miss(family, absent):
     stats = snb.scan(rows.x, rows.y, moments=[name for name in MOMENTS if name != absent])
     with pytest.raises(ValueError, match=absent):
         _ = snb.solve(stats, family)[0].coef_
-
-
-def test_fewer_moments_take_less_memory():
-    rows = example()
-    assert 0 < snb.scan(rows.x, rows.y, moments=["sum"]).nbytes < snb.scan(rows.x, rows.y).nbytes
-
-
-def test_saved_statistics_keep_every_bit_and_option(tmp_path):
-    a, b = (Rows(np.abs(r.x), r.y, r.w) for r in (real_rows(3, np.float64), real_rows(4, np.float64)))
-    options = {
-        "transform": "sqrt",
-        "normalize": "l2",
-        "binarize": 0.25,
-        "moments": ["sum", "above"],
-        "classes": range(5),
-    }
-    scan(a, **options).save(str(tmp_path / "stats.snb"))
-    loaded = snb.ClassStats.load(str(tmp_path / "stats.snb"))
-    merged, expected = loaded + scan(b, **options), scan(a, **options) + scan(b, **options)
-    assert merged.classes.tolist() == list(range(5))
-    assert all(np.array_equal(getattr(merged, n), getattr(expected, n)) for n in ("weight", "sum", "above"))
-    with pytest.raises(ValueError, match="transform"):
-        loaded + scan(b, binarize=0.25, normalize="l2", moments=["sum", "above"], classes=range(5))
-    with pytest.raises(ValueError, match="moments"):
-        _ = loaded.nonzero

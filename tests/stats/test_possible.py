@@ -71,13 +71,13 @@ def test_labels_of_an_indicator_are_looked_at_too():
         model.forget(np.array([[6.5]]), [[0, 0]])  # of all rows, 6 are left
 
 
-@pytest.mark.parametrize(("gamma", "sigma", "heaviest"), [(1.0, 1.0, 2.0), (0.5, 1.0, 2.0)])
-def test_rows_that_were_there_always_go(gamma, sigma, heaviest):
+@pytest.mark.parametrize("gamma", [1.0, 0.5])
+def test_rows_that_were_there_always_go(gamma):
     """No moment is so close to its bound that rounding refuses rows that were there."""
     rng = np.random.default_rng(0)
-    x = rng.lognormal(sigma=sigma, size=(40, 6)) * (rng.random((40, 6)) < 0.7)
+    x = rng.lognormal(size=(40, 6)) * (rng.random((40, 6)) < 0.7)
     x[:, 5] = 0.1  # whose squares are as small as its sum allows
-    y, w = rng.integers(0, 2, 40), heaviest ** rng.uniform(-1, 1, 40)
+    y, w = rng.integers(0, 2, 40), 2.0 ** rng.uniform(-1, 1, 40)
     options = {"moments": ["sum", "sum_sq", "nonzero", "above", "deviation"], "classes": [0, 1]}
     left = snb.scan(x, y, sample_weight=w, **options) * gamma
     for i in rng.permutation(40):
@@ -86,8 +86,7 @@ def test_rows_that_were_there_always_go(gamma, sigma, heaviest):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("sigma", "width"), [(2.0, 3), (4.0, 3), (4.0, 20)])
+@pytest.mark.parametrize(("sigma", "width", "weighted"), [(2.0, 3, True), (4.0, 3, False), (4.0, 20, True)])
 def test_windows_over_values_of_any_size_are_those_of_fresh_scans(sigma, width, weighted):
     """Squares of float64 have 106 digits, and those of lognormal(4) lie 2^90 apart: nothing of them is rounded."""
     rng = np.random.default_rng(int(sigma) + width)
