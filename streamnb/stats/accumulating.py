@@ -174,9 +174,8 @@ class Accumulator:
             tables[name] = self._sums.take(name, by_split, n_features)  # only one moment at a time is held twice
             absent = TABLE[name].of_absent(self._options)
             if absent and n:  # the kernels count relative to an absent value
-                every = np.arange(n)
                 weight = tables["weight"].dense().times(absent)
-                tables[name] = spread(weight, n_features).combined(tables[name].dense(), every, every, 1.0)
+                tables[name] = spread(weight, n_features).plus(tables[name].dense())
         if self._histograms is not None:
             tables["histogram"] = self._histograms.take(by_split, n_features)
         if self._labels is not None and isinstance(self._groups.codes, LabelColumns):

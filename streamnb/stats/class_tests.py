@@ -14,7 +14,7 @@ from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.stats.dense_tables import HiLo, scatter_about_mean
 from streamnb.stats.histograms import found_in
-from streamnb.stats.totals import ONE, whole
+from streamnb.stats.totals import whole
 
 TESTS = ("t-test", "t-test_overestim_var", "wilcoxon")
 CORRECTIONS = ("benjamini-hochberg", "bonferroni")
@@ -51,7 +51,7 @@ class Stratum:
     def sides(self, k: int) -> tuple[Side, Side]:
         """The rows of class k, and the others."""
         own = [table.take(np.array([k])) for table in self._own]
-        rest = [every.combined(table, ONE, ONE, -1.0) for every, table in zip(self._every, own, strict=True)]
+        rest = [every.plus(table, -1.0) for every, table in zip(self._every, own, strict=True)]
         return Side.of(*(table.row(0) for table in own)), Side.of(*(table.row(0) for table in rest))
 
     @cached_property

@@ -43,10 +43,10 @@ def complements(count: float, counts: np.ndarray, of_heavy: Callable[[np.ndarray
 def with_and_without(stats: ClassStats, label: int) -> ClassStats:
     """Return statistics of two classes: the rows without the label of that number, and those with it."""
     assert stats.every is not None
-    tables, here = {}, np.zeros(1, np.intp)
+    tables = {}
     for name, table in stats.tables.items():
         every, own = alike(stats.every.tables[name], table.take(np.array([label])))
-        tables[name] = every.combined(own, here, here, -1.0).above(own)
+        tables[name] = every.plus(own, -1.0).above(own)
     rows = np.array([stats.every.n_rows - stats.rows[label], stats.rows[label]])
     return ClassStats(np.array([False, True]), rows, tables, stats.n_features, stats.negatives, stats.options)
 

@@ -113,22 +113,27 @@ class Table:
             out.keep(k, exact.add_rows(*operands, sign, residue, out.hi[k], out.lo))
         return replace(self, hi=out.hi, lo=out.all_lo, rounded=rounded)
 
+    def plus(self, other: "Table", sign: float = 1.0) -> Self:
+        """Return self + sign * other for tables of the same classes."""
+        rows = np.arange(len(self.hi))
+        return self.combined(other, rows, rows, sign)
+
     def totals(self) -> np.ndarray:
         """Return the sums over all classes, rounded to float64, (n_columns,)."""
         out = np.empty(self.shape[1])
         for start in range(0, self.shape[1], _COLUMNS):
-            some = slice(start, start + _COLUMNS)
-            out[some] = self.value(some).sum(axis=0)
+            columns = slice(start, start + _COLUMNS)
+            out[columns] = self.value(columns).sum(axis=0)
         return out
 
     def others(self, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
         """For each listed column, return the sum over all classes except one, in float64, without subtraction."""
         out, step = np.empty(len(columns)), max(_COLUMNS // max(self.shape[0], 1), 1)
         for start in range(0, len(columns), step):
-            some = slice(start, start + step)
-            sums = self.value(columns[some])
-            sums[classes[some], np.arange(sums.shape[1])] = 0.0
-            out[some] = sums.sum(axis=0)
+            part = slice(start, start + step)
+            sums = self.value(columns[part])
+            sums[classes[part], np.arange(sums.shape[1])] = 0.0
+            out[part] = sums.sum(axis=0)
         return out
 
     def pairs(self, columns: np.ndarray, classes: np.ndarray) -> Parts:
@@ -155,9 +160,7 @@ class Table:
         """Return self * factor, exactly."""
         if factor == 1.0:  # as for presence, which so needs no kernel
             return self
-        parts = [Table(part).scaled(factor) for part in parts_of(self)]
-        every = np.arange(len(self.hi))
-        return reduce(lambda a, b: a.combined(b, every, every, 1.0), parts)
+        return reduce(Table.plus, [Table(part).scaled(factor) for part in parts_of(self)])
 
 
 @persistence.register
@@ -242,8 +245,8 @@ def scatter_about_mean(sums: HiLo, squares: HiLo, weight: HiLo) -> np.ndarray:
 
 def renormalised(table: Table) -> Table:
     """Return the same sums, with each hi rounded from all of its parts."""
-    every = np.arange(len(table.hi))
-    return table.combined(table, every, np.full(len(every), -1), 1.0)
+    rows = np.arange(len(table.hi))
+    return table.combined(table, rows, np.full(len(rows), -1), 1.0)
 
 
 def are_small(sums: np.ndarray, n: int = 2) -> bool:

@@ -330,11 +330,11 @@ class HistogramSums:
         rows.add_weights(entries.codes, entries.weight)
 
     def _add_absent(self, n_groups: int, n_features: int) -> None:
-        every, bins = np.arange(n_groups), self._bins
+        groups, bins = np.arange(n_groups), self._bins
         for table, width in ((self._stored, n_features), (self._of_sparse, 1)):
             table.grow(n_groups, width)
-        weight = spread(self._of_sparse.table(every, 1), n_features)
-        absent = weight.combined(self._stored.table(every, n_features), every, every, -1.0)
+        weight = spread(self._of_sparse.table(groups, 1), n_features)
+        absent = weight.plus(self._stored.table(groups, n_features), -1.0)
         bins.spilled |= _add_in(self._grid.columns_of_zero(), parts_of(absent), bins.hi, bins.lo)
 
     def take(self, order: np.ndarray, n_features: int) -> Histograms:

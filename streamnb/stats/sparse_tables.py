@@ -68,8 +68,8 @@ class SparseTable:
         bits, parts = class_bits(n_columns), []
         step = max(_SPAN // max(n_classes, 1), 1)
         for first in range(0, n_columns, step):
-            some = slice(first, first + step)
-            hi, lo = table.hi[:, some].T, None if table.lo is None else table.lo[:, :, some].transpose(0, 2, 1)
+            part = slice(first, first + step)
+            hi, lo = table.hi[:, part].T, None if table.lo is None else table.lo[:, :, part].transpose(0, 2, 1)
             columns, classes = np.nonzero(hi if lo is None else (hi != 0.0) | (lo[0] != 0.0))
             keys = (columns + first) << bits | classes
             parts.append((keys, hi[columns, classes], None if lo is None else lo[:, columns, classes]))
@@ -153,10 +153,10 @@ class SparseTable:
             table._with_classes(_inverse(numbers, table.shape[0]), len(rows))
             for table, numbers in ((self, rows), (other, other_rows))
         )
-        return a._merged(b, sign)
+        return a.plus(b, sign)
 
-    def _merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
-        """Return self + sign * other for tables of the same shape."""
+    def plus(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
+        """Return self + sign * other for tables of the same classes."""
         n_cells = cell_sums.count_union(self.keys, other.keys)
         rounded = self.rounded or other.rounded
         keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.zeros((3, n_cells))
@@ -331,7 +331,7 @@ class Runs:
     def add(self, run: SparseTable) -> None:
         """Add the cells of more rows, merging runs of similar length."""
         while self._runs and len(self._runs[-1].keys) < 2 * len(run.keys):
-            run = self._runs.pop()._merged(run)
+            run = self._runs.pop().plus(run)
         if len(run.keys):
             self._runs.append(run)
 
@@ -340,7 +340,7 @@ class Runs:
         shape = n_classes, n_columns
         total = SparseTable(shape, np.zeros(0, np.int64), np.zeros(0))
         while self._runs:
-            total = self._runs.pop()._merged(total)
+            total = self._runs.pop().plus(total)
         return replace(total, shape=shape)
 
 

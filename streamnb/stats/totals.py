@@ -10,7 +10,6 @@ from streamnb.rows.chunk import frozen
 from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised, scatter_about_mean
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
-ONE = np.zeros(1, np.intp)
 FEW = 1 << 20  # sums that NumPy may add, as far as its temporary arrays are small
 
 
@@ -44,7 +43,7 @@ def _of_cells(table: SparseTable) -> Table:
         hi[0, there], lo[:, 0, there] = sums, low
         return Table(hi, lo, table.rounded)
 
-    return reduce(lambda total, more: total.combined(more, ONE, ONE, 1.0), map(of_part, parts_of(table)))
+    return reduce(Table.plus, map(of_part, parts_of(table)))
 
 
 def spread_about_mean(stats: Any) -> np.ndarray:

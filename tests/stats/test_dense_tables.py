@@ -18,9 +18,9 @@ def table(values):
 
 @given(numbers, numbers)
 def test_what_was_added_is_taken_away(a, b):
-    both = table(a).combined(table(b), ROWS, ROWS, 1.0)
-    assert np.array_equal(both.combined(table(b), ROWS, ROWS, -1.0).value(), table(a).value())
-    assert np.array_equal(both.value(), table(b).combined(table(a), ROWS, ROWS, 1.0).value())
+    both = table(a).plus(table(b))
+    assert np.array_equal(both.plus(table(b), -1.0).value(), table(a).value())
+    assert np.array_equal(both.value(), table(b).plus(table(a)).value())
 
 
 @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -3.0, 0.5, 2.0**52, 2.0**53]), min_size=12, max_size=12))
@@ -34,10 +34,8 @@ def test_counts_are_added_without_a_kernel_to_its_bits(values):
 
 
 def test_digits_below_float64_are_kept():
-    both = table([1e16] * 6).combined(table([1.0] * 6), ROWS, ROWS, 1.0)
-    assert (
-        both.lo is not None and both.combined(table([1e16] * 6), ROWS, ROWS, -1.0).value().tolist() == [[1.0] * 3] * 2
-    )
+    both = table([1e16] * 6).plus(table([1.0] * 6))
+    assert both.lo is not None and both.plus(table([1e16] * 6), -1.0).value().tolist() == [[1.0] * 3] * 2
 
 
 def test_classes_without_a_counterpart():
