@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.core import arguments, persistence
+
 
 def as_csr(matrix: Any, name: str, *, copy: bool = False) -> Any:
     """Convert a sparse array of any format to CSR with a valid indptr; `name` is for messages.
@@ -41,6 +43,20 @@ def sound_csr(matrix: Any, name: str) -> sp.csr_array:
     csr = as_csr(matrix, name, copy=True)
     _check_range(csr.indices, csr.shape[1], f"{name}.indices")
     return sp.csr_array((csr.data, csr.indices, csr.indptr), shape=csr.shape)
+
+
+def saved_parts(csr: Any) -> list[Any]:
+    """The parts of a CSR array, as files hold them."""
+    return [csr.data, csr.indices, csr.indptr, list(csr.shape)]
+
+
+def of_saved_parts(parts: Any, name: str) -> sp.csr_array:
+    """The CSR array with these parts, checked."""
+    data, indices, indptr, shape = parts
+    for part, values in (("indices", indices), ("indptr", indptr)):
+        persistence.array(f"{name}.{part}", values, ["i4", "i8"], (None,))
+    shape = [arguments.whole_number("shape", n) for n in shape]
+    return sound_csr(sp.csr_array((data, indices, indptr), shape=shape), name)
 
 
 def _with_own_indices(matrix: Any) -> Any:

@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, memory, persistence
-from streamnb.core.csr import sound_csr
+from streamnb.core import memory, persistence
+from streamnb.core.csr import of_saved_parts, saved_parts
 from streamnb.rows.chunk import Chunk
 
 FEW_WEIGHTS = 1 / 4  # share of nonzero weights below which these with their places take less than half the space
 QUICK_WEIGHTS = 1 / 20  # share of nonzero weights below which sparse weights score faster
 IN_FULL = 1 << 28  # bytes up to which weights are made dense for dense rows
-_INDEX = ["i4", "i8"]
 
 
 def quicker_in_full(weights: sp.csr_array, dense_rows: bool) -> bool:
@@ -41,23 +40,20 @@ def scaled(weights: Any, factors: np.ndarray | None) -> Any:
 def stored(weights: Any) -> Any:
     """Return weights (n_features, R) as they are saved: all, or only the nonzero ones if these are few."""
     if sp.issparse(weights):
-        return _parts(weights)
+        return saved_parts(weights)
     kept = weights.view(np.int64).T != 0  # -0.0 is kept, too
     if np.count_nonzero(kept) > FEW_WEIGHTS * kept.size:
         return weights
     rows, columns = np.nonzero(kept)
-    return {"coef": _parts(sp.csr_array((weights.T[kept], (rows, columns)), shape=kept.shape))}
-
-
-def _parts(matrix: Any) -> list[Any]:
-    return [matrix.data, matrix.indices, matrix.indptr, list(matrix.shape)]
+    return {"coef": saved_parts(sp.csr_array((weights.T[kept], (rows, columns)), shape=kept.shape))}
 
 
 def of_stored(saved: Any) -> Any:
     """Restore weights (n_features, R) from `stored`: dense if they were dense and fit into memory."""
     if isinstance(saved, np.ndarray):
         return persistence.array("weights", saved, ["f8"], (None, None))
-    coef = _of_parts(saved["coef"] if isinstance(saved, dict) else saved)
+    coef = of_saved_parts(saved["coef"] if isinstance(saved, dict) else saved, "weights")
+    persistence.array("weights", coef.data, ["f8"], (None,))
     if not isinstance(saved, dict):
         return coef
     limit = memory.allowed(None)
@@ -68,11 +64,3 @@ def of_stored(saved: Any) -> Any:
     weights = np.zeros(coef.shape[::-1])
     weights[coef.indices, np.repeat(np.arange(coef.shape[0]), np.diff(coef.indptr))] = coef.data
     return weights
-
-
-def _of_parts(saved: Any) -> sp.csr_array:
-    data, indices, indptr, shape = saved
-    for name, values, dtypes in (("data", data, ["f8"]), ("indices", indices, _INDEX), ("indptr", indptr, _INDEX)):
-        persistence.array(name, values, dtypes, (None,))
-    shape = [arguments.whole_number("shape", n) for n in shape]
-    return sound_csr(sp.csr_array((data, indices, indptr), shape=shape), "weights")

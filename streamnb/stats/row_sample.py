@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import label_checks, persistence, row_checks
-from streamnb.core.csr import sound_csr
+from streamnb.core.csr import of_saved_parts, saved_parts
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
@@ -187,7 +187,7 @@ class RowSample:
         return replace(rows.picked(some), weight=weight * (rows.weight[some].sum() / weight.sum()))
 
     def arrays(self) -> dict[str, Any]:
-        kept = [[_stored(part) for part in vars(rows).values()] for rows in self._kept]
+        kept = [[saved_parts(p) if sp.issparse(p) else p for p in vars(rows).values()] for rows in self._kept]
         sizes = {"n_classes": self._n_classes, "size": self._size, "each": self._each, "seed": self._seed}
         return {**sizes, "most": self._most, "kept": kept}
 
@@ -203,16 +203,11 @@ class RowSample:
                 f"there is no sample of {size} rows of {n_classes} classes, {each} of each, by seed {seed}"
             )
         sample = cls(n_classes, size, each, seed)
-        sample._most, sample._kept = float(most), [SampledRows(*map(_restored, rows)) for rows in kept]
+        sample._most, sample._kept = float(most), []
+        for rows in kept:
+            parts = [of_saved_parts(part, "sample") if isinstance(part, list) else part for part in rows]
+            sample._kept.append(SampledRows(*parts))
         return sample.finish()
-
-
-def _stored(part: Any) -> Any:
-    return [part.data, part.indices, part.indptr, list(part.shape)] if sp.issparse(part) else part
-
-
-def _restored(part: Any) -> Any:
-    return sound_csr(sp.csr_array(tuple(part[:3]), shape=part[3]), "sample") if isinstance(part, list) else part
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from streamnb.core.csr import as_csr, sound_csr
+from streamnb.core.csr import as_csr, of_saved_parts, saved_parts, sound_csr
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
 X = np.array([[0.0, 1.0, 0.0, 2.0], [0.0, 0.0, 3.0, 0.0]])
@@ -81,3 +81,11 @@ def test_parts_that_are_no_lists_of_integers():
             as_csr(broken(name, **parts), "X")
     with pytest.raises(ValueError, match=r"1D sparse array instead: X should be 2-D"):
         as_csr(sp.coo_array(X[0]), "X")
+
+
+def test_parts_in_files_are_checked():
+    parts = saved_parts(sp.csr_array(X))
+    assert (of_saved_parts(parts, "X").toarray() == X).all() and parts[3] == [2, 4]
+    for at, wrong in ((1, parts[1].astype(np.int16)), (1, parts[1] + 2), (2, parts[2][:-1]), (3, [2, -4]), (3, [2])):
+        with pytest.raises(ValueError):
+            of_saved_parts([*parts[:at], wrong, *parts[at + 1 :]], "X")
