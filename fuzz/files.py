@@ -3,8 +3,6 @@
 import contextlib
 import io
 import warnings
-import zipfile
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,18 +10,12 @@ import numpy as np
 
 import streamnb as snb
 from fuzz.choices import change_json, change_numbers, move_json
-from streamnb.core.persistence import FORMAT_VERSION, save
-from tests.core.test_persistence import sealed
-from tests.support.saved_kinds import HERE, KINDS, answers
+from streamnb.core.persistence import save
+from tests.support.saved import members_of, sealed
+from tests.support.saved_kinds import KINDS, answers
 
 REALS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 1e200, -1.0, 0.0, 1e-310]
 ARRAYS = [np.ravel, np.atleast_3d, lambda a: a[:-1], lambda a: a[..., :-1], np.float32, np.int64, np.transpose]
-
-
-@cache
-def whole(kind):
-    with zipfile.ZipFile(HERE / f"v{FORMAT_VERSION}-{kind}.snb") as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def change_array(choices, content):
@@ -53,7 +45,7 @@ def change_reals(choices, content):
 
 
 def one(choices):
-    members = dict(whole(choices.pick(list(KINDS))))
+    members = dict(members_of(choices.pick(list(KINDS))))
     for _ in range(choices.number(4)):
         name = choices.pick(sorted(members, reverse=True))  # the JSON first
         members[name] = (change_array if name.endswith(".npy") else change_json)(choices, members[name])

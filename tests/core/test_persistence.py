@@ -22,12 +22,12 @@ from streamnb.core.persistence import save
 from streamnb.core.remote import downloaded, uploading
 from tests.support.contracts import same
 from tests.support.refusals import cases, refused
+from tests.support.saved import SEAL, sealed
 from tests.support.saved_kinds import HERE, KINDS, X, Y, answers
 from tests.support.strategies import same_stats
 
 VERSIONS = {path.stem: json.loads(path.read_text()) for path in sorted(HERE.glob("v*.json"))}
 OLD = {f"{version}-{name}": expected for version, found in VERSIONS.items() for name, expected in found.items()}
-SEAL = 64
 
 
 @pytest.fixture(
@@ -166,16 +166,6 @@ def forged(path, change, compression=zipfile.ZIP_STORED):
         members = {name: archive.read(name) for name in archive.namelist()}
     members = list((change(members) or members).items())
     return sealed(path.with_name("forged.snb"), members, compression)
-
-
-def sealed(path, members, compression=zipfile.ZIP_STORED):
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        for name, content in members:
-            archive.writestr(name, content)
-        archive.comment = bytes(SEAL)
-    content = path.read_bytes()[:-SEAL]
-    path.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
-    return path
 
 
 def header(change):

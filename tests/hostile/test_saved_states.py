@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from fuzz.files import sealed, whole
+from tests.support.saved import members_of, sealed
 
 
 def load_changed(kind, path, change):
     """What `load` makes of a saved file of that kind, once `change` has had its tree and its arrays by name."""
-    members = dict(whole(kind))
+    members = dict(members_of(kind))
     tree = json.loads(members.pop("streamnb.json"))
     arrays = {name: np.load(io.BytesIO(stored)) for name, stored in members.items()}
     change(tree, arrays)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from contextlib import suppress
 from functools import cache, reduce
 from operator import getitem
@@ -11,9 +10,9 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.core.persistence import FORMAT_VERSION, registered_class
-from tests.core.test_persistence import sealed
-from tests.support.saved_kinds import HERE, KINDS, answers
+from streamnb.core.persistence import registered_class
+from tests.support.saved import members_of, sealed
+from tests.support.saved_kinds import KINDS, answers
 
 OTHER = {  # what stands in place of a value, by its kind
     "str": 3,
@@ -32,11 +31,6 @@ ARRAYS = {
     "a dimension more": lambda a: a[None],
     "one less": lambda a: a[:-1],
 }
-
-
-def members_of(kind):
-    with zipfile.ZipFile(HERE / f"v{FORMAT_VERSION}-{kind}.snb") as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def values(node, name="", place=()):
