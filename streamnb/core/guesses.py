@@ -1,6 +1,6 @@
 """Names and keywords of scikit-learn and pandas that this library spells otherwise, and what to type instead."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
@@ -72,8 +72,8 @@ _KEYWORDS = {
     "random_state": {"seed": "use seed=", "": "leave it out, as every run gives the same result"},
 }
 
-# Of a search what to type instead.
-_OF_SEARCH = {
+# Attributes of a search.
+OF_SEARCH = {
     "best_estimator_": "use best_",
     "best_params_": "use best_.get_params()",
     "cv_results_": "use results_",
@@ -81,14 +81,9 @@ _OF_SEARCH = {
 }
 
 
-def hint(name: str) -> str:
-    """What to type for a name that the package lacks, after ': '; empty if unknown."""
-    return f": {NAMES[name]}" if name in NAMES else ""
-
-
-def hint_of_search(name: str) -> str:
-    """What to type for an attribute that a search lacks, after ': '; empty if unknown."""
-    return f": {_OF_SEARCH[name]}" if name in _OF_SEARCH else ""
+def hint(name: str, instead: Mapping[str, str] = NAMES) -> str:
+    """What to type for a name that the package, or an object, lacks, after ': '; empty if unknown."""
+    return f": {instead[name]}" if name in instead else ""
 
 
 def explain_keywords(owner: type) -> None:

@@ -157,7 +157,7 @@ class Search(persistence.Saved):
     report_: Report = field(metadata={"saved_as": "report"})
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"'Search' object has no attribute {name!r}{guesses.hint_of_search(name)}")
+        raise AttributeError(f"'Search' object has no attribute {name!r}{guesses.hint(name, guesses.OF_SEARCH)}")
 
     @property
     def best_score_(self) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def check_left(left: Any, before: Any) -> None:
         _check_counts(left.every)
     _check_labels(left)
     if left.negatives < 0:
-        raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
+        _refuse("they have more values below 0 than there were")
     companions = [(left.every, before.every), (left.unlabelled, before.unlabelled)]
     for part, whole in ((left, before), *companions, *zip(left.folds, before.folds, strict=True)):
         if part is not None:
@@ -46,21 +46,20 @@ def check_left(left: Any, before: Any) -> None:
                 _check_cells(cells, part.options.centre, part.negatives == 0)
 
 
+def _refuse(why: str) -> NoReturn:
+    """Raise the error for rows that were never added."""
+    raise ValueError(f"rows are taken away that were never added: {why}; take away only rows that are there, each once")
+
+
 def _check_labels(left: Any) -> None:
     """Check the counts of pairs of labels, which detect more than the sums of single labels."""
-    more = ""
     if left.unlabelled is not None and left.unlabelled.rows[0] < 0:
-        more = "bear no label"
-    elif left.overlaps is not None and (left.overlaps.counts.data < 0).any():
+        _refuse("more of them bear no label than there are")
+    if left.overlaps is not None and (left.overlaps.counts.data < 0).any():
         pairs = left.overlaps.counts.tocoo()
         at = pairs.data.argmin()
         one, two = left.classes[[pairs.row[at], pairs.col[at]]].tolist()
-        more = f"bear the labels {one!r} and {two!r} together"
-    if more:
-        raise ValueError(
-            f"rows are taken away that were never added: more of them {more} than there are; take away only rows that "
-            "are there, each once"
-        )
+        _refuse(f"more of them bear the labels {one!r} and {two!r} together than there are")
 
 
 def _check_counts(left: Any) -> None:
@@ -82,11 +81,8 @@ def _check_bins(left: Any) -> None:
     wrong = first(table, lambda sums: sums < 0)
     if wrong is not None:
         (k, column), n_bins = wrong, table.grid.n_bins
-        raise ValueError(
-            f"rows are taken away that were never added: a bin of what is left has a weight below 0 (class "
-            f"{left.classes[k].item()!r}, feature {column // n_bins}, bin {column % n_bins}); take away only rows that "
-            "are there, each once"
-        )
+        place = f"class {left.classes[k].item()!r}, feature {column // n_bins}, bin {column % n_bins}"
+        _refuse(f"a bin of what is left has a weight below 0 ({place})")
 
 
 def _check_squares(left: Any, before: Any, name: str) -> None:
@@ -96,10 +92,7 @@ def _check_squares(left: Any, before: Any, name: str) -> None:
     slack = share * before.tables[name].value(squares).max(axis=0, initial=0.0)
     wrong = np.argwhere(table.value(squares) < -slack)
     if wrong.size:
-        raise ValueError(
-            f"rows are taken away that were never added: the {name} of what is left has a square below 0 (feature "
-            f"{wrong[0, 1]}); take away only rows that are there, each once"
-        )
+        _refuse(f"the {name} of what is left has a square below 0 (feature {wrong[0, 1]})")
 
 
 @dataclass(frozen=True)
@@ -117,10 +110,7 @@ class _Cells:
         if wrong.any():
             at = np.unravel_index(np.argmax(wrong), wrong.shape)
             label, column = (np.broadcast_to(part, wrong.shape)[at].item() for part in (self.labels, self.columns))
-            raise ValueError(
-                f"rows are taken away that were never added: {what} (class {label!r}, feature {column}); "
-                "take away only rows that are there, each once"
-            )
+            _refuse(f"{what} (class {label!r}, feature {column})")
 
 
 def _cells(left: Any, before: Any) -> Iterator[_Cells]:
