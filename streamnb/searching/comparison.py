@@ -97,7 +97,7 @@ class Comparison(persistence.Saved):
         splits = np.full((*shape, next(iter(judged.values())).scores.shape[1]), np.nan)
         for (family, penalty), grid_scores in judged.items():
             at = families.index(family), penalties.index(penalty)
-            for row, (point, score, kept, of_splits) in enumerate(_cells(grid_scores, rules[penalty], overall)):
+            for row, point, score, kept, of_splits in _cells(grid_scores, rules[penalty], overall):
                 if not np.isnan(score):
                     scores[*at, row], n_features[*at, row], points[*at, row] = score, kept, point
                     splits[*at, row] = of_splits
@@ -207,27 +207,25 @@ class Comparison(persistence.Saved):
         return [f"Left out: {', '.join(names)}; {why}" for why, names in reasons.items()]
 
 
-def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[Any, float, int, Any]]:
-    """Point, score, kept features and scores of splits of each class, and overall last."""
-    cells: list[tuple[Any, float, int, Any]] = []
+def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[int, Any, float, int, Any]]:
+    """Row, point, score, kept features and scores of splits of each class that has a score, and of the last row."""
+    cells: list[tuple[int, Any, float, int, Any]] = []
     numbers = scores.per_split()[0] if rule == "per_split" else None
     for k, point in enumerate(scores.class_best(rule).tolist()):
         if point < 0:
-            cells.append((None, np.nan, -1, np.nan))
             continue
         chosen, kept = scores.grid[point], int(scores.n_features_per_class[point, k])
         if numbers is not None:  # a number that need not be on the grid
             kept = int(numbers[k])
             chosen = {**chosen, "top_k": kept}
         assert scores.class_scores is not None
-        cells.append((chosen, float(scores.class_mean[point, k]), kept, scores.class_scores[point, :, k]))
+        cells.append((k, chosen, float(scores.class_mean[point, k]), kept, scores.class_scores[point, :, k]))
     if overall == "one_point" and numbers is None:
         best = scores.best(rule)
-        own = scores.grid[best], float(scores.mean[best]), int(scores.n_features[best]), scores.scores[best]
-        return [*cells, own]
-    known = [cell[1:] for cell in cells if cell[0] is not None]
-    if not known:
-        return [*cells, (None, np.nan, -1, np.nan)]
-    means, numbers_kept, of_splits = zip(*known, strict=True)
-    n, of_features = len(known), sum(numbers_kept)
-    return [*cells, (None, float(np.mean(means)), (2 * of_features + n) // (2 * n), np.mean(of_splits, axis=0))]
+        point, kept = scores.grid[best], int(scores.n_features[best])
+        cells.append((-1, point, float(scores.mean[best]), kept, scores.scores[best]))
+    elif cells:
+        _, _, means, of_classes, of_splits = zip(*cells, strict=True)
+        n, total = len(cells), sum(of_classes)
+        cells.append((-1, None, float(np.mean(means)), (2 * total + n) // (2 * n), np.mean(of_splits, axis=0)))
+    return cells

@@ -147,7 +147,12 @@ def judged(
     what = f"contributions of {len(sample.columns):,} features to {n_rows} scores of {len(sample.codes):,} rows"
     memory.check(what, 4 * len(sample.codes) * len(sample.columns) * n_rows, limit, CURE)
     ends = np.searchsorted(sample.fold, np.arange(stats.n_folds + 1))
-    _check_each_fold(sample, ends)
+    weighed = [sample.weight[a:b].sum() > 0.0 for a, b in pairwise(ends)]
+    if not all(weighed):
+        raise ValueError(
+            f"the sample has no row of fold {weighed.index(False)}, of {len(sample.codes)} rows of {len(weighed)} "
+            "folds; take more rows of each class, or fewer folds"
+        )
     rests = [stats.without_fold(fold) for fold in range(stats.n_folds)]
     smoothing = options["smoothing"]
     parts: AddedScores | CountedScores
@@ -180,15 +185,6 @@ def check_adds_up(by: str, family: Any, scheme: str, penalty: Any) -> Family:
     if multinomial and scheme != "joint":
         raise ValueError(f"scheme={scheme!r} is not for by={by!r} with family='multinomial'; take scheme='joint'")
     return member
-
-
-def _check_each_fold(sample: ClassSample, ends: np.ndarray) -> None:
-    weighed = [sample.weight[a:b].sum() > 0.0 for a, b in pairwise(ends)]
-    if not all(weighed):
-        raise ValueError(
-            f"the sample has no row of fold {weighed.index(False)}, of {len(sample.codes)} rows of {len(weighed)} "
-            "folds; take more rows of each class, or fewer folds"
-        )
 
 
 def _values(X: np.ndarray, moments: dict[str, np.ndarray | None], columns: np.ndarray, options: Any) -> np.ndarray:

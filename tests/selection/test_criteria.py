@@ -4,12 +4,17 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from sklearn.feature_selection import chi2, mutual_info_classif, r_regression
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.feature_selection import chi2, f_classif, mutual_info_classif, r_regression
 from sklearn.metrics import mutual_info_score
 
 import streamnb as snb
 from streamnb.selection.criteria import CRITERIA, Criterion, as_criterion
+from tests.support.strategies import LABELS, example, labelled
 
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 60)
@@ -40,6 +45,81 @@ NAIVE = {
     "symmetrical_uncertainty": lambda p: 2 * information(p) / (entropy(*p.sum(axis=0)) + entropy(*p.sum(axis=1))),
     "one_r": lambda p: p.max(axis=1).sum(),
 }
+
+
+def of_sums(values, y, w, by):
+    """The score of one feature by its sums, row by row."""
+    classes, total = sorted(set(y)), math.fsum(w)
+    share = {k: math.fsum(wi for yi, wi in zip(y, w) if yi == k) for k in classes}
+    sums = {k: math.fsum(wi * xi for xi, yi, wi in zip(values, y, w) if yi == k) for k in classes}
+    if by == "chi2":
+        expected = {k: share[k] * sum(sums.values()) / total for k in classes}
+        return sum((sums[k] - expected[k]) ** 2 / expected[k] for k in classes if expected[k])
+    if by == "poisson_log_ratio":
+        mean, ratios = sum(sums.values()) / total, []
+        for k in classes:
+            rest, n_rest = sum(sums.values()) - sums[k], total - share[k]
+            ratio = (sums[k] + mean) / (share[k] + 1) / ((rest + mean) / (n_rest + 1)) if mean else 1.0
+            ratios.append(abs(math.log(ratio)))
+        return max(ratios)
+    assert by == "f_classif"
+    means, mean = {k: sums[k] / share[k] for k in classes}, sum(sums.values()) / total
+    within = math.fsum(wi * (xi - means[yi]) ** 2 for xi, yi, wi in zip(values, y, w))
+    between = math.fsum(share[k] * (means[k] - mean) ** 2 for k in classes)
+    if between < 1e-25:
+        return 0.0
+    return between / (len(classes) - 1) / (within / (total - len(classes))) if within > 1e-25 else math.inf
+
+
+def of_presence(values, y, w, by):
+    """The score of one feature by the shares of the weight by presence and class."""
+    present, classes = values > 0, sorted(set(y))
+    return NAIVE[by](np.array([[w[(present == seen) & (y == k)].sum() for k in classes] for seen in (1, 0)]) / w.sum())
+
+
+@pytest.mark.parametrize("by", ["chi2", "poisson_log_ratio", *NAIVE])
+@given(data=st.data(), kind=st.sampled_from(list(LABELS)))
+def test_definitions(by, data, kind):
+    rows = data.draw(labelled(min_rows=3, kind=kind))
+    rows.y[:2] = LABELS[kind][:2]
+    scores = snb.rank_features(snb.scan(rows.x, rows.y, sample_weight=rows.w), by).scores
+    definition = of_presence if by in NAIVE else of_sums
+    expected = [definition(values, rows.y, rows.w, by) for values in rows.x.T]
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-12)
+
+
+@given(rows=labelled(min_rows=8, kind="str"), scale=st.sampled_from([1.0, 0.1, 1e6]), shift=st.sampled_from([0.0, 0.3]))
+def test_definition_of_the_anova(rows, scale, shift):
+    rows.y[:3] = ["ash", "b", "willow"]
+    weight, x = rows.w + 1.0, rows.x + shift
+    scores = snb.rank_features(snb.scan(x * scale, rows.y, sample_weight=weight), "f_classif").scores
+    expected = [of_sums(values, rows.y, weight, "f_classif") for values in x.T]
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("load", [load_digits, load_breast_cancer])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.filterwarnings("ignore:Features:UserWarning", "ignore:invalid value:RuntimeWarning")
+def test_chi2_and_anova_of_scikit_learn(load, make):
+    X, y = load(return_X_y=True)
+    for by, function in (("chi2", chi2), ("f_classif", f_classif)):
+        ours, (scores, pvalues) = snb.rank_features(snb.scan(make(X), y), by), function(X, y)
+        constant = np.isnan(scores)
+        np.testing.assert_allclose(ours.scores[~constant], scores[~constant], rtol=1e-10)
+        np.testing.assert_allclose(ours.pvalues[~constant], pvalues[~constant], rtol=1e-8, atol=1e-300)
+        assert (ours.scores[constant] == 0).all() and (ours.pvalues[constant] == 1).all()
+
+
+@pytest.mark.parametrize("by, function", [("chi2", chi2), ("f_classif", f_classif)])
+@pytest.mark.filterwarnings("ignore:Features:UserWarning", "ignore:invalid value:RuntimeWarning")
+def test_weights_are_frequencies(by, function):
+    rows = example()
+    x, repeats = rows.x + 1.0, np.arange(len(rows)) % 3 + 1
+    ours = snb.rank_features(snb.scan(x, rows.y, sample_weight=repeats), by)
+    scores, pvalues = function(np.repeat(x, repeats, axis=0), np.repeat(rows.y, repeats))
+    varies = np.ptp(x, axis=0) > 0
+    np.testing.assert_allclose(ours.scores[varies], scores[varies], rtol=1e-10)
+    np.testing.assert_allclose(ours.pvalues[varies], pvalues[varies], rtol=1e-10)
 
 
 @pytest.mark.parametrize("by", CRITERIA)
