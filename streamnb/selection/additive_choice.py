@@ -116,9 +116,9 @@ class AdditiveChooser:
         weights = self.alone.weights(best)
         scores = np.zeros((len(self.rows.weight), weights[0].shape[1]))
         chunk = as_chunk(self.alone.matrix)[0]
-        for fold, own in weights.items():
-            some = np.flatnonzero(self.rows.fold == fold)
-            scores[some] = scores_of(chunk.picked(some), own)
+        for fold, of_fold in weights.items():
+            rows = np.flatnonzero(self.rows.fold == fold)
+            scores[rows] = scores_of(chunk.picked(rows), of_fold)
         objective = softmax_of(self.alone.scanned.stats)
         targets = objective.sampled_targets(self.rows.labels, scores.shape[1])
         curvature = objective.hessian_diagonal(objective.hessian(scores, targets))
@@ -127,9 +127,9 @@ class AdditiveChooser:
         kept = self._worth_pairing(weights, left_out, most_features)
         codes = codes_of(self.rows.X, coded.firsts)[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
-        for own, codes_of_own, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
-            there = codes_of_own >= 0
-            own[there] = coded.steps(j, CELLS)[codes_of_own[there]]
+        for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
+            present = codes_of_feature >= 0
+            of_feature[present] = coded.steps(j, CELLS)[codes_of_feature[present]]
         gains = pair_gains(steps, slopes * weight, curvature * weight, self.rows.fold, self.n_folds, best.point["l2"])
         folds = ALL, *range(self.n_folds)
         return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
@@ -140,7 +140,7 @@ class AdditiveChooser:
             self.alone.columns,
             np.bincount(self.alone.matrix.indices, minlength=self.alone.matrix.shape[1]),
         )
-        size = sum(np.abs(own[:-1]).mean(axis=1) * counts for own in weights.values())
+        size = sum(np.abs(of_fold[:-1]).mean(axis=1) * counts for of_fold in weights.values())
         of_features = np.zeros(self.terms.coded.n_features)
         np.add.at(of_features, np.repeat(columns.features[:, 0], columns.widths), size)
         bytes_of_cell = 32 * (self.n_folds + 1)  # of sums for each fold, and of work on them
@@ -171,8 +171,7 @@ class FoldStage:
         given = opened(matrix, y, rows.weight, ("folds", rows.fold))
 
         def of_point(point: dict[str, Any], outside: int | None) -> np.ndarray:
-            own = pairs.get(ALL if outside is None else outside, [])
-            return terms.factors(own, point["pair_factor"])
+            return terms.factors(pairs.get(ALL if outside is None else outside, []), point["pair_factor"])
 
         learner = replace(
             chooser.learner,
@@ -189,15 +188,12 @@ class FoldStage:
         with self.chooser.enough_memory(self.pairs):
             search.check()
         search.judge()
-        found = []
+        judged, scorers = [], self.chooser.scorer.each
         for point, models in zip(points, search.by_point(), strict=True):
             last = [model.scores[model.after(len(model.reached))] for model in models]
-            each = {
-                scorer.name: np.array([scores[k][0] for scores in last])
-                for k, scorer in enumerate(self.chooser.scorer.each)
-            }
-            found.append(JudgedPoint(point, each[self.chooser.scorer.name], each, models))
-        return found
+            each = {scorer.name: np.array([scores[k][0] for scores in last]) for k, scorer in enumerate(scorers)}
+            judged.append(JudgedPoint(point, each[scorers[0].name], each, models))
+        return judged
 
     def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
         """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""
@@ -209,9 +205,9 @@ class FoldStage:
     def _trained(self, point: dict[str, Any]) -> list[FoldModel]:
         """The models of a point without each fold."""
         scanned, learner, n_folds = self.scanned, self.learner, self.chooser.n_folds
-        others = [scanned.of_folds.outside(fold) for fold in range(n_folds)]
-        data = [learner.data(rest, scanned.shared, scanned.options, fold) for fold, rest in enumerate(others)]
-        trainers = [learner.trainer(own, point, learner.max_passes, judges=False) for own in data]
-        models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
+        models = []
+        for fold in range(n_folds):
+            data = learner.data(scanned.of_folds.outside(fold), scanned.shared, scanned.options, fold)
+            models.append(FoldModel(fold, 0, learner.trainer(data, point, learner.max_passes, judges=False)))
         train_together(learner, models, scanned, "folds-read")
         return models

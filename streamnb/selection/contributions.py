@@ -81,8 +81,8 @@ class CountedScores:
 
     def moved(self, state: State, feature: int, sign: float) -> State:
         scores, counts, sums = state
-        own = self.parts[:, :, feature, None], self.counts[:, feature, None], self.sums[:, :, feature, None]
-        return scores + np.float32(sign) * own[0], counts + sign * own[1], sums + sign * own[2]
+        scores = scores + np.float32(sign) * self.parts[:, :, feature, None]
+        return scores, counts + sign * self.counts[:, feature, None], sums + sign * self.sums[:, :, feature, None]
 
     def decided(self, state: State, features: Any, sign: float) -> np.ndarray:
         scores, counts, sums = state
@@ -95,8 +95,7 @@ class CountedScores:
         return top_class(scores + more)
 
     def grouped(self, groups: np.ndarray) -> "CountedScores":
-        known = self.parts, self.counts, self.sums
-        parts, counts, sums = (_summed(values, groups) for values in known)
+        parts, counts, sums = (_summed(values, groups) for values in (self.parts, self.counts, self.sums))
         return replace(self, parts=parts, counts=counts, sums=sums)
 
 
@@ -121,14 +120,14 @@ class JudgedSubsets:
     def scores(self, state: State, features: np.ndarray, sign: float = 1.0) -> np.ndarray:
         """Shares of right answers with one of these features more or less, (n_folds, n)."""
         step = max(AT_ONCE // len(self.codes), 1)
-        cut = [features[first : first + step] for first in range(0, len(features), step)]
-        return np.concatenate([self._scores(state, some, sign) for some in cut], axis=1)
+        pieces = [features[first : first + step] for first in range(0, len(features), step)]
+        return np.concatenate([self._scores(state, piece, sign) for piece in pieces], axis=1)
 
     def _scores(self, state: State, features: np.ndarray, sign: float) -> np.ndarray:
-        some: Any = features
+        columns: Any = features
         if len(features) == self.contributions.parts.shape[2]:
-            some = slice(None)  # which copies nothing
-        right = self.contributions.decided(state, some, sign) == self.codes[:, None]
+            columns = slice(None)  # which copies nothing
+        right = self.contributions.decided(state, columns, sign) == self.codes[:, None]
         folds = list(pairwise(self.ends))
         if self.weight is None:
             return np.stack([np.count_nonzero(right[a:b], axis=0) / (b - a) for a, b in folds])
@@ -153,13 +152,13 @@ def judged(
             f"the sample has no row of fold {weighed.index(False)}, of {len(sample.codes)} rows of {len(weighed)} "
             "folds; take more rows of each class, or fewer folds"
         )
-    rests = [stats.without_fold(fold) for fold in range(stats.n_folds)]
+    outside = [stats.without_fold(fold) for fold in range(stats.n_folds)]
     smoothing = options["smoothing"]
     parts: AddedScores | CountedScores
     if isinstance(family, Multinomial):
-        parts = _counted(sample, rests, ends, smoothing)
+        parts = _counted(sample, outside, ends, smoothing)
     else:
-        parts = _added(sample, rests, ends, family, scheme, smoothing, penalty)
+        parts = _added(sample, outside, ends, family, scheme, smoothing, penalty)
     weight = sample.shares(stats)
     return JudgedSubsets(parts, sample.codes, None if (weight == 1.0).all() else weight, ends)
 
@@ -167,19 +166,19 @@ def judged(
 def check_adds_up(by: str, family: Any, scheme: str, penalty: Any) -> Family:
     """The family, if the contributions of its features add up under the penalty; otherwise raises."""
     member, penalty = as_family(family), as_penalty(penalty)
-    asked = f"by={by!r} adds up what each feature brings to a score, which depends on the others under"
+    refused = f"by={by!r} adds up what each feature brings to a score, which depends on the others under"
     multinomial = type(member) is Multinomial
     each = all(not (m.coupled or m.coded or isinstance(m, Together)) for m in member.members)
     linear = all(getattr(m, "covariance", "diagonal") == "diagonal" for m in member.members)
     if not (multinomial or each) or not linear:
         raise ValueError(
-            f"{asked} family={member!r}; take a family of features by themselves, such as 'gaussian', 'poisson' or "
+            f"{refused} family={member!r}; take a family of features by themselves, such as 'gaussian', 'poisson' or "
             "'bernoulli', or 'multinomial'"
         )
     for part in penalty.parts if penalty else ():
         if multinomial or isinstance(part, TopK | Custom):
             under = f" with family={member.name!r}" if multinomial else ""
-            raise ValueError(f"{asked} penalty={part!r}{under}; leave the penalty out, or take another one")
+            raise ValueError(f"{refused} penalty={part!r}{under}; leave the penalty out, or take another one")
         if part.tau is None or len(part.tau) != 1:
             raise ValueError(f"penalty={part!r} should have one tau for by={by!r}, which judges features, not taus")
     if multinomial and scheme != "joint":
@@ -191,35 +190,35 @@ def _values(X: np.ndarray, moments: dict[str, np.ndarray | None], columns: np.nd
     """The values of rows that weights multiply, (n_rows, n)."""
     out = np.empty(X.shape)
     for moment, of_moment in moments.items():
-        mine = slice(None) if of_moment is None else np.isin(columns, of_moment)
-        out[:, mine] = TABLE[moment].of(X[:, mine], options)
+        at = slice(None) if of_moment is None else np.isin(columns, of_moment)
+        out[:, at] = TABLE[moment].of(X[:, at], options)
         if absent := TABLE[moment].of_absent(options):
-            out[:, mine] += absent
+            out[:, at] += absent
     return out
 
 
 def _added(
     sample: ClassSample,
-    rests: list[ClassStats],
+    outside: list[ClassStats],
     ends: np.ndarray,
     family: Family,
     scheme: Scheme,
     smoothing: float,
     penalty: Penalty | None,
 ) -> AddedScores:
-    check_penalty(penalty, family, scheme, len(rests[0].classes))
+    check_penalty(penalty, family, scheme, len(outside[0].classes))
     point = {part.kind: part.tau[0] for part in (penalty.parts if penalty else ())}
-    pull, n_rows = pull_at(penalty, point), scheme.n_rows(len(rests[0].classes))
+    pull, n_rows = pull_at(penalty, point), scheme.n_rows(len(outside[0].classes))
     base = np.empty((len(sample.codes), n_rows, 1), np.float32)
     parts = np.empty((len(sample.codes), n_rows, len(sample.columns)), np.float32)
     X = sample.dense()
-    for rest, start, stop in zip(rests, ends[:-1], ends[1:], strict=True):
-        problem = Problem(rest, family, scheme, smoothing)
+    for stats, start, stop in zip(outside, ends[:-1], ends[1:], strict=True):
+        problem = Problem(stats, family, scheme, smoothing)
         weights, shifts, moments = *_of_each(problem, sample.columns, pull), problem.moments
         base[start:stop] = problem.intercepts[:, None]
         for first in range(start, stop, FEW):
-            some = X[first : min(first + FEW, stop)]
-            added = _values(some, moments, sample.columns, rest.options)[:, None] * weights
+            values = X[first : min(first + FEW, stop)]
+            added = _values(values, moments, sample.columns, stats.options)[:, None] * weights
             added += shifts  # before rounding: for values far from 0 both terms are large, but their sum is not
             parts[first : first + len(added)] = added
     return AddedScores(scheme, base, parts)
@@ -233,18 +232,18 @@ def _of_each(problem: Problem, columns: np.ndarray, pull: Pull) -> tuple[np.ndar
     return weights, shifts
 
 
-def _counted(sample: ClassSample, rests: list[ClassStats], ends: np.ndarray, smoothing: float) -> CountedScores:
+def _counted(sample: ClassSample, outside: list[ClassStats], ends: np.ndarray, smoothing: float) -> CountedScores:
     if smoothing <= 0.0:
         raise ValueError(f"smoothing={smoothing!r} should be above 0: counts of 0 have no logarithm")
-    n_classes = len(rests[0].classes)
+    n_classes = len(outside[0].classes)
     counts = sample.dense().astype(np.float64)
     base = np.empty((len(counts), n_classes, 1), np.float32)
     parts = np.empty((len(counts), n_classes, len(sample.columns)), np.float32)
-    sums = np.empty((len(rests), n_classes, len(sample.columns)))
-    for fold, (rest, start, stop) in enumerate(zip(rests, ends[:-1], ends[1:], strict=True)):
-        sums[fold] = rest.table("sum").value(sample.columns) + smoothing
+    sums = np.empty((len(outside), n_classes, len(sample.columns)))
+    for fold, (stats, start, stop) in enumerate(zip(outside, ends[:-1], ends[1:], strict=True)):
+        sums[fold] = stats.table("sum").value(sample.columns) + smoothing
         with np.errstate(divide="ignore"):  # a class that occurs in this fold only
-            base[start:stop] = np.log(rest.weight / rest.total_weight)[:, None]
+            base[start:stop] = np.log(stats.weight / stats.total_weight)[:, None]
         logs = np.log(sums[fold])
         parts[start:stop] = counts[start:stop, None] * (logs - logs[:1])
     return CountedScores(base, parts, counts, sums, sample.fold)
