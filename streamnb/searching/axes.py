@@ -147,11 +147,14 @@ def settings_of(
     return settings, left_out
 
 
-def checked(given: Mapping[str, Any]) -> tuple[Axes, list[Any]]:
-    """The candidates on the axes that are given, and the transforms among them that are learned from rows."""
-    axes = {}
+def checked(given: Mapping[str, Any], no_bayes: bool = False) -> tuple[Axes, list[Any]]:
+    """The candidates on the axes that are given, and the transforms among them that are learned from rows.
+
+    Families may be an empty list with `no_bayes`.
+    """
+    axes: Axes = {"families": []} if no_bayes else {}
     for axis, values in given.items():
-        if values is None:
+        if values is None or axis in axes:
             continue
         also = "; to leave out naive Bayes, give models= or others=" if axis == "families" else ""
         check_list(axis, values, repr(DEFAULTS[axis]), also)

@@ -19,7 +19,7 @@ from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.points import at_point
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, warn_of_telling, with_folds
+from streamnb.scanning.class_scan import ClassScan, warn_of_telling
 from streamnb.scanning.side_by_side import SideBySide
 from streamnb.searching.axes import Setting
 from streamnb.searching.budget import Allowed
@@ -117,11 +117,9 @@ class BayesSettings(Contestants):
             scans.append(summing(scan, [one.family for one in of_scan], any(one.idf for one in of_scan)))
             families = [settings[names[0]].family for names in names_of.values()]
             domains.append(tuple(FamilyDomain("search", one, scan.options.seen, "families") for one in families))
-        how = self._judging
-        scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
-        task = SideBySide(
-            tuple(replace(scan, folding=scans[0].folding, outside=fold) for scan in scans), tuple(domains)
-        )
+        scans[0], self._rows = self._judging.with_folds(scans[0], rows)
+        scans = [replace(scan, folding=scans[0].folding, outside=fold) for scan in scans]
+        task = SideBySide(tuple(scans), tuple(domains))
         if (labels := self._rows.label_names) is not None:
             task = task.named(labels)
         total, report = run(task, self._rows, self._options)
@@ -155,8 +153,8 @@ class BayesSettings(Contestants):
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """Judge these settings at every point of their grids, in one read."""
-        for some in [[fold] for fold in folds] if self._encoded.nested else [folds]:
-            self._judge([name for name in names if name in self._candidates], some)
+        for folds_of_read in [[fold] for fold in folds] if self._encoded.nested else [folds]:
+            self._judge([name for name in names if name in self._candidates], folds_of_read)
         judged = [self._at_best_point(name) for name in names if name in self._candidates]
         return [one for one in judged if one is not None]
 
@@ -168,14 +166,13 @@ class BayesSettings(Contestants):
             for name in chosen.keys() - sums.keys():
                 del self._candidates[name]
             outside = {name: {folds[0]: (setting.family, stats)} for name, (setting, stats) in sums.items()}
-            chosen = {name: replace(chosen[name], by_split=own) for name, own in outside.items()}
+            chosen = {name: replace(chosen[name], by_split=by_split) for name, by_split in outside.items()}
         if not chosen:
             return
-        found, report, _ = judged_together(
-            list(chosen.values()), self._first_scorer, self._rows, self._options, held=folds
-        )
+        candidates, scorer = list(chosen.values()), self._first_scorer
+        grids, report, _ = judged_together(candidates, scorer, self._rows, self._options, held=folds)
         self.report = self.report + report
-        for name, judged in zip(chosen, found, strict=True):
+        for name, judged in zip(chosen, grids, strict=True):
             self._judged[name] = self._judged[name] | judged if name in self._judged else judged
 
     @property
@@ -223,12 +220,11 @@ class BayesSettings(Contestants):
 
     def _calibrated(self, model: LinearModel, family: Any, penalty: Any, setting: Setting, stats: Any) -> LinearModel:
         """The model, calibrated by sampled rows that models of the other folds score, where that lowers log loss."""
-        how = self._judging
         try:
             check_calibrated(model)
         except (ValueError, MemoryError):  # it has no probabilities
             return model
-        _, rows = with_folds(ClassScan((), RowOptions()), self._encoded.whole, how.folds, how.groups, 1, how.seed)
+        _, rows = self._judging.with_folds(ClassScan((), RowOptions()), self._encoded.whole)
         size = sample_size(len(stats.classes), self.report.bytes / max(self.report.rows, 1))
         sampled, report = run(SampleTask(stats.classes, stats.folding, size, missing=True), rows, self._options)
         self.report, folds = self.report + report, ScannedFolds(stats)
@@ -237,8 +233,8 @@ class BayesSettings(Contestants):
         def without(fold: int) -> Any:
             return weight_path(folds.outside(fold), family, penalty, **options)[0]
 
-        assert how.calibration is not None
-        return calibrated_out_of_fold(model, sampled.drawn(), without, how.calibration)
+        assert self._judging.calibration is not None
+        return calibrated_out_of_fold(model, sampled.drawn(), without, self._judging.calibration)
 
     def release(self) -> None:
         self._candidates, self._judged = {}, {}

@@ -12,7 +12,9 @@ from sklearn.base import clone
 from streamnb.core import arguments, messages, row_checks
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.report import Report
+from streamnb.rows.source import Source
 from streamnb.rows.splits import fold_numbers
+from streamnb.scanning.class_scan import with_folds
 from streamnb.searching.budget import AUTO, KEPT, LEAST_READS, Allowed, Budget, divide_reads
 from streamnb.searching.search_result import Judged, Search, best_of, goodness, leaders, reasons
 from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS
@@ -66,8 +68,12 @@ class Judging:
         known = {"folds": self.folds, "seed": self.seed, "scoring": self.scoring, "repeats": 1}
         return clone(model).set_params(**{name: known[name] for name in known.keys() & model.get_params().keys()})
 
+    def with_folds(self, task: Any, rows: Source) -> tuple[Any, Source]:
+        """A task that knows the folds, and rows with the fold of each."""
+        return with_folds(task, rows, self.folds, self.groups, 1, self.seed)
+
     def numbers(self, n_rows: int) -> np.ndarray:
-        """The fold of each row."""
+        """The fold of each row in memory."""
         if np.ndim(self.folds):
             row_checks.check_lengths(n_rows, len(self.folds), "folds")
             return np.asarray(self.folds)

@@ -29,7 +29,6 @@ from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE
-from streamnb.scanning.class_scan import with_folds
 from streamnb.searching.contest import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
@@ -118,8 +117,7 @@ class Learned(Encoded):
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         if self._totals is not None:
             return Report()
-        task = OfFolds(self._task, Folding(judging.n_folds))
-        task, rows = with_folds(task, self.rows, judging.folds, judging.groups, 1, judging.seed)
+        task, rows = judging.with_folds(OfFolds(self._task, Folding(judging.n_folds)), self.rows)
         self._totals, report = run(task, rows, options)
         return report
 

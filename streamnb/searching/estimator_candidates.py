@@ -22,7 +22,7 @@ from streamnb.passes.run import run
 from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import check_once
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
@@ -67,8 +67,6 @@ def check_others(others: Any) -> dict[str, Any]:
 
 def others_of(others: Mapping[str, Any], given: Any, judging: Judging) -> list[Contestants]:
     """Candidates for estimators of any kind, which take rows in memory."""
-    if not others:
-        return []
     X, y, weight = in_memory(given[0], given[1], given[2], "others=")
     row_checks.check_lengths(X.shape[0], y.shape[0])
     rows = X, y, None if weight is None else np.asarray(weight, np.float64)
@@ -249,8 +247,7 @@ class StackOnFolds(OneByOne):
 
     def _scores_on(self, fold: int) -> list[float]:
         judging, options = self._judging, self._options
-        rows = self._rows.outside(fold)
-        task, rows = with_folds(ClassScan((), RowOptions()), rows, judging.folds, judging.groups, 1, judging.seed)
+        task, rows = judging.with_folds(ClassScan((), RowOptions()), self._rows.outside(fold))
         assert task.folding is not None
         stack = clone(self._model)
         stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **options.fit_options)

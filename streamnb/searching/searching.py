@@ -173,7 +173,7 @@ def search(
     other_models = check_others({} if others is None else others)
     chosen = None if models is None else named_models(models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
-    axes, learned = checked({**named, "families": None} if no_bayes else named)
+    axes, learned = checked(named, no_bayes)
     with Keeping(keep, memory_limit) as keeping, messages.each_once():
         options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
         encoded = encoded_rows(given, encodings, learned, options)
@@ -189,9 +189,9 @@ def search(
             scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows)
-        axes |= {"families": []} if no_bayes else {}
         contestants, left_out = _contestants(axes, chosen, encoded, judging, options)
-        contest = Contest([*contestants, *others_of(other_models, given, judging)], judging, limits, left_out)
+        contestants += others_of(other_models, given, judging) if other_models else []
+        contest = Contest(contestants, judging, limits, left_out)
         if notebook.prints(show):
             print(contest.plan())
         found = contest.result()
