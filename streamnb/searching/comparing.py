@@ -42,8 +42,6 @@ STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")
 N_POINTS = 20  # in the grids of TopK and L1
 RHOS = (0.05, 0.1, 0.2, 0.4)  # of Decorrelation, in units of the curvature
 
-Compared = dict[str, Penalty | None] | tuple[str, ...]  # penalties by name, or names of standard ones
-
 
 def compare(
     X: Rows,
@@ -174,7 +172,7 @@ def compare(
     [0.833, 0.83]
     """
     rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if isinstance(transform, LearnsBins) else COMPLETE)
-    members, columns = _families(families, rows, transform), _penalties(penalties)
+    members, columns = _families(families, rows, transform), _penalties(penalties, 1)
     scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
@@ -188,8 +186,8 @@ def compare(
         scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
         scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
         mapped, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
-        _check_classes(stats := next(iter(mapped.values())).stats)
-        pairs, left_out = _defined(members, columns, stats, scheme, reference)
+        stats = next(iter(mapped.values())).stats
+        pairs, left_out = _defined(members, penalties if isinstance(penalties, Mapping) else [*columns], stats, options)
         once = replace(run_options, checkpoint=None)
         scores, more, _ = cross_validated(mapped, list(pairs.values()), options, scorer, rows, once)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
@@ -220,8 +218,8 @@ def _families(families: Any, rows: Source, transform: Any) -> dict[str, Family]:
     return members
 
 
-def _penalties(penalties: Any) -> Compared:
-    """The given penalties by name, or the names of standard ones, whose grids depend on the number of features."""
+def _penalties(penalties: Any, n_features: int) -> dict[str, Penalty | None]:
+    """The penalties by name; standard ones have grids for so many features."""
     if isinstance(penalties, Penalty) or not isinstance(penalties, Iterable | None):
         raise TypeError(f"penalties={penalties!r} should be names, or a dict {{name: penalty}}")
     if penalties is not None and not penalties:
@@ -230,13 +228,14 @@ def _penalties(penalties: Any) -> Compared:
         )
     if isinstance(penalties, Mapping):
         return {str(name): as_penalty(penalty, f"penalties[{name!r}]") for name, penalty in penalties.items()}
-    names = STANDARD if penalties is None else (penalties,) if isinstance(penalties, str) else tuple(penalties)
-    for name in names:
-        arguments.one_of("penalties", name, STANDARD)
-    return tuple(dict.fromkeys(names))
+    top_k = TopK(np.unique(np.geomspace(1, n_features, N_POINTS).round().astype(int)).tolist())
+    l1, decorrelation = L1(n_taus=N_POINTS), Decorrelation(RHOS, scale="curvature")
+    standard = dict(zip(STANDARD, (None, top_k, l1, top_k + decorrelation, l1 + decorrelation), strict=True))
+    names = STANDARD if penalties is None else [penalties] if isinstance(penalties, str) else penalties
+    return {name: standard[arguments.one_of("penalties", name, STANDARD)] for name in names}
 
 
-def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -> dict[str, str]:
+def _rules(rule: Any, columns: dict[str, Penalty | None], overall: str, scorer: Scorer, scheme: str) -> dict[str, str]:
     """The rule of each column; refuse rules without candidates, and means over classes that have no score."""
     given = rule if isinstance(rule, Mapping) else dict.fromkeys(columns, rule)
     unknown = [name for name in given if name not in columns]
@@ -248,7 +247,7 @@ def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -
         raise ValueError(
             f"overall='mean_of_classes' needs a score of each class, which scoring={scorer.name!r} does not have"
         )
-    for name, penalty in _by_name(columns, 1).items():
+    for name, penalty in columns.items():
         try:
             check_rule(rules[name], penalty, scorer, scheme)
         except ValueError as error:
@@ -256,29 +255,20 @@ def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -
     return rules
 
 
-def _by_name(columns: Compared, n_features: int) -> dict[str, Penalty | None]:
-    """The penalties of columns by name; of standard ones, with grids for so many features."""
-    if isinstance(columns, dict):
-        return columns
-    decorrelation = Decorrelation(RHOS, scale="curvature")
-    kept = np.geomspace(1, n_features, N_POINTS).round().astype(int)
-    top_k, l1 = TopK(np.unique(kept).tolist()), L1(n_taus=N_POINTS)
-    every = dict(zip(STANDARD, (None, top_k, l1, top_k + decorrelation, l1 + decorrelation), strict=True))
-    return {name: every[name] for name in columns}
-
-
 def _defined(
-    members: dict[str, Family], columns: Compared, stats: ClassStats, scheme: str, reference: Any
+    members: dict[str, Family], penalties: Any, stats: ClassStats, options: Mapping[str, Any]
 ) -> tuple[dict[Pair, tuple[Family, Penalty | None]], dict[Pair, str]]:
     """The pairs of a family and a penalty that are defined, and the reasons why others are not."""
-    as_rows = as_scheme(scheme, stats.classes, reference, stats.multilabel)
+    seen = stats.classes[stats.weight > 0].tolist()
+    if len(seen) < 2 and not stats.multilabel:
+        raise ValueError(f"y holds one class only ({seen}); compare needs at least 2 classes")
+    scheme = as_scheme(options["scheme"], stats.classes, options["reference"], stats.multilabel)
     pairs: dict[Pair, tuple[Family, Penalty | None]] = {}
     left_out: dict[Pair, str] = {}
-    penalties = _by_name(columns, stats.n_features)
     for family_name, family in members.items():
-        for name, penalty in penalties.items():
+        for name, penalty in _penalties(penalties, stats.n_features).items():
             try:
-                check_penalty(penalty, family, as_rows, len(stats.classes))
+                check_penalty(penalty, family, scheme, len(stats.classes))
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
                 left_out[family_name, name] = str(error)
@@ -301,12 +291,6 @@ def _check_options(families: Iterable[Family], options: Mapping[str, Any], scori
                     f"family={member.name!r} has no penalties to compare: its parameters are fitted together; leave it "
                     "out of families"
                 )
-
-
-def _check_classes(stats: ClassStats) -> None:
-    seen = stats.classes[stats.weight > 0].tolist()
-    if len(seen) < 2 and not stats.multilabel:
-        raise ValueError(f"y holds one class only ({seen}); compare needs at least 2 classes")
 
 
 # ---- one scan for all families ---------------------------------------------------------------------------------------
