@@ -97,8 +97,7 @@ def test_definition_of_the_anova(rows, scale, shift):
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("load", [load_digits, load_breast_cancer])
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("load", "make"), [(load_breast_cancer, np.asarray), (load_digits, sp.csr_array)])
 @pytest.mark.filterwarnings("ignore:Features:UserWarning", "ignore:invalid value:RuntimeWarning")
 def test_chi2_and_anova_of_scikit_learn(load, make):
     X, y = load(return_X_y=True)
