@@ -187,8 +187,8 @@ class BayesSettings(Contestants):
         try:
             grid = scores_of([judged], self._first_scorer)
             point = grid.best("best")
-            at_point = [judged.unseen[fold].of_point(point) for fold in folds]
-            others = {one.name: [one.of(own) for own in at_point] for one in scorer.others}
+            evaluations = [judged.unseen[fold].of_point(point) for fold in folds]
+            others = {other.name: [other.of(evaluation) for evaluation in evaluations] for other in scorer.others}
         except ValueError as error:
             self.left_out[name] = str(error)
             return None
@@ -214,8 +214,8 @@ class BayesSettings(Contestants):
         whole = replace(candidate.stats, folds=(), folding=None)
         fitted = fitted_from(model, whole, self.report, self._encoded.to_fit)
         if self._judging.calibrates:
-            own = candidate.family.at(judged.point)
-            recalibrate(fitted, lambda one: self._calibrated(one, own, penalty, setting, candidate.stats))
+            scored_by = candidate.family.at(judged.point), penalty, setting, candidate.stats
+            recalibrate(fitted, lambda uncalibrated: self._calibrated(uncalibrated, *scored_by))
         return self._encoded.finished(fitted)
 
     def _calibrated(self, model: LinearModel, family: Any, penalty: Any, setting: Setting, stats: Any) -> LinearModel:

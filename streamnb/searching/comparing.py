@@ -313,15 +313,15 @@ def _scanned(
 ) -> tuple[dict[str, ScannedFolds], Report]:
     """Scan the rows for each map of columns that families try, after steps are learned."""
     tried = [family.map_names or (NONE,) for family in families]
-    names = dict.fromkeys(name for some in tried for name in some)
+    names = dict.fromkeys(name for maps_of_family in tried for name in maps_of_family)
     check_maps([name for name in names if name != NONE], scan.options.transform, scan.options.normalize)
     known = rows, options, "compare", scan.folding
     steps, maps = learned_by_fold(transform, *known), learned_maps(names, *known)
 
     def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
-        some = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
-        own = replace(scan, options=replace(scan.options, **prepared), domain=_Domains(some))
-        return summing(own, some, idf)
+        with_map = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
+        options = replace(scan.options, **prepared)
+        return summing(replace(scan, options=options, domain=_Domains(with_map)), with_map, idf)
 
     return scan_maps(scan_of, maps, steps, rows, options)
 

@@ -145,7 +145,7 @@ class ModelComparison:
 
     def _notes(self) -> list[str]:
         notes = [*self.notes]
-        lower = [metric for metric in LESS_IS_BETTER if any(metric == own for _, own, _ in self.found)]
+        lower = [metric for metric in LESS_IS_BETTER if any(metric == compared for _, compared, _ in self.found)]
         if lower:
             notes.insert(0, f"Lower is better: {', '.join(lower)}.")
         if len(self.found) > 1:
@@ -307,11 +307,11 @@ def _classes_of_all(models: Mapping[str, Any], judged: NamedModels) -> tuple[np.
         for name, one in judged.items()
     }
     (first, (classes, multilabel)), *others = found.items()
-    for name, (own, several) in others:
+    for name, (other_classes, several) in others:
         if several != multilabel:
             which = (first, name) if multilabel else (name, first)
             raise ValueError(f"models[{which[0]!r}] predicts sets of labels and models[{which[1]!r}] one label a row")
-        odd = sorted(set(classes.tolist()) ^ set(own.tolist()), key=str)
+        odd = sorted(set(classes.tolist()) ^ set(other_classes.tolist()), key=str)
         if odd:
             whose = first if odd[0] in classes.tolist() else name
             raise ValueError(
@@ -361,10 +361,10 @@ def _opened(models: Mapping[str, Any], judged: NamedModels, X: Any, *beside: Any
 def _raw(X: Any, encodings: Mapping[str, Encoding | None]) -> bool:
     """Whether the models make columns of X; refuse X of which only some do."""
     if isinstance(X, Source):
-        makes = {name: X.encoding is not None and own is not None for name, own in encodings.items()}
+        makes = {name: X.encoding is not None and encoding is not None for name, encoding in encodings.items()}
         raw = X.encoding is not None
     else:
-        makes = {name: own is not None and own.takes(X) for name, own in encodings.items()}
+        makes = {name: encoding is not None and encoding.takes(X) for name, encoding in encodings.items()}
         raw = is_raw(X) or any(makes.values())
     if raw and not all(makes.values()):
         name = next(name for name, made in makes.items() if not made)

@@ -186,9 +186,9 @@ class Transformed(Encoded):
     def outside(self, fold: int) -> Source:
         X, y, weight = self.given
         rest, held = np.flatnonzero(self._numbers != fold), np.flatnonzero(self._numbers == fold)
-        own = clone(self._transformer)
-        learned = _matrix(own.fit_transform(rows_at(X, rest), y[rest]))
-        parts = [learned, _matrix(own.transform(rows_at(X, held)))]
+        transformer = clone(self._transformer)
+        learned = _matrix(transformer.fit_transform(rows_at(X, rest), y[rest]))
+        parts = [learned, _matrix(transformer.transform(rows_at(X, held)))]
         joined = sp.vstack(parts, format="csr") if sp.issparse(learned) else np.concatenate(parts)
         return opened(joined[np.argsort(np.concatenate([rest, held]))], y, weight)
 

@@ -224,7 +224,7 @@ def _contestants(
     `axes` and `models` are those named by the user; the others have defaults for such rows.
     """
     bayes: list[Contestants] = []
-    others: dict[str, Contestants] = {}
+    trained: dict[str, Contestants] = {}
     left_out: dict[str, str] = {}
     for rows in encoded:
         default_axes, default_models = default_candidates(rows) if "families" not in axes else ([{}], [])
@@ -246,6 +246,6 @@ def _contestants(
             for name, model in (named_models(default_models) if models is None else models).items():
                 # those of rows as given are judged once, whatever the encodings
                 full_name = name if isinstance(model, OF_ROWS_AS_GIVEN) else name + encoding
-                if full_name not in others:
-                    others[full_name] = contestant_of(full_name, model, rows, judging, options)
-    return [*bayes, *others.values()], left_out
+                if full_name not in trained:
+                    trained[full_name] = contestant_of(full_name, model, rows, judging, options)
+    return [*bayes, *trained.values()], left_out

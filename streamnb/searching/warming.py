@@ -104,19 +104,19 @@ def _all_fits() -> Iterator[tuple[str, Callable]]:
         yield "tables", _fit_table
 
 
-def _fit_numbers(form: Callable, every: bool) -> None:
+def _fit_numbers(form: Callable, all_kinds: bool) -> None:
     """Fit models of ten classes and whole numbers, and of two classes and real ones."""
     digits, cancer = load_digits(return_X_y=True), load_breast_cancer(return_X_y=True)
     for X, y in (digits, cancer):
         rows, labels = form(X[:N_ROWS]), y[:N_ROWS]
-        for kind in (*MODELS, *(CV_MODELS if every else ())):
+        for kind in (*MODELS, *(CV_MODELS if all_kinds else ())):
             _fit(kind(), rows, labels)
         search(rows, labels, show=False)
-        for kind in BAYES if every else ():
+        for kind in BAYES if all_kinds else ():
             _fit(kind(), rows, labels)
-        if every and not sp.issparse(rows):  # many pairs, whose columns are more than a cache holds
+        if all_kinds and not sp.issparse(rows):  # many pairs, whose columns are more than a cache holds
             _fit(AdditiveClassifier(40, l2=1.0, pair_factor=1.0, folds=2), rows, labels)
-    if every and not sp.issparse(rows):  # covariances of cancer, as those of digits are singular
+    if all_kinds and not sp.issparse(rows):  # covariances of cancer, as those of digits are singular
         covariances = LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis(reg_param=0.1)
         for model in (*covariances, CrammerSingerSVM()):
             _fit(model, rows, labels)
@@ -141,9 +141,10 @@ def _fit_table() -> None:
             _fit(kind(), path, "late")
 
 
-def _fit(model: Any, rows: Any, labels: Any, asked: Any = None) -> None:
+def _fit(model: Any, rows: Any, labels: Any, X: Any = None) -> None:
+    """Fit a model, and let it predict X, by default the same rows."""
     fitted = model.fit(rows) if labels is None else model.fit(rows, labels)
-    asked = rows if asked is None else asked
+    X = rows if X is None else X
     for method in ("predict", "predict_proba", "decision_function"):
         if hasattr(fitted, method):
-            getattr(fitted, method)(asked)
+            getattr(fitted, method)(X)
