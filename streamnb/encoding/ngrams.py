@@ -98,15 +98,22 @@ class NGrams(persistence.Parameters):
     def __call__(self, stored: Texts, first_row: int = 0) -> sp.csr_array:
         """Counts of n-grams, (n_rows, n_columns) float32 with sorted columns."""
         texts, table = self.readable(stored, first_row)
-        buffers = _Buffers(self, texts, stored)
+        lengths = np.maximum(texts.stops - texts.starts, stored.stops - stored.starts)
+        longest, n_bytes = int(lengths.max(initial=0)), int(lengths.sum())
+        line, units = np.empty(2 * longest + 8 + ngrams.SPARE, np.uint8), np.empty((2, longest + 1), np.int64)
+        hashes = np.empty((longest + 1) * sum(self.n_sizes), np.int64)
+        keys, places = np.empty((2, len(hashes)), np.uint32), np.empty(1 << ngrams.DIGIT, np.int64)
+        most = n_bytes // 3 + len(lengths), n_bytes, n_bytes  # words, characters and bytes
+        n = sum(n_units * sizes for n_units, sizes in zip(most, self.n_sizes, strict=True))
+        width = np.int32 if n < 1 << 31 else np.int64  # the same for both, or SciPy would convert one
+        indptr, indices, data = np.zeros(len(lengths) + 1, width), np.empty(n, width), np.empty(n, np.float32)
         ngrams.count_ngrams(
             texts.buffer, texts.starts, texts.stops, stored.starts, stored.stops, table, self._ranges, self._seeds,
-            self._known, self.n_columns, int(self.alternate_sign), buffers.line, buffers.units, buffers.hashes,
-            *buffers.keys, buffers.places, buffers.indptr, buffers.indices, buffers.data,
+            self._known, self.n_columns, int(self.alternate_sign), line, units, hashes, keys[0], keys[1], places,
+            indptr, indices, data,
         )  # fmt: skip
-        n = int(buffers.indptr[-1])
-        arrays = buffers.data[:n], buffers.indices[:n], buffers.indptr
-        return sp.csr_array(arrays, shape=(texts.shape[0], self.n_columns))
+        n = int(indptr[-1])
+        return sp.csr_array((data[:n], indices[:n], indptr), shape=(texts.shape[0], self.n_columns))
 
     def readable(self, texts: Texts, first_row: int) -> tuple[Texts, np.ndarray]:
         """Texts that the table of rules handles, and the table; other texts are decoded and lowered by Python."""
@@ -206,25 +213,6 @@ def columns_of(hashes: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndar
     """Columns and signs of hashes, as in scikit-learn's FeatureHasher."""
     negative = hashes >> 31
     return (hashes ^ -negative) + negative & (n_features - 1), 1 - 2 * negative
-
-
-class _Buffers:
-    """Scratch and output arrays of the kernel."""
-
-    def __init__(self, of: NGrams, texts: Texts, stored: Texts):
-        lengths = np.maximum(texts.stops - texts.starts, stored.stops - stored.starts)
-        longest = int(lengths.max(initial=0))
-        self.line = np.empty(2 * longest + 8 + ngrams.SPARE, np.uint8)
-        self.units = np.empty((2, longest + 1), np.int64)
-        self.hashes = np.empty((longest + 1) * sum(of.n_sizes), np.int64)
-        self.keys = tuple(np.empty((2, len(self.hashes)), np.uint32))
-        self.places = np.empty(1 << ngrams.DIGIT, np.int64)
-        n_bytes = int(lengths.sum())
-        most = n_bytes // 3 + len(lengths), n_bytes, n_bytes  # of words, characters and bytes
-        n = sum(n_units * sizes for n_units, sizes in zip(most, of.n_sizes, strict=True))
-        width = np.int32 if n < 1 << 31 else np.int64  # the same for both, or SciPy would convert one
-        self.indptr = np.zeros(len(lengths) + 1, width)
-        self.indices, self.data = np.empty(n, width), np.empty(n, np.float32)
 
 
 ENTRY_BYTES = 120  # of a short token and its count in a dict
