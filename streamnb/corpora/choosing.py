@@ -1,4 +1,4 @@
-"""The best rows of a corpus, exactly: a cut-off found by counts of the bits of scores, which add up over parts."""
+"""Chooses the best rows of a corpus exactly: counts of the bits of scores, added up over parts, give the cut-off."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ from streamnb.corpora.scoring import ScoredLabels
 from streamnb.passes.options import RunOptions
 from streamnb.passes.separately import separately
 
-DIGIT = 16  # bits that one round of counting looks at
+DIGIT = 16  # bits of the order that a round of counting looks at
 SPACES = b" \t\n\r\x0b\x0c"
-NEVER = np.iinfo(np.uint64).max  # the order of no number
+NEVER = np.iinfo(np.uint64).max  # above the order of every number
 
 
 class Ranked(NamedTuple):
@@ -30,7 +30,7 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True)
 class RankedRows:
-    """Which score ranks the rows of which group, read from what a first pass has stored.
+    """Ranks rows by the scores that a first pass has stored.
 
     Attributes
     ----------
@@ -38,17 +38,17 @@ class RankedRows:
     file : str
         The name of the file with the log-odds of a part, with the part's number to be filled in.
     labels : ScoredLabels
-        Of several that are wanted, each ranks the rows of which it is the best, a group of their own.
+        If several are wanted, the rows with the same best label are a group, which this label ranks.
     condition : Condition, optional
         Rows for which it does not hold are not ranked.
     threshold : float, optional
         Rows whose score is lower are not ranked.
     seed : int, optional
-        Of the noise that makes the best rows a sample, drawn without replacement by the odds.
+        Seed of the noise with which the best rows are a sample, drawn without replacement by the odds.
     firsts : tuple of int
-        The number of the first row of each part, for the noise.
+        Number of the first row of each part, for the noise.
     repeats : str, optional
-        The name of the file that says which rows of a part repeat an earlier one, and are not ranked.
+        Name of the file with a mask of the rows of a part that repeat an earlier row, and are not ranked.
     """
 
     folder: Folder
@@ -62,8 +62,8 @@ class RankedRows:
 
     def stored(self, part: CorpusPart) -> np.ndarray:
         """The log-odds of the rows of a part; NaN of rows that cannot be read."""
-        found = self._loaded(self.file, part)
-        return found if self.repeats is None else found[:, :-1]
+        stored = self._loaded(self.file, part)
+        return stored if self.repeats is None else stored[:, :-1]  # without the hashes
 
     def _loaded(self, file: str, part: CorpusPart) -> np.ndarray:
         return np.asarray(np.load(io.BytesIO(self.folder.read(file.format(part.number))), allow_pickle=False))
@@ -78,10 +78,10 @@ class RankedRows:
         seen = Seen(memory_limit)
         for part in parts:
             stored = self._loaded(self.file, part)
-            found, read = np.zeros(len(stored), bool), ~np.isnan(stored[:, 0])
-            found[read] = seen.repeated(np.ascontiguousarray(stored[read, -1]).view(np.uint64))
+            repeated, readable = np.zeros(len(stored), bool), ~np.isnan(stored[:, 0])
+            repeated[readable] = seen.repeated(np.ascontiguousarray(stored[readable, -1]).view(np.uint64))
             with self.folder.writing(self.repeats.format(part.number)) as file:
-                np.save(file, found)
+                np.save(file, repeated)
 
     def ranked(self, odds: np.ndarray, part: CorpusPart) -> Ranked:
         """The order and the groups of the rows of a part."""
@@ -100,32 +100,32 @@ class RankedRows:
 def fit(
     scores: dict[str, np.ndarray], labels: ScoredLabels, condition: Condition | None, threshold: float | None
 ) -> Any:
-    """The rows for which a condition holds, and whose score is high enough."""
-    n_rows = len(scores[labels.names[0]])
-    found = np.broadcast_to(True if condition is None else condition.holds(scores), n_rows)
-    return found if threshold is None else found & (scores[labels.names[0]] >= threshold)
+    """A mask of the rows for which a condition holds, and whose score is high enough."""
+    score = scores[labels.names[0]]
+    holds = np.broadcast_to(True if condition is None else condition.holds(scores), len(score))
+    return holds if threshold is None else holds & (score >= threshold)
 
 
 class Cut(NamedTuple):
-    """Of each group, the order of the last row that is chosen, and how many rows of just that order are, by part."""
+    """For each group the order of the last row chosen, and for each part how many rows of exactly this order."""
 
     last: np.ndarray
     ties: dict[int, np.ndarray]
 
     def chosen(self, ranked: Ranked, part: CorpusPart) -> np.ndarray:
-        """Which rows of a part are chosen; of rows that are alike, the first ones."""
-        found = np.zeros(len(ranked.order), bool)
+        """A mask of the rows of a part that are chosen; of equal rows the first ones."""
+        chosen = np.zeros(len(ranked.order), bool)
+        n_ties = self.ties.get(part.number, np.zeros(len(self.last), np.int64))
         for group, last in enumerate(self.last):
-            own = ranked.groups == group
-            found |= own & (ranked.order > last)
-            alike = np.flatnonzero(own & (ranked.order == last))
-            found[alike[: self.ties.get(part.number, np.zeros(len(self.last), np.int64))[group]]] = True
-        return found
+            members = ranked.groups == group
+            chosen |= members & (ranked.order > last)
+            chosen[np.flatnonzero(members & (ranked.order == last))[: n_ties[group]]] = True
+        return chosen
 
 
 @dataclass(frozen=True)
 class CountOrders:
-    """Counts the next digit of the order of rows whose digits before are known: those of each group's last row."""
+    """Counts the next digit of the order of the rows whose digits before are those of their group's last row."""
 
     ranking: RankedRows
     before: tuple[int, ...]
@@ -137,10 +137,10 @@ class CountOrders:
         order, groups = self.ranking.ranked(self.ranking.stored(part), part)
         counts = []
         for group, before in enumerate(self.before):
-            own = order[groups == group]
+            members = order[groups == group]
             if self.shift + DIGIT < 64:
-                own = own[own >> np.uint64(self.shift + DIGIT) == np.uint64(before)]
-            digits = (own >> np.uint64(self.shift)).astype(np.int64) & ((1 << DIGIT) - 1)
+                members = members[members >> np.uint64(self.shift + DIGIT) == np.uint64(before)]
+            digits = (members >> np.uint64(self.shift)).astype(np.int64) & ((1 << DIGIT) - 1)
             counts.append(np.unique(digits, return_counts=True))
         return part.number, counts
 
@@ -148,7 +148,7 @@ class CountOrders:
 def cut_of(
     ranking: RankedRows, parts: Sequence[CorpusPart], wanted: Callable[[np.ndarray], np.ndarray], options: RunOptions
 ) -> Cut:
-    """The cut of the best rows; `wanted` says how many of each group there should be, given how many there are."""
+    """The cut of the best rows; `wanted` maps the number of rows of each group to how many are chosen."""
     n_groups = max(ranking.labels.n_wanted, 1)
     left, before = np.zeros(n_groups, np.int64), [0] * n_groups
     quiet = replace(options, progress=False)
@@ -160,41 +160,41 @@ def cut_of(
             if not shift:
                 by_part[number] = counts
         if shift == 64 - DIGIT:
-            there = totals.sum(axis=1)
-            left = np.minimum(wanted(there), there)
+            n_rows = totals.sum(axis=1)
+            left = np.minimum(wanted(n_rows), n_rows)
         for group in np.flatnonzero(left).tolist():
-            down: Any = np.cumsum(totals[group, ::-1])  # from the best digit on
-            place = int(np.searchsorted(down, left[group]))
+            from_best: Any = np.cumsum(totals[group, ::-1])
+            place = int(np.searchsorted(from_best, left[group]))
             digit = (1 << DIGIT) - 1 - place
-            left[group] -= down[place] - totals[group, digit]
+            left[group] -= from_best[place] - totals[group, digit]
             before[group] = before[group] << DIGIT | digit
-    last = np.array([one if n else NEVER for one, n in zip(before, left, strict=True)], np.uint64)
-    return Cut(last, _shared(left, last, by_part))
+    last = np.array([order if n else NEVER for order, n in zip(before, left, strict=True)], np.uint64)
+    return Cut(last, _ties(left, last, by_part))
 
 
-def _shared(left: np.ndarray, last: np.ndarray, by_part: dict[int, Any]) -> dict[int, np.ndarray]:
-    """How many of the rows that are alike each part has of those that are still wanted: the first ones, in order."""
+def _ties(left: np.ndarray, last: np.ndarray, by_part: dict[int, Any]) -> dict[int, np.ndarray]:
+    """How many rows with the order of the last one are chosen in each part: those of the first parts, until enough."""
     ties, left = {}, left.copy()
     digits = last & np.uint64((1 << DIGIT) - 1)
     for number in sorted(by_part):
-        here = np.zeros(len(left), np.int64)
-        for group, (found, counts) in enumerate(by_part[number]):
-            alike = int(counts[found == digits[group]].sum()) if left[group] else 0
-            here[group] = min(alike, left[group])
-        left -= here
-        ties[number] = here
+        chosen = np.zeros(len(left), np.int64)
+        for group, (part_digits, counts) in enumerate(by_part[number]):
+            equal = int(counts[part_digits == digits[group]].sum()) if left[group] else 0
+            chosen[group] = min(equal, left[group])
+        left -= chosen
+        ties[number] = chosen
     return ties
 
 
 def ordered(numbers: np.ndarray) -> np.ndarray:
-    """Whole numbers that are in the same order as these float64 numbers."""
+    """uint64 numbers in the order of these float64 numbers."""
     bits = (numbers + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     negative = bits >> np.uint64(63) == 1
     return np.where(negative, ~bits, bits | np.uint64(1 << 63))
 
 
 def gumbel(seed: int, first_row: int, n_rows: int) -> np.ndarray:
-    """Gumbel noise of rows: that of a row depends on its number and the seed alone."""
+    """Gumbel noise for rows; a row's noise depends only on its number and the seed."""
     generator = np.random.Philox(key=seed).advance(first_row // 4)  # a step makes four numbers
     raw = generator.random_raw(first_row % 4 + n_rows)[first_row % 4 :]
     return -np.log(-np.log(((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53))
@@ -212,36 +212,35 @@ def hashes_of(texts: Any) -> np.ndarray:
 
 
 class Seen:
-    """Hashes that were seen, as sorted arrays each of which is at most half as long as the one before."""
+    """Hashes seen so far, in sorted arrays, each at most half as long as the one before."""
 
     def __init__(self, limit: int | None = None):
         self._runs: list[np.ndarray] = []
         self._limit = limit
 
     def repeated(self, hashes: np.ndarray) -> np.ndarray:
-        """Which hashes were seen before, here or earlier; the others are seen from now on.
+        """A mask of the hashes that occurred before, in these or in earlier ones.
 
         Raises
         ------
         MemoryError
             The hashes take more than the limit.
         """
-        own, first = np.unique(hashes, return_index=True)
+        new, first = np.unique(hashes, return_index=True)
         for run in self._runs:
-            places = np.minimum(np.searchsorted(run, own), len(run) - 1)
-            new = run[places] != own
-            own, first = own[new], first[new]
-        found = np.ones(len(hashes), bool)
-        found[first] = False
-        self._add(own)
-        return found
+            is_new = run[np.minimum(np.searchsorted(run, new), len(run) - 1)] != new
+            new, first = new[is_new], first[is_new]
+        repeated = np.ones(len(hashes), bool)
+        repeated[first] = False
+        self._add(new)
+        return repeated
 
     def _add(self, run: np.ndarray) -> None:
         while self._runs and 2 * len(run) > len(self._runs[-1]):
             run = np.union1d(self._runs.pop(), run)
         if len(run):
             self._runs.append(run)
-        n_bytes = 3 * sum(one.nbytes for one in self._runs)  # two arrays are merged into a third
+        n_bytes = 3 * sum(run.nbytes for run in self._runs)  # two arrays are merged into a third
         if n_bytes > memory.allowed(self._limit):
             raise MemoryError(
                 f"drop_repeats: {n_bytes // 24:,} different texts take {memory.size(n_bytes)}; give a larger "

@@ -75,8 +75,8 @@ class BinEdges(LearnedStep):
     def learned(cls, counts: ValueCounts, n_bins: int, strategy: str, missing: Any) -> "BinEdges":
         """Edges from value counts; `missing` is True, False, or "auto" for a bin where values are missing."""
         of_feature = _quantiles if strategy == "quantile" else _equal_widths
-        sides = zip(counts.features, counts.low, counts.high, strict=True)
-        edges = [of_feature(cells, low, high, n_bins) for cells, low, high in sides]
+        features = zip(counts.features, counts.low, counts.high, strict=True)
+        edges = [of_feature(cells, low, high, n_bins) for cells, low, high in features]
         return cls(edges, counts.missing > 0 if missing == "auto" else np.full(len(edges), bool(missing)))
 
     @classmethod
@@ -97,7 +97,7 @@ class BinEdges(LearnedStep):
     @cached_property
     def firsts(self) -> np.ndarray:
         """The first column of each feature, and the total number of columns, (n_features + 1,)."""
-        widths = [len(one) + 1 + int(gap) for one, gap in zip(self.edges, self.missing, strict=True)]
+        widths = [len(edges) + 1 + int(gap) for edges, gap in zip(self.edges, self.missing, strict=True)]
         return np.concatenate([[0], np.cumsum(widths)])
 
     @property
@@ -113,12 +113,12 @@ class BinEdges(LearnedStep):
         X: Any = chunk.to_matrix()
         values = X.toarray() if sp.issparse(X) else X
         row_checks.check_n_features(values.shape[1], len(self.edges), "Bins")
-        found = np.empty(values.shape[::-1], np.int32)
-        for j, one in enumerate(self.edges):
+        bins = np.empty(values.shape[::-1], np.int32)
+        for j, edges in enumerate(self.edges):
             x = np.ascontiguousarray(values[:, j], np.float64)
-            found[j] = np.searchsorted(one, x)
-            found[j, np.isnan(x)] = len(one) + 1 if self.missing[j] else -1
-        return found.T
+            bins[j] = np.searchsorted(edges, x)
+            bins[j, np.isnan(x)] = len(edges) + 1 if self.missing[j] else -1
+        return bins.T
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
         """Indicators of the bins of a block of rows, (n_rows, n_columns), with a 1 for each feature."""
@@ -134,14 +134,15 @@ class BinEdges(LearnedStep):
 
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the columns, such as "x3 in (509, 733]"."""
-        found = []
-        for name, one, gap in zip(features, self.edges, self.missing, strict=True):
-            digits = next((d for d in range(4, 17) if len({f"{e:.{d}g}" for e in one}) == len(one)), 17)  # that differ
-            ends = ["-inf", *(f"{edge:.{digits}g}" for edge in one), "inf"]
+        names = []
+        for name, edges, gap in zip(features, self.edges, self.missing, strict=True):
+            shown = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(4, 18))
+            distinct = next(numbers for numbers in shown if len(set(numbers)) == len(numbers))  # as short as possible
+            ends = ["-inf", *distinct, "inf"]
             ranges = [f"({low}, {high}]" for low, high in pairwise(ends)]
             ranges[-1] = ranges[-1][:-1] + ")"
-            found += [f"{name} in {each}" for each in ranges] + ([f"{name} is missing"] if gap else [])
-        return found
+            names += [f"{name} in {bounds}" for bounds in ranges] + ([f"{name} is missing"] if gap else [])
+        return names
 
 
 def _quantiles(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:
