@@ -13,7 +13,7 @@ from streamnb.rows import sizes
 from streamnb.rows.block import Block
 from streamnb.rows.csr_store import member_of
 from streamnb.rows.files import is_hdf5, read_ahead, stored
-from streamnb.rows.labels import Column, RowColumns, of_codes, whole
+from streamnb.rows.labels import Column, MaskedColumn, RowColumns, whole
 from streamnb.rows.matrices import made_by
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import timed
@@ -114,41 +114,35 @@ class ObsColumns:
                 obs = file["obs"]
                 names = [each for each in obs if each not in ("_index", "__categories", obs.attrs.get("_index"))]
                 if key in names:
-                    return FileColumn(self._obs, f"obs/{key}", file, name)
+                    return _column_of_file(self._obs, obs[key], name)
         known = ", ".join(sorted(names)) or "none"
         raise ValueError(f"{name}={path!r} is not in obs of X, which has the columns: {known}")
 
 
-class FileColumn(Column):
-    """A column in an HDF5 file, read along with the rows."""
+class DatasetColumn(Column):
+    """A dataset in an HDF5 file, read along with the rows."""
 
-    def __init__(self, path: Any, key: str, file: Any, name: str):
-        self._path, self._key, member = path, key, file[key]
-        self._kind = str(member.attrs.get("encoding-type")) if hasattr(member, "keys") else ""
-        if self._kind not in ("", "categorical") and not self._kind.startswith("nullable-"):
-            raise ValueError(f"{name}: {member.name!r} of encoding-type {self._kind!r} is not a column of labels")
-        self._categories = _plain(member["categories"]) if self._kind == "categorical" else None
-        held = member if not self._kind else member["values" if self._categories is None else "codes"]
-        self.n_rows = held.shape[0]
+    def __init__(self, path: Any, dataset: Any):
+        self._path, self._key, self.n_rows = path, dataset.name, dataset.shape[0]
 
     def reader(self, start: int, readers: Any = None) -> Any:
-        return lambda start, stop: lambda: self.values(start, stop)
+        return lambda start, stop: lambda: self._read(slice(start, stop))
 
-    def values(self, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Values of the rows in [start, stop), None where they are missing."""
-        some = slice(start, stop)
+    def _read(self, rows: slice) -> np.ndarray:
         with opened_hdf5(self._path) as file:
-            member = file[self._key]
-            if not self._kind:
-                return _plain(member, some)
-            if self._categories is None:
-                found, missing = _plain(member["values"], some), member["mask"][some].astype(bool)
-            else:
-                found, missing = of_codes(member["codes"][some], self._categories)
-        if missing.any():
-            found = found.astype(object)
-            found[missing] = None
-        return found
+            return _plain(file[self._key], rows)
+
+
+def _column_of_file(path: Any, member: Any, name: str) -> Column:
+    """A column of `obs` in an HDF5 file: a dataset, or a group of categories or with a mask."""
+    kind = str(member.attrs.get("encoding-type")) if hasattr(member, "keys") else ""
+    if not kind:
+        return DatasetColumn(path, member)
+    if kind == "categorical":
+        return MaskedColumn(name, DatasetColumn(path, member["codes"]), categories=_plain(member["categories"]))
+    if kind.startswith("nullable-"):
+        return MaskedColumn(name, DatasetColumn(path, member["values"]), DatasetColumn(path, member["mask"]))
+    raise ValueError(f"{name}: {member.name!r} of encoding-type {kind!r} is not a column of labels")
 
 
 def write_uns(adata: Any, key: str, value: Any) -> None:

@@ -228,41 +228,33 @@ class _IndicatorInZarr(Column):
         return sp.csr_array(chunk.to_matrix())
 
 
-class _Masked(Column):
-    """A column in AnnData's layout: codes of categories, -1 where missing, or values and a mask."""
+class MaskedColumn(Column):
+    """A column as AnnData stores it: codes of categories, out of range where one is missing, or values and a mask."""
 
-    def __init__(self, group: zarr.Group, name: str, categorical: bool):
-        names = ("codes", "categories") if categorical else ("values", "mask")
-        parts = [member_of(group, name) for name in names]
-        if isinstance(parts[1], zarr.Group):  # categories as pandas 3 has strings
-            parts[1] = member_of(parts[1], "values")
-        where = f"{name}: group {group.path!r} in {group.store}"
-        if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
-            raise DataError(f"{where} lacks the 1-D arrays {names[0]!r} and {names[1]!r}")
-        self.arrays = first, second = tuple(parts)
-        if categorical and first.dtype.kind not in "iu":
-            raise DataError(f"{where}: array 'codes' has dtype {first.dtype}; it should hold integers")
-        if not categorical and (second.shape != first.shape or second.dtype.kind != "b"):
-            raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first.shape[0]} values")
-        self._name = name
-        self.n_rows, self._categories = first.shape[0], whole(second) if categorical else None
+    def __init__(self, name: str, values: Column, mask: Column | None = None, categories: np.ndarray | None = None):
+        self._name, self._categories = name, categories
+        self._parts = [values] if mask is None else [values, mask]
+        self.n_rows, self.arrays = values.n_rows, tuple(array for part in self._parts for array in part.arrays)
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        read = self.arrays if self._categories is None else self.arrays[:1]
-        asks = [Stored(array).reader(start, readers) for array in read]
+        asks = [part.reader(start, readers) for part in self._parts]
         return lambda start, stop: partial(self._decoded, [ask(start, stop) for ask in asks], start)
 
     def whole(self) -> np.ndarray:
         """All rows of the column, None where they are missing."""
-        values, missing = self._values([whole(array) for array in self.arrays])
+        values, missing = self._values([part.whole() for part in self._parts])
         if missing.any():
             values = values.astype(object)
             values[missing] = None
         return values
 
     def _values(self, read: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Values, and a mask of missing ones, from what was read of the arrays."""
-        return (read[0], read[1]) if self._categories is None else of_codes(read[0], self._categories)
+        """Values, and a mask of missing ones, from what was read of the parts."""
+        if self._categories is None:
+            return read[0], read[1].astype(bool)
+        (codes,), n_categories = read, len(self._categories)
+        missing = (codes < 0) | (codes >= n_categories)
+        return self._categories[np.where(missing, 0, codes)] if n_categories else codes, missing
 
     def _decoded(self, pending: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
         values, missing = self._values([wait() for wait in pending])
@@ -274,10 +266,24 @@ class _Masked(Column):
         return values
 
 
-def of_codes(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The category of each code, and a mask of missing ones, whose codes are out of range."""
-    missing = (codes < 0) | (codes >= len(categories))
-    return categories[np.where(missing, 0, codes)] if len(categories) else codes, missing
+def _masked_in_zarr(group: zarr.Group, name: str, categorical: bool) -> MaskedColumn:
+    names = ("codes", "categories") if categorical else ("values", "mask")
+    parts = [member_of(group, part) for part in names]
+    if isinstance(parts[1], zarr.Group):  # categories as pandas 3 has strings
+        parts[1] = member_of(parts[1], "values")
+    where = f"{name}: group {group.path!r} in {group.store}"
+    if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
+        raise DataError(f"{where} lacks the 1-D arrays {names[0]!r} and {names[1]!r}")
+    first, second = parts
+    if categorical and first.dtype.kind not in "iu":
+        raise DataError(f"{where}: array 'codes' has dtype {first.dtype}; it should hold integers")
+    if not categorical and (second.shape != first.shape or second.dtype.kind != "b"):
+        raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first.shape[0]} values")
+    if not categorical:
+        return MaskedColumn(name, Stored(first), Stored(second))
+    column = MaskedColumn(name, Stored(first), categories=whole(second))
+    column.arrays = first, second
+    return column
 
 
 def in_zarr(column: Any, name: str) -> Any:
@@ -288,7 +294,7 @@ def in_zarr(column: Any, name: str) -> Any:
             return _IndicatorInZarr(open_csr(column))
         if kind != "categorical" and not kind.startswith("nullable-"):
             raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
-        return _Masked(column, name, kind == "categorical")
+        return _masked_in_zarr(column, name, kind == "categorical")
     if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
     return Stored(check_layout(column))
