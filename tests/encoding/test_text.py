@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather as feather
 import pytest
 
 import streamnb as snb
@@ -27,6 +28,8 @@ def folder(tmp_path_factory):
         (folder / f"{part}.jsonl").write_text("".join(lines))
     (folder / "rows.txt").write_text("\n".join(ROWS))
     FRAME.to_csv(folder / "rows.csv.gz", index=False)
+    FRAME.to_parquet(folder / "rows.parquet", row_group_size=7)
+    feather.write_feather(FRAME, str(folder / "rows.feather"), chunksize=7)
     for i, (t, y) in enumerate(zip(ROWS, Y)):
         (folder / "classes" / y).mkdir(parents=True, exist_ok=True)
         (folder / "classes" / y / f"{i}.txt").write_text(t)
@@ -40,7 +43,7 @@ def test_rows_are_the_same_from_wherever_they_come(folder):
         (folder / "*.jsonl", named),
         ([folder / "0.jsonl", folder / "1.jsonl"], named),
         (str(folder / "rows.txt"), {"y": Y}),
-        (folder / "rows.csv.gz", named),
+        *((folder / f"rows.{ending}", named) for ending in ("csv.gz", "parquet", "feather")),
         (folder / "classes", {}),
         (FRAME, named),
         (pa.Table.from_pandas(FRAME), named),
@@ -49,6 +52,8 @@ def test_rows_are_the_same_from_wherever_they_come(folder):
         rows = snb.text(X, **columns, n_features=N, n_threads=2)
         assert rows.n_rows == 120
         np.testing.assert_array_equal(snb.scan(rows, moments=["sum"]).sum, expected.sum)
+        blocks = list(rows.blocks(13, 31))
+        assert (blocks[0].first_row, sum(block.n_rows for block in blocks)) == (13, 18)
 
 
 def test_models_read_texts_again_and_from_any_row_on(folder, tmp_path):

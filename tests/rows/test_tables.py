@@ -5,7 +5,6 @@ import datetime
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,7 +24,6 @@ from streamnb.rows.tables import (
 )
 
 FRAME = pd.DataFrame({"a": [1, 2, 3, 4], "b": ["x", None, "y", "x"], "w": [1.0, 2.0, 0.5, 1.0]})
-TEXTS = [f"word{k % 7} word{k % 3}" for k in range(50)]
 
 
 @pytest.mark.parametrize(
@@ -134,24 +132,6 @@ def test_whole_columns_have_what_is_missing():
             ]
     with pytest.raises(ValueError, match="by='wing' is none of the columns"):
         FrameTable(frame).values("wing", "by")
-
-
-@pytest.mark.parametrize("ending", ["parquet", "feather"])
-def test_texts_in_a_column_are_the_same_rows_as_in_memory(ending, tmp_path):
-    table = pa.table({"body": TEXTS, "y": [k % 3 for k in range(50)], "w": np.linspace(0.5, 1.0, 50)})
-    for k, part in enumerate((table[:20], table[20:])):
-        if ending == "parquet":
-            pq.write_table(part, tmp_path / f"{k}.parquet", row_group_size=7)
-        else:
-            feather.write_feather(part, str(tmp_path / f"{k}.feather"), chunksize=7)
-    rows = snb.text(str(tmp_path / f"*.{ending}"), "body", y="y", weight="w", words=(1, 2), n_features=1 << 8)
-    memory = snb.text(TEXTS, y=table["y"].to_numpy(), weight=table["w"].to_numpy(), words=(1, 2), n_features=1 << 8)
-    fitted, same = (snb.LinearNB("multinomial").fit(one) for one in (rows, memory))
-    np.testing.assert_array_equal(fitted.coef_, same.coef_)
-    assert fitted.predict(str(tmp_path / f"1.{ending}")).tolist() == same.predict(TEXTS[20:]).tolist()
-    blocks = list(rows.blocks(13, 31))
-    assert (blocks[0].first_row, sum(block.n_rows for block in blocks)) == (13, 18)
-    np.testing.assert_array_equal(rows.named("w", "sample_weight"), table["w"].to_numpy())
 
 
 def test_a_column_without_texts_is_named(tmp_path):
