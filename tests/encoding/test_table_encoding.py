@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
@@ -13,6 +12,7 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.table_codes import BinCodes, HashedCodes, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
+from tests.support.read_rows import matrix_of
 
 COLOUR, WIDTH = ColumnPart(("colour",), LEVEL), ColumnPart(("width",), MEASURE)
 
@@ -61,21 +61,14 @@ FRAME = pd.DataFrame(
 )
 
 
-def matrix(rows):
-    blocks = list(rows.blocks())
-    values = [np.ones(len(block.X[1])) if block.X[0] is None else block.X[0] for block in blocks]
-    parts = [sp.csr_array((v, *b.X[1:3]), (b.n_rows, b.X[3])) for v, b in zip(values, blocks, strict=True)]
-    return sp.vstack(parts).toarray()
-
-
 def test_columns_are_what_their_names_say():
     rows = snb.table(FRAME, "late", bins=None, text=["note"], hash_features=16)
-    named = dict(zip(rows.feature_names, matrix(rows).T, strict=True))
+    named = dict(zip(rows.feature_names, matrix_of(rows).T, strict=True))
     assert named["plane=a"].tolist() == [1, 0, 0, 1, 0, 0] and named["plane is missing"].tolist() == [0, 0, 1, 0, 0, 0]
     assert named["miles"].tolist() == [1, 2, 3, 3, 5, 6] and named["miles is missing"].tolist() == [0, 0, 0, 1, 0, 0]
     assert named["day: weekday=Tuesday"].tolist() == [0, 1, 0, 0, 1, 0] and "day: year=2020" not in named
     notes = snb.text(FRAME["note"].tolist(), n_features=16)
-    assert np.array_equal(matrix(rows)[:, -16:], matrix(notes)) and rows.feature_names[-1] == "note: hash 15"
+    assert np.array_equal(matrix_of(rows)[:, -16:], matrix_of(notes)) and rows.feature_names[-1] == "note: hash 15"
     numbers, words = [("gaussian", 1), ("bernoulli", 1)], [("multinomial", 16)]
     assert rows.encoding.kinds == [("categorical", 4), *numbers, ("categorical", 2), ("categorical", 3), *words]
 
@@ -83,10 +76,10 @@ def test_columns_are_what_their_names_say():
 def test_rows_to_come_have_the_same_columns():
     encoding = snb.table(FRAME, "late", bins=2).encoding
     again = FRAME[FRAME.columns[::-1]].drop(columns="late").assign(more=1)
-    assert np.array_equal(matrix(encoding.encode(again)), matrix(encoding.encode(FRAME)))
+    assert np.array_equal(matrix_of(encoding.encode(again)), matrix_of(encoding.encode(FRAME)))
     strange = FRAME.assign(plane="never seen", miles=None)
     with pytest.warns(snb.StreamnbWarning, match="6 of 6 values of 'plane' were not seen at fit"):
-        names = encoding.column_names[matrix(encoding.encode(strange)).any(axis=0)]
+        names = encoding.column_names[matrix_of(encoding.encode(strange)).any(axis=0)]
     assert not any(name.startswith("plane") for name in names) and "miles is missing" in names
     assert encoding.encode(FRAME, labelled=True).tables.fields.y == "late"
     assert encoding.takes(FRAME) and not encoding.takes(np.zeros((2, 2)))
@@ -108,7 +101,9 @@ def test_encodings_are_saved_and_told_apart(tmp_path):
     encoding = snb.table(FRAME, "late", text=["note"], pairs=[("plane", "note")], hash_features=16).encoding
     persistence.save(tmp_path / "encoding.snb", encoding)
     again = persistence.load(tmp_path / "encoding.snb")
-    assert np.array_equal(matrix(again.encode(FRAME)), matrix(encoding.encode(FRAME))) and not again.differs(encoding)
+    assert np.array_equal(matrix_of(again.encode(FRAME)), matrix_of(encoding.encode(FRAME))) and not again.differs(
+        encoding
+    )
     other = snb.table(FRAME, "late", bins=3).encoding
     assert "is one of" in encoding.differs(other) and "table" in encoding.differs(snb.text(["a b"]).encoding)
     turned = snb.table(FRAME[FRAME.columns[::-1]], "late", bins=3).encoding
@@ -126,6 +121,6 @@ def test_models_of_the_first_release_take_columns_as_they_come():
     del state["zones"]
     then = TableEncoding._from_state(state)
     assert then.zones is None
-    np.testing.assert_array_equal(matrix(then.encode(frame)), matrix(now.encode(frame)))
+    np.testing.assert_array_equal(matrix_of(then.encode(frame)), matrix_of(now.encode(frame)))
     with pytest.raises(ValueError, match=r"zones of columns \[\] should be of \['day'\]"):
         TableEncoding._from_state(now._to_state() | {"zones": {}})

@@ -11,11 +11,11 @@ import zarr
 import streamnb as snb
 from streamnb.passes.dask_workers import reachable
 from streamnb.rows import sizes
-from streamnb.rows.boundary import checked
 from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, in_tiles
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.splits import Folding, fold_numbers
+from tests.support.read_rows import matrix_of
 
 X = np.arange(24.0).reshape(12, 2)
 Y, W = np.arange(12) % 3, np.arange(1.0, 13.0)
@@ -131,11 +131,6 @@ def test_dask_cuts_its_blocks_anew():
 rng = np.random.default_rng(7)
 
 
-def matrix(rows, *asked):
-    blocks = [sp.csr_array(checked(block)[0].to_matrix()) for block in rows.blocks(*asked)]
-    return sp.vstack(blocks).toarray()
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_narrow_rows_are_prepared_and_lack_columns_that_are_0(form):
     X = rng.poisson(0.3, (30, 12)).astype(float)
@@ -146,7 +141,7 @@ def test_narrow_rows_are_prepared_and_lack_columns_that_are_0(form):
     expected = np.log1p(X) * np.arange(1.0, 13.0)
     lengths = np.sqrt((expected**2).sum(axis=1, keepdims=True))
     expected /= np.where(lengths > 0.0, lengths, 1.0)
-    found = matrix(rows)
+    found = matrix_of(rows)
     assert rows.n_features == len(columns) == found.shape[1]
     np.testing.assert_allclose(found, expected[:, columns], rtol=1e-15)
 
@@ -154,7 +149,7 @@ def test_narrow_rows_are_prepared_and_lack_columns_that_are_0(form):
 def test_zeros_that_are_stored_and_other_columns_in_a_later_read():
     X = sp.csr_array((np.array([1.0, 0.0, 2.0]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3))
     rows = NarrowSource(opened(X, None, labelled=False), RowOptions(), np.array([0, 2]), 3)
-    np.testing.assert_array_equal(matrix(rows), [[1.0, 0.0], [0.0, 2.0]])
+    np.testing.assert_array_equal(matrix_of(rows), [[1.0, 0.0], [0.0, 2.0]])
     wider = NarrowSource(opened(sp.csr_array(np.ones((2, 4))), None, labelled=False), RowOptions(), np.array([0, 2]), 3)
     with pytest.raises(ValueError, match="X has 4 features"):
         list(wider.blocks())

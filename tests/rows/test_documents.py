@@ -18,6 +18,7 @@ from streamnb.rows.documents import (
     pieces_of,
 )
 from tests.support.corpora import record, wet
+from tests.support.read_rows import texts_of
 
 PAGE = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n"
@@ -83,8 +84,7 @@ def test_records_are_rows_of_texts_read_from_any_of_them_on(tmp_path):
     files = WarcFiles([str(path) for path in sorted(tmp_path.glob("*.gz"))])
     assert (files.n_rows, files.step, files.nbytes) == (7, 4, sum(map(len, texts)))
     for start, stop in ((0, 7), (2, 5), (4, 7), (6, 7), (3, 3)):
-        found = [rows() for _, rows in files.jobs(start, stop)]
-        assert [rows.decoded(k) for rows in found for k in range(rows.shape[0])] == texts[start:stop]
+        assert texts_of(files, start, stop) == texts[start:stop]
     pattern = str(tmp_path / "*.wet.gz")
     model = snb.LinearNB("multinomial").fit(snb.text(pattern, n_features=64), [0, 0, 0, 0, 1, 1, 1])
     assert model.predict(pattern).tolist() == model.predict(texts).tolist()

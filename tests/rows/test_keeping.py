@@ -14,11 +14,11 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import scratch
-from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import CSRChunk
 from streamnb.rows.keeping import Keeping, KeptSource, Space
 from streamnb.rows.opening import opened
 from tests.support.failing_disk import flip_a_bit
+from tests.support.read_rows import matrix_of
 
 LIMIT = 10**9
 rng = np.random.default_rng(7)
@@ -42,26 +42,22 @@ def chunks(n=5):
         yield sp.csr_array(np.outer(np.arange(first, first + 8), [1.0, 0.0, 0.5])), np.arange(8) % 2
 
 
-def matrix(rows, *asked):
-    return np.vstack([sp.csr_array(checked(block)[0].to_matrix()).toarray() for block in rows.blocks(*asked)])
-
-
 def kept(rows):
     return all([block.kept for block in rows.blocks()])  # a read to its end
 
 
 @pytest.mark.parametrize("keep", ["auto", "memory", "disk"])
 def test_rows_are_made_once_and_are_the_same(keep, tmp_path):
-    made, source = matrix(texts()), texts()
+    made, source = matrix_of(texts()), texts()
     with Keeping(keep) as keeping:
         rows = keeping.kept(source)
         assert isinstance(rows, KeptSource) and (rows.n_rows, rows.n_features) == (40, 64)
         assert not kept(rows)
         before, taken = source.making.seconds, LIMIT - scratch.space(tmp_path)
         for _ in range(2):
-            np.testing.assert_array_equal(matrix(rows), made)
+            np.testing.assert_array_equal(matrix_of(rows), made)
             assert kept(rows) and source.making.seconds == before
-        np.testing.assert_array_equal(matrix(rows, 7, 19), made[7:19])
+        np.testing.assert_array_equal(matrix_of(rows, 7, 19), made[7:19])
         assert next(rows.blocks(7, 19)).first_row == 7
         assert (taken > 0) == (keep == "disk") and os.listdir(tmp_path) == []
 
@@ -79,18 +75,18 @@ def test_what_is_kept_and_what_is_not():
 
 
 def test_rows_too_many_for_memory_go_to_disk(tmp_path):
-    made = matrix(opened(chunks()))
+    made = matrix_of(opened(chunks()))
     for keep in ("auto", "memory"):
         with Keeping(keep, memory_limit=500) as keeping:
             rows = keeping.kept(opened(lambda: chunks()))
             list(rows.blocks())
             assert keeping.space.memory_left == 125
             assert kept(rows) == (keep == "auto")
-            np.testing.assert_array_equal(matrix(rows), made)
+            np.testing.assert_array_equal(matrix_of(rows), made)
 
 
 def test_parts_sent_elsewhere_and_later_folds():
-    made, folds = matrix(texts()), np.arange(40) % 4
+    made, folds = matrix_of(texts()), np.arange(40) % 4
     with Keeping("disk") as keeping:
         rows = keeping.kept(texts())
         list(rows.blocks())
@@ -99,7 +95,7 @@ def test_parts_sent_elsewhere_and_later_folds():
             np.testing.assert_array_equal(np.concatenate([block.split for block in split.blocks()]), folds)
         assert next(iter(rows.blocks())).split is None
         part = pickle.loads(pickle.dumps(rows.cut(10, 20)))  # a worker makes its rows itself
-        np.testing.assert_array_equal(matrix(part, 10, 20), made[10:20])
+        np.testing.assert_array_equal(matrix_of(part, 10, 20), made[10:20])
         assert not any(block.kept for block in part.blocks(10, 20))
 
 
@@ -124,7 +120,7 @@ def test_a_read_that_stops_early_keeps_nothing_and_a_source_that_ends_frees_its_
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the files of this process")
 @pytest.mark.parametrize("source", [texts, lambda: opened(lambda: chunks())])
 def test_rows_that_have_changed_on_disk_are_read_from_their_source(source, tmp_path):
-    made = matrix(source())
+    made = matrix_of(source())
     with Keeping("disk") as keeping:
         rows = keeping.kept(source())
         list(rows.blocks())
@@ -132,21 +128,21 @@ def test_rows_that_have_changed_on_disk_are_read_from_their_source(source, tmp_p
         with pytest.warns(
             snb.StreamnbWarning, match="checksum is wrong; where rows are not kept, each read takes them"
         ):
-            np.testing.assert_array_equal(matrix(rows), made)
+            np.testing.assert_array_equal(matrix_of(rows), made)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            np.testing.assert_array_equal(matrix(rows), made)
+            np.testing.assert_array_equal(matrix_of(rows), made)
         assert not kept(rows)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the files of this process")
 def test_an_iterator_fits_or_is_refused(tmp_path):
-    made = matrix(opened(chunks()))
+    made = matrix_of(opened(chunks()))
     with Keeping("disk") as keeping:
         rows = keeping.kept(opened(chunks()))
         rows.check_read_again("this")
         for _ in range(3):
-            np.testing.assert_array_equal(matrix(rows), made)
+            np.testing.assert_array_equal(matrix_of(rows), made)
         flip_a_bit(tmp_path, 1)
         with pytest.raises(ValueError, match=r"can be read once, and what was kept of it is lost .*checksum"):
             list(rows.blocks())
@@ -162,12 +158,12 @@ def test_an_iterator_fits_or_is_refused(tmp_path):
 @pytest.mark.parametrize("limit", [1, 1000])
 def test_without_space_rows_are_read_from_their_source(limit, tmp_path):
     snb.set_scratch(tmp_path, limit=limit)
-    made = matrix(opened(chunks()))
+    made = matrix_of(opened(chunks()))
     with Keeping("disk") as keeping:
         rows = keeping.kept(opened(lambda: chunks()))
         with pytest.warns(snb.StreamnbWarning, match="rows cannot be kept on disk .*more than the limit") as warned:
             for _ in range(3):
-                np.testing.assert_array_equal(matrix(rows), made)
+                np.testing.assert_array_equal(matrix_of(rows), made)
         assert len(warned) == 1 and not kept(rows) and scratch.space(tmp_path) == limit
     snb.set_scratch(tmp_path, LIMIT)
 

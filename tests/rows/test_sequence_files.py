@@ -9,6 +9,7 @@ import pytest
 from streamnb.core.messages import DataError
 from streamnb.rows import text_files
 from streamnb.rows.sequence_files import SequenceFiles, header_of
+from tests.support.read_rows import texts_of
 from tests.support.reference_kmers import fasta, fastq
 
 LETTERS = ["".join(np.random.default_rng(i).choice(list("ACGTn"), 1 + 37 * i % 200)) for i in range(60)]
@@ -16,12 +17,7 @@ LABELS = [f"Bacteria; g{i % 3}" for i in range(60)]
 
 
 def letters_of(files, start=0):
-    found = []
-    for first, read in files.jobs(start, files.n_rows):
-        texts = read()
-        assert first == start + len(found)
-        found += ["".join(texts.decoded(row).split()) for row in range(texts.shape[0])]
-    return found
+    return ["".join(text.split()) for text in texts_of(files, start)]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -16,6 +16,7 @@ from streamnb.core.messages import DataError
 from streamnb.rows import text_files
 from streamnb.rows.line_formats import text_format
 from streamnb.rows.text_files import LinesOfFile, TextFiles, TextFolders
+from tests.support.read_rows import texts_of
 
 ROWS = [f"row {i} " + "x" * (i % 7) for i in range(30)]
 NONE = dict.fromkeys(["text", "y", "weight"])
@@ -30,15 +31,6 @@ def write(path, data):
     return str(path)
 
 
-def read(files, start=0, stop=None):
-    found = []
-    for first, make in files.jobs(start, files.n_rows if stop is None else stop):
-        texts = make()
-        assert first == start + len(found)
-        found += [texts.decoded(row) for row in range(texts.shape[0])]
-    return found
-
-
 @pytest.fixture(params=[1, 16, 1 << 20])
 def pieces(request, monkeypatch):
     monkeypatch.setattr(text_files, "PIECE_BYTES", request.param)
@@ -51,11 +43,11 @@ def test_files_of_every_kind_are_read_from_any_row_on(tmp_path, pieces):
     for name, data in (("a.txt", lines), ("b.log.gz", b"\xef\xbb\xbf" + lines + b"\n"), ("c.jsonl", records)):
         named = {**NONE, "text": "t"} if "json" in name else NONE
         files = TextFiles([write(tmp_path / name, data)], named, 1)
-        assert files.n_rows == 30 and read(files) == ROWS and read(files, 11, 20) == ROWS[11:20]
+        assert files.n_rows == 30 and texts_of(files) == ROWS and texts_of(files, 11, 20) == ROWS[11:20]
     both = TextFiles([write(tmp_path / f"{name}.jsonl.zst", records) for name in "de"], {**NONE, "text": "t"}, 2)
-    assert both.n_rows == 60 and read(both, 25, 40) == ROWS[25:] + ROWS[:10]
+    assert both.n_rows == 60 and texts_of(both, 25, 40) == ROWS[25:] + ROWS[:10]
     quoted = TextFiles([write(tmp_path / "f.csv", table)], {**NONE, "text": "t"}, 1)
-    assert quoted.n_rows == 30 and read(quoted, 3) == [f"{row}\n" for row in ROWS[3:]]
+    assert quoted.n_rows == 30 and texts_of(quoted, 3) == [f"{row}\n" for row in ROWS[3:]]
 
 
 def test_a_folder_has_a_class_in_each_folder_and_a_row_in_each_file(tmp_path):
@@ -63,7 +55,7 @@ def test_a_folder_has_a_class_in_each_folder_and_a_row_in_each_file(tmp_path):
         (tmp_path / f"class{i % 3}").mkdir(exist_ok=True)
         write(tmp_path / f"class{i % 3}" / (f"{i:02}.txt" if i else "00.gz"), row.encode())
     folder = TextFolders(tmp_path)
-    assert folder.n_rows == 30 and read(folder) == [row for k in range(3) for row in ROWS[k::3]]
+    assert folder.n_rows == 30 and texts_of(folder) == [row for k in range(3) for row in ROWS[k::3]]
     (_, make), *_ = folder.jobs(9, 12)
     assert make().y.tolist() == ["class0", "class1", "class1"]
     assert next(iter(folder.without_labels().jobs(0, 3)))[1]().y is None
@@ -87,7 +79,7 @@ def test_files_that_are_not_what_they_say_are_refused(tmp_path):
             TextFiles([str(tmp_path / name)], named, 1)
     packed = tmp_path / "really_packed.txt"
     packed.write_bytes(whole)
-    assert read(TextFiles([str(packed)], NONE, 1)) == ROWS
+    assert texts_of(TextFiles([str(packed)], NONE, 1)) == ROWS
 
 
 def test_files_that_change_or_differ_are_refused(tmp_path, monkeypatch):
@@ -95,7 +87,7 @@ def test_files_that_change_or_differ_are_refused(tmp_path, monkeypatch):
     files = TextFiles([path], NONE, 1)
     (tmp_path / "a.txt").write_bytes(b"short")
     with pytest.raises(DataError, match="has become shorter"):
-        read(files)
+        texts_of(files)
     named = {"text": "t", "y": "y", "weight": None}
     paths = [write(tmp_path / f"{y}.jsonl", json.dumps({"t": "a", "y": y}).encode()) for y in (1, "b")]
     with pytest.raises(DataError, match="type string, but int64 in"):

@@ -6,18 +6,9 @@ import pyarrow as pa
 import pytest
 
 from streamnb.rows.texts import Texts, TextsInMemory, of_arrow, of_strings
+from tests.support.read_rows import texts_of
 
 ROWS = ["one", "", "tw\u00f6", "three"]
-
-
-def read(values, start=0, stop=None):
-    held = TextsInMemory(values)
-    found = []
-    for first, make in held.jobs(start, held.n_rows if stop is None else stop):
-        assert first == start + len(found)
-        texts = make()
-        found += [texts.decoded(row) for row in range(texts.shape[0])]
-    return found
 
 
 def test_columns_of_every_kind_hold_the_same_texts():
@@ -26,7 +17,7 @@ def test_columns_of_every_kind_hold_the_same_texts():
     kinds += [pd.Series(ROWS, dtype="string[pyarrow]"), arrow, arrow.dictionary_encode(), arrow.cast(pa.large_string())]
     kinds += [pa.chunked_array([arrow[:1], arrow[1:]]), arrow.cast(pa.binary()), pa.array(["zero", *ROWS]).slice(1)]
     for values in kinds:
-        assert read(values) == ROWS and read(values, 1, 3) == ROWS[1:3]
+        assert texts_of(TextsInMemory(values)) == ROWS and texts_of(TextsInMemory(values), 1, 3) == ROWS[1:3]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +37,7 @@ def test_columns_of_every_kind_hold_the_same_texts():
 )
 def test_rows_that_are_no_text_are_named(values, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        read(values)
+        texts_of(TextsInMemory(values))
 
 
 def test_parts_keep_what_is_beside_them():
