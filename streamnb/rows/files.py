@@ -1,4 +1,4 @@
-"""Tells what a file holds by its first bytes or its name, and opens it, compressed or not."""
+"""Recognises files by their first bytes or their names, and opens them, compressed or not."""
 
 import bz2
 import gzip
@@ -19,7 +19,7 @@ from streamnb.core.remote import RemoteFile, StoredFile, is_url, listed
 from streamnb.core.threads import in_order
 
 T = TypeVar("T")
-HEAD = 1 << 12  # bytes that are inspected
+HEAD = 1 << 12  # first bytes that are inspected
 REMOTE_BYTES = 8 << 20  # of a request to an object store
 REQUESTS = 16  # at the same time
 HDF5, PARQUET, IPC, CSV, JSON, LINES = "HDF5", "Parquet", "Arrow IPC", "CSV", "JSON lines", "lines"
@@ -73,7 +73,7 @@ def pyarrow_for(what: str) -> Any:
 
 
 def head_of(path: Any) -> bytes:
-    """The first bytes of a file; none of a folder, of a URL that is none, or where there is no file."""
+    """The first bytes of a file; empty if it cannot be opened."""
     try:
         with raw_file(path) as file:
             return file.read(HEAD)
@@ -89,10 +89,10 @@ def no_such_file(path: str, otherwise: str = "") -> FileNotFoundError:
 def listed_at(url: str) -> list[tuple[str, int]]:
     """The files that a URL or a pattern names, or those below a folder, sorted, with their sizes."""
     with _named():
-        found = listed(url)
-    if not found:
+        files = listed(url)
+    if not files:
         raise no_such_file(url)
-    return found
+    return files
 
 
 @contextmanager
@@ -116,19 +116,19 @@ def files_at(path: str, otherwise: str = "", recursive: bool = True) -> list[str
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path is a folder, or the URL of one; False where that cannot be told."""
+    """Whether a path or URL is a folder; False where that cannot be found out."""
     if not is_url(path):
         return os.path.isdir(path)
     try:
         return remote.is_folder(path)
-    except (OSError, ImportError, DataError):  # whoever opens it says what is wrong
+    except (OSError, ImportError, DataError):  # opening it says what is wrong
         return False
 
 
 def files_below(url: str) -> list[str]:
-    """The files of a folder at a URL; none if it is named like a file, or holds numbers."""
-    named = "." in url.rpartition("/")[2]
-    return files_at(url) if not named and is_folder(url) and not holds_numbers(url) else []
+    """The files of a folder at a URL; none if its name has an ending, or it holds numbers."""
+    has_ending = "." in url.rpartition("/")[2]
+    return files_at(url) if not has_ending and is_folder(url) and not holds_numbers(url) else []
 
 
 def stored(path: Any) -> StoredFile:
@@ -141,12 +141,12 @@ def stored(path: Any) -> StoredFile:
 
 
 def raw_file(path: Any, expected: StoredFile | None = None) -> Any:
-    """Open a file to read its bytes as they are; a context manager. One at a URL must still be as `expected`."""
+    """Open a file to read its bytes, still compressed; a context manager. A file at a URL must be as `expected`."""
     return RemoteFile(os.fspath(path), expected) if is_url(path) else open(path, "rb", buffering=0)
 
 
 def read_ahead(path: Any, expected: StoredFile | None = None, block: int = REMOTE_BYTES) -> Any:
-    """Open a file that is read from front to back; one at a URL is asked for blocks of some bytes."""
+    """Open a file that is read from front to back; at a URL in blocks of so many bytes."""
     file = raw_file(path, expected)
     return BufferedReader(file, block) if is_url(path) else file
 
@@ -162,7 +162,7 @@ def size_of(path: str) -> int:
 
 
 def check_file(path: str, n_bytes: int) -> None:
-    """Refuse, on a worker, a file other than the one where the pass began; whoever reads a URL sees that anyway."""
+    """Refuse, on a worker, a file that is not the one of the process where the pass began; URLs are checked as read."""
     if is_url(path):
         return
     if not os.path.isfile(path):
@@ -172,22 +172,22 @@ def check_file(path: str, n_bytes: int) -> None:
 
 
 def packing_said(path: str) -> str | None:
-    """How a text file is packed by its name; None if it is not."""
+    """How a text file is compressed according to its name; None if it is not."""
     return next((how for end, how in TEXT_PACKED.items() if without_query(path).endswith(end)), None)
 
 
 def without_query(path: str) -> str:
-    """A path, or the URL of a web server without its query."""
+    """A path, or a web address without its query."""
     return path.partition("?")[0] if path.startswith(("http://", "https://")) else path
 
 
 def by_magic(head: bytes, kinds: dict[bytes, str]) -> str | None:
-    """What a file is by its first bytes."""
+    """The kind of a file by its first bytes."""
     return next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
 
 
 def by_name(path: str, packed: Iterable[str] = _PACKED) -> str | None:
-    """What a file is by its name, before an extension that says how it is compressed."""
+    """The kind of a file by the ending of its name, before an ending for its compression."""
     name = _unpacked_name(path, packed)
     return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
 
@@ -198,7 +198,7 @@ def _unpacked_name(path: str, packed: Iterable[str]) -> str:
 
 
 def kind_of(path: str) -> str | None:
-    """What a file is, by its first bytes or else its name; None if it is not recognised."""
+    """The kind of a file by its first bytes or else its name; None if it is not recognised."""
     head = head_of(path)
     if head.lstrip().startswith((b"{", b"[")):
         return JSON
@@ -218,7 +218,7 @@ def unlike_zarr(path: Any) -> str | None:
 
 
 def of_each(function: Callable[[str], T], paths: Iterable[str], n_threads: int = 1) -> list[T]:
-    """What a function finds in each file, in several threads at URLs, because an answer takes its time."""
+    """The results of a function for each file; at URLs in more threads, because requests take time."""
     paths = list(paths)
     return list(in_order(function, paths, max(n_threads, REQUESTS) if any(map(is_url, paths)) else n_threads))
 
@@ -242,11 +242,11 @@ def unpacked_file(path: Any, packed: str | None, expected: StoredFile | None = N
     """Open a file that is known to be compressed in this way, or not at all; see `raw_file`."""
     if packed is None:
         return read_ahead(path, expected)
-    here = read_ahead(path, expected) if is_url(path) else os.fspath(path)
+    source = read_ahead(path, expected) if is_url(path) else os.fspath(path)
     if packed == "zstd":
-        return pyarrow_for(".zst files").input_stream(here, compression="zstd")
+        return pyarrow_for(".zst files").input_stream(source, compression="zstd")
     unpacked: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
-    return unpacked(here)
+    return unpacked(source)
 
 
 def is_svmlight(path: Any) -> bool:
@@ -271,11 +271,11 @@ def holds_numbers(path: Any) -> bool:
     path = os.fspath(path)
     if is_url(path) and by_name(path) not in (None, HDF5):
         return False
-    there = remote.exists if is_url(path) else os.path.exists
-    store = without_query(path) == path and any(
-        there(f"{path.rstrip('/')}/{name}") for name in ("zarr.json", ".zgroup", ".zarray")
+    exists = remote.exists if is_url(path) else os.path.exists
+    is_store = without_query(path) == path and any(
+        exists(f"{path.rstrip('/')}/{name}") for name in ("zarr.json", ".zgroup", ".zarray")
     )
-    return store or is_svmlight(path) or is_hdf5(path)
+    return is_store or is_svmlight(path) or is_hdf5(path)
 
 
 def is_hdf5(path: Any) -> bool:

@@ -194,16 +194,18 @@ class TableRows:
     def nbytes(self) -> int:
         return int(self.columns.nbytes)
 
-    def __getitem__(self, rows: slice) -> "TableRows":
+    def picked(self, rows: Any) -> "TableRows":
+        """The rows in a slice, or with these numbers, counted within this object."""
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(self.shape[0])
+            columns = self.columns.slice(start, stop - start)
+        else:
+            columns = self.columns.take(arrow().array(rows))
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        start, stop, _ = rows.indices(self.shape[0])
         beside = None if self.beside is None else self.beside.picked(rows)
-        return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight, beside=beside)
+        return replace(self, columns=columns, y=y, weight=weight, beside=beside)
 
-    def picked(self, rows: np.ndarray) -> "TableRows":
-        """The rows with these numbers, counted within this object."""
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, columns=self.columns.take(arrow().array(rows)), y=y, weight=weight)
+    __getitem__ = picked
 
 
 class Coded(NamedTuple):

@@ -50,7 +50,7 @@ LONGEST = 1 << 30  # bytes of a line; Arrow has 32-bit offsets in a piece
 
 @dataclass(frozen=True)
 class LineFile:
-    """A file whose rows are lines; piece k of whole rows starts at byte offsets[k] and row rows[k]."""
+    """An indexed file of lines; piece k of whole rows starts at byte offsets[k] and row rows[k]."""
 
     stored: StoredFile
     form: Any  # a `Format`, or what parses rows in its place
@@ -86,7 +86,7 @@ def _index(infer: Infer, packing: Callable[[str], str | None], path: str) -> Lin
     file_now, offsets, rows = stored(path), [0], [0]
     packed = packing(path)
     with unpacked_file(path, packed, file_now) as file:
-        form, offsets[0], rest = _begun(infer, file, path)
+        form, offsets[0], rest = _read_head(infer, file, path)
         for n, piece in _whole_pieces(form, file, rest, path):
             if n:
                 offsets.append(offsets[-1] + len(piece))
@@ -96,8 +96,8 @@ def _index(infer: Infer, packing: Callable[[str], str | None], path: str) -> Lin
     return LineFile(file_now, form, packed, tuple(offsets), tuple(rows))
 
 
-def _begun(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
-    """The format of a file that is read from its beginning, where its rows begin, and what was read of these."""
+def _read_head(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
+    """Read the first lines of a file: its format, where its rows begin, and the text of rows read so far."""
     rest = more = _read_exactly(file, PIECE_BYTES, path)
     while more and b"\n" not in rest:  # labels and columns are inferred from a whole line
         rest += (more := _read_exactly(file, max(PIECE_BYTES, len(rest)), path))
@@ -108,16 +108,16 @@ def _begun(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
 
 
 def _whole_pieces(form: Format, file: Any, rest: bytes, path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield whole lines, about PIECE_BYTES of them, with the number of rows in them; `rest` was read already."""
-    before = 0
+    """Yield pieces of whole lines, about PIECE_BYTES each, with their numbers of rows; `rest` was read already."""
+    n_before = 0
     while True:
         n, end = form.whole_rows(rest)
         more = _read_exactly(file, max(PIECE_BYTES, len(rest) - end), path)
         if not more:
             n, end = n + form.last_rows(rest[end:]), len(rest)
         elif len(rest) - end > LONGEST:
-            raise DataError(f"{path}: row {before + n} is longer than {LONGEST:,} bytes; is each row a line?")
-        before += n
+            raise DataError(f"{path}: row {n_before + n} is longer than {LONGEST:,} bytes; is each row a line?")
+        n_before += n
         yield n, rest[:end]
         rest = rest[end:] + more
         if not more:
@@ -126,7 +126,7 @@ def _whole_pieces(form: Format, file: Any, rest: bytes, path: str) -> Iterator[t
 
 @dataclass(frozen=True)
 class LinePiece:
-    """Whole lines of a file, from a place in its unpacked bytes on."""
+    """Whole lines of a file; `place` is their offset in its unpacked bytes."""
 
     form: Any
     path: str
@@ -134,7 +134,7 @@ class LinePiece:
     n_rows: int
     first_row: int
     place: int
-    row: int = 0  # among all that are read together
+    row: int = 0  # the number of the first row among all files that are read together
 
     def __call__(self) -> Any:
         """Parse the rows."""
@@ -163,7 +163,7 @@ class LinePiece:
         return len(self.piece)
 
     def named(self, error: Exception) -> DataError:
-        """An error of this one row, with its file and line."""
+        """The error of a piece of one row, with its file and line."""
         return DataError(f"{self.path}, line {self._line}: {str(error).removeprefix(f'{self.path}: ')}")
 
     @property
@@ -178,7 +178,7 @@ class LinePiece:
 
 @dataclass(frozen=True)
 class LinesOfFile:
-    """The lines of a file, or those that begin in one of `n_parts` equal parts of its bytes; no index is made."""
+    """The lines of a file without an index, or those that begin in one of `n_parts` equal parts of its bytes."""
 
     path: str
     infer: Infer
@@ -188,7 +188,7 @@ class LinesOfFile:
     def pieces(self) -> Iterator[LinePiece]:
         """Yield the rows piece by piece, in order."""
         with unpacked_file(self.path, packing_of_text(self.path)) as file:
-            form, place, rest = _begun(self.infer, file, self.path)
+            form, place, rest = _read_head(self.infer, file, self.path)
             if self.n_parts > 1:
                 begin, end = (size_of(self.path) * k // self.n_parts for k in (self.part, self.part + 1))
                 place = _seek_line(file, max(begin, place), self.path) if self.part else _at(file, place)
@@ -220,7 +220,7 @@ def _seek_line(file: Any, place: int, path: str) -> int:
 
 
 class _Window:
-    """A file up to the end of the line that holds the byte after `left` others."""
+    """A file that ends with the line in which the byte after the next `left` ones lies."""
 
     def __init__(self, file: Any, left: int):
         self._file, self._left, self._ended = file, left, False
@@ -238,16 +238,16 @@ class _Window:
 
 
 def packing_of_text(path: str) -> str | None:
-    """How a file is compressed, if it is; refuse one that is not what its name says, or no text."""
+    """How a file of text is compressed, None if it is not; refuse files of other kinds than their names say."""
     with raw_file(path) as file:
         head = file.read(HEAD)[:8]
-    said, found = packing_said(path), by_magic(head, COMPRESSED)
-    if said is not None and found != said:
-        raise DataError(f"{path} is not a {said} file, as its name says; it begins with the bytes {head!r}")
-    other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (found if found in ("bzip2", "xz") else None)
+    named, packed = packing_said(path), by_magic(head, COMPRESSED)
+    if named is not None and packed != named:
+        raise DataError(f"{path} is not a {named} file, as its name says; it begins with the bytes {head!r}")
+    other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (packed if packed in ("bzip2", "xz") else None)
     if other is not None:
         raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
-    return found
+    return packed
 
 
 def _read_exactly(file: Any, n: int, path: str) -> bytes:
@@ -300,8 +300,7 @@ def holds_text_files(X: Any) -> bool:
     if is_url(X):
         path = Path(without_query(next(iter(files_below(os.fspath(X))), os.fspath(X))))
     elif path.is_dir():
-        inside = (one for one in (*path.glob("*"), *path.glob("*/*")) if one.is_file())
-        path = next(inside, path)
+        path = next((file for file in (*path.glob("*"), *path.glob("*/*")) if file.is_file()), path)
     elif not path.is_file() and not has_magic(str(X)):
         return False
     return path.name.removesuffix(path.suffix if path.suffix in TEXT_PACKED else "").endswith(".txt")
@@ -319,8 +318,8 @@ class TextFiles(LineFiles):
         for file in others:
             for name, kind in file.form.types.items():
                 if kind != first.form.types[name]:
-                    there = f"{first.form.types[name]} in {first.path}"
-                    raise DataError(f"{file.path}: {name!r} is of type {kind}, but {there}; make them of one type")
+                    other = f"{first.form.types[name]} in {first.path}"
+                    raise DataError(f"{file.path}: {name!r} is of type {kind}, but {other}; make them of one type")
         if not self.n_rows:
             raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
 
