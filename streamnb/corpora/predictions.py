@@ -24,10 +24,10 @@ from streamnb.corpora.scoring import ScoringModels
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, IPC, JSON, PARQUET, of_each, stored
+from streamnb.rows.line_files import LinesOfFile
 from streamnb.rows.line_formats import stored_format
 from streamnb.rows.records import of_columns
 from streamnb.rows.source import RawSource
-from streamnb.rows.text_files import LinesOfFile
 
 FORMATS = {"parquet": ".parquet", "jsonl": ".jsonl", "jsonl.zst": ".jsonl.zst", "jsonl.gz": ".jsonl.gz"}
 

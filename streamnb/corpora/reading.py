@@ -20,10 +20,10 @@ from streamnb.rows.documents import (
     pieces_of,
 )
 from streamnb.rows.files import FILES, IPC, LINES, PARQUET, WARC, size_of
+from streamnb.rows.line_files import LinesOfFile
 from streamnb.rows.line_formats import fields_format, format_beside, stored_format, text_format
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
 from streamnb.rows.tables import Fields, check_has
-from streamnb.rows.text_files import LinesOfFile
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from streamnb.encoding.table import table
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
+from streamnb.rows.documents import holds_text_files
 from streamnb.rows.files import is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import COMPLETE, is_matrix, is_path, is_table
-from streamnb.rows.text_files import holds_text_files
 from streamnb.rows.texts import holds_texts
 
 Look = Callable[[Any], None]

@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core.label_checks import check_labels
 from streamnb.core.messages import DataError, warn
 from streamnb.core.remote import is_url
-from streamnb.rows.files import DAMAGED, damaged, opened_file
+from streamnb.rows.files import compression_of, content_of
 from streamnb.rows.labels import Numbered
 from streamnb.rows.sequence_files import SequenceFiles
 
@@ -75,12 +75,9 @@ def table_of_labels(path: str) -> dict[str, str]:
 def _lines(path: str) -> Iterator[tuple[int, str]]:
     """The lines of a file that are neither blank nor comments, with their numbers."""
     try:
-        with opened_file(path) as file:
-            text = b"".join(iter(lambda: file.read(1 << 20), b"")).decode("utf-8-sig")
+        text = content_of(path, compression_of(path), "y").decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 ({error})") from error
-    except DAMAGED as error:
-        raise damaged(path, error, "y") from error
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             yield number, line

@@ -21,7 +21,7 @@ from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, chec
 from streamnb.passes.contract import shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.documents import WarcFiles
+from streamnb.rows.documents import TextFolders, WarcFiles
 from streamnb.rows.files import (
     IPC,
     PARQUET,
@@ -33,9 +33,9 @@ from streamnb.rows.files import (
     is_folder,
 )
 from streamnb.rows.labels import open_columns
+from streamnb.rows.line_files import TextFiles
 from streamnb.rows.table_opening import format_of, open_tables
 from streamnb.rows.tables import Fields, check_has
-from streamnb.rows.text_files import TextFiles, TextFolders
 from streamnb.rows.texts import TextsInMemory, TextSource, column_of, columns_in, holds_texts
 
 

@@ -1,19 +1,42 @@
-"""Documents as rows: the records of WARC and WET files, and whole files of text."""
+"""Documents as rows: the records of WARC and WET files, and whole files of text, also in a folder for each class."""
 
+import os
+from bisect import bisect_right
 from codecs import lookup
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
+from glob import has_magic
+from itertools import accumulate
 from operator import attrgetter, sub
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from streamnb.core.messages import DataError
-from streamnb.core.remote import is_url
-from streamnb.rows.files import DAMAGED, compression_of, damaged, opened_file, pyarrow_for, read_ahead, with_sizes
+from streamnb.core.remote import is_url, relative
+from streamnb.rows.files import (
+    BOM,
+    DAMAGED,
+    TEXT_PACKED,
+    compression_of,
+    content_of,
+    damaged,
+    files_below,
+    listed_at,
+    of_each,
+    opened_file,
+    packing_of_text,
+    pyarrow_for,
+    read_ahead,
+    with_sizes,
+    without_query,
+)
 from streamnb.rows.records import RowsAlone, StoredColumns, of_columns
 from streamnb.rows.source import Job, RawRows
-from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, of_parts
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Texts, of_parts
 
 OF_RECORDS, OF_FILES = ("url", "date", "id"), ("path",)  # fields beside the text
 TEXT = "text"
@@ -96,12 +119,7 @@ def pieces_of(documents: Iterable[Document], like: DocumentPiece) -> Iterator[Do
 def documents_of_files(paths: Iterable[str]) -> Iterator[Document]:
     """The texts of whole files, packed or not."""
     for path in paths:
-        try:
-            with opened_file(path) as file:
-                parts = iter(lambda: file.read(PIECE_BYTES), b"")
-                yield b"".join(parts), (path,)
-        except DAMAGED as error:
-            raise damaged(path, error) from error
+        yield content_of(path, compression_of(path)), (path,)
 
 
 def documents_of_warc(path: str) -> Iterator[Document]:
@@ -198,3 +216,59 @@ def _codec(name: str | None) -> str:
         return lookup(name or "utf-8").name
     except LookupError:
         return "utf-8"
+
+
+# ---- folders of texts ------------------------------------------------------------------------------------------------
+
+
+def holds_text_files(X: Any) -> bool:
+    """Whether X is a path of plain text files by name: ".txt", compressed or not, a pattern or folders of them."""
+    if not isinstance(X, str | os.PathLike):
+        return False
+    path = Path(X)
+    if is_url(X):
+        path = Path(without_query(next(iter(files_below(os.fspath(X))), os.fspath(X))))
+    elif path.is_dir():
+        path = next((file for file in (*path.glob("*"), *path.glob("*/*")) if file.is_file()), path)
+    elif not path.is_file() and not has_magic(str(X)):
+        return False
+    return path.name.removesuffix(path.suffix if path.suffix in TEXT_PACKED else "").endswith(".txt")
+
+
+class TextFolders(RawRows):
+    """A folder for each class, with a file for each row."""
+
+    no_columns = "X is a folder of texts, a file a row"
+
+    def __init__(self, folder: Path | str):
+        """`folder` is a path, or a URL as a str."""
+        if isinstance(folder, str):
+            self.files = tuple(listed_at(folder))
+            names = [relative(path, folder).partition("/")[0] for path, _ in self.files]
+        else:
+            classes = sorted(path for path in folder.iterdir() if path.is_dir())
+            files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
+            self.files, names = with_sizes(str(path) for path, _ in files), [name for _, name in files]
+        self._labels: np.ndarray | None = np.array(names)
+        self.n_rows = len(names)
+        self._ends = list(accumulate(size for _, size in self.files))
+        self.nbytes = self._ends[-1] if names else 0
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        while start < stop:
+            before = self._ends[start - 1] if start else 0
+            end = min(bisect_right(self._ends, before + PIECE_BYTES), start + PIECE_ROWS, stop)
+            end = max(end, start + 1)
+            yield start, partial(self._texts, start, end)
+            start = end
+
+    def _texts(self, start: int, stop: int) -> Texts:
+        paths = [path for path, _ in self.files[start:stop]]
+        parts = of_each(lambda path: content_of(path, packing_of_text(path)).removeprefix(BOM), paths)
+        labels = None if self._labels is None else self._labels[start:stop]
+        return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
+
+    def without_labels(self) -> "TextFolders":
+        part = copy(self)
+        part._labels = None
+        return part

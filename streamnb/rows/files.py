@@ -19,6 +19,7 @@ from streamnb.core.remote import RemoteFile, StoredFile, is_url, listed
 from streamnb.core.threads import in_order
 
 T = TypeVar("T")
+BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 12  # first bytes that are inspected
 REMOTE_BYTES = 8 << 20  # of a request to an object store
 REQUESTS = 16  # at the same time
@@ -233,6 +234,19 @@ def compression_of(path: Any) -> str | None:
         return by_magic(file.read(8), COMPRESSED)
 
 
+def packing_of_text(path: str) -> str | None:
+    """How a file of text is compressed, None if it is not; refuse files of other kinds than their names say."""
+    with raw_file(path) as file:
+        head = file.read(HEAD)[:8]
+    named, packed = packing_said(path), by_magic(head, COMPRESSED)
+    if named is not None and packed != named:
+        raise DataError(f"{path} is not a {named} file, as its name says; it begins with the bytes {head!r}")
+    other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (packed if packed in ("bzip2", "xz") else None)
+    if other is not None:
+        raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
+    return packed
+
+
 def opened_file(path: Any) -> Any:
     """Open a file for reading, decompressed on the fly; a context manager."""
     return unpacked_file(path, compression_of(path))
@@ -247,6 +261,15 @@ def unpacked_file(path: Any, packed: str | None, expected: StoredFile | None = N
         return pyarrow_for(".zst files").input_stream(source, compression="zstd")
     unpacked: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
     return unpacked(source)
+
+
+def content_of(path: str, packed: str | None, name: str = "X") -> bytes:
+    """The whole content of a file, decompressed; `name` is the argument that names it."""
+    try:
+        with unpacked_file(path, packed) as file:
+            return b"".join(iter(lambda: file.read(1 << 20), b""))
+    except DAMAGED as error:
+        raise damaged(path, error, name) from error
 
 
 def is_svmlight(path: Any) -> bool:

@@ -19,8 +19,8 @@ from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, s
 from streamnb.rows.block import cut_csr
 from streamnb.rows.files import CALLED, compression_of, kind_of
 from streamnb.rows.labels import RowColumns
+from streamnb.rows.line_files import LineFiles, LinePiece
 from streamnb.rows.source import EncodedRows, Job, RawSource, Source
-from streamnb.rows.text_files import LineFiles, LinePiece
 from streamnb.rows.zarr_reading import BufferPool
 
 WIDEST = 2**31 - 1  # features; indices are int32

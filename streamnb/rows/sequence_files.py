@@ -8,8 +8,8 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
+from streamnb.rows.line_files import LineFiles
 from streamnb.rows.line_formats import SHOWN
-from streamnb.rows.text_files import LineFiles
 from streamnb.rows.texts import Texts
 
 NEWLINE, RETURN, PLUS = 10, 13, 43

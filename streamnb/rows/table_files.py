@@ -16,11 +16,11 @@ import numpy as np
 from streamnb.core.messages import DataError
 from streamnb.core.remote import StoredFile, file_system, is_url
 from streamnb.rows.files import of_each, pyarrow_for, raw_file, read_ahead, stored, with_sizes
+from streamnb.rows.line_files import LineFiles
 from streamnb.rows.line_formats import table_format
 from streamnb.rows.source import Job
 from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arrow, kind_of, wider
 from streamnb.rows.tables import PIECE_ROWS, Fields, Tables, batch_of_frame, check_names, schema_of_frame
-from streamnb.rows.text_files import LineFiles
 
 CONVERTED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
 

@@ -10,7 +10,7 @@ import pytest
 import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.encoding.sequences import KMers
-from streamnb.rows import text_files
+from streamnb.rows import line_files
 from tests.support.reference_kmers import counted, fasta, fastq
 
 RNG = np.random.default_rng(0)
@@ -38,7 +38,7 @@ def counts_of(rows):
 @pytest.mark.parametrize("both_strands", [False, True])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_rows_are_those_of_python_whatever_pieces_and_threads(n_threads, both_strands, path, monkeypatch):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 300)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 300)
     rows = snb.sequences(path, "header", k=4, both_strands=both_strands, n_threads=n_threads)
     assert counts_of(rows) == [counted(read, 4, both_strands) for read in READS]
 

@@ -6,7 +6,7 @@ from sklearn.naive_bayes import MultinomialNB
 
 import streamnb as snb
 from streamnb.models import ranks
-from streamnb.rows import text_files
+from streamnb.rows import line_files
 from tests.support.reference_kmers import fasta, fastq
 
 RNG = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def test_taxa_are_cut_at_the_last_rank_that_is_sure(model, tmp_path):
 def test_results_do_not_depend_on_blocks_and_order_of_tiles(model, tmp_path, monkeypatch):
     (tmp_path / "reads.fa").write_bytes(fasta(READS))
     expected = model.predict_ranks(READS, seed=3)
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 700)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 700)
     monkeypatch.setattr(ranks, "DRAWN", 4000)  # few rows at a time
     found = model.predict_ranks(snb.sequences(tmp_path / "reads.fa", k=5, n_threads=3), seed=3)
     assert found.drop(columns="read").equals(expected.drop(columns="read"))

@@ -20,7 +20,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb.passes import dask_workers
-from streamnb.rows import opening, sizes, source, text_files
+from streamnb.rows import line_files, opening, sizes, source
 from streamnb.stats.sparse_tables import SparseTable
 from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, prefixes, rows_in_store, until, watched
 from tests.support.processes import PATIENCE
@@ -149,7 +149,7 @@ def files_of(rows, folder):
 
 def test_workers_read_files_of_every_kind(client, tmp_path, monkeypatch):
     monkeypatch.setattr(sizes, "SEGMENT_BYTES", 200)
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 100)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 100)
     for X, y, several in files_of(example(n_rows=N_CELLS), tmp_path):
         watched(client)
         found = snb.scan(X, y, client=client)

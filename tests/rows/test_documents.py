@@ -12,6 +12,7 @@ from streamnb.rows.documents import (
     OF_RECORDS,
     TEXT,
     DocumentPiece,
+    TextFolders,
     WarcFiles,
     documents_of_files,
     documents_of_warc,
@@ -93,3 +94,16 @@ def test_records_are_rows_of_texts_read_from_any_of_them_on(tmp_path):
     (tmp_path / "none.wet").write_bytes(b"")
     with pytest.raises(DataError, match=r"none.wet holds no record with text"):
         snb.text(tmp_path / "none.wet")
+
+
+def test_a_folder_has_a_class_in_each_folder_and_a_row_in_each_file(tmp_path):
+    rows = [f"row {i} " + "x" * (i % 7) for i in range(30)]
+    for i, row in enumerate(rows):
+        (tmp_path / f"class{i % 3}").mkdir(exist_ok=True)
+        content = row.encode() if i else gzip.compress(b"\xef\xbb\xbf" + row.encode())
+        (tmp_path / f"class{i % 3}" / (f"{i:02}.txt" if i else "00.gz")).write_bytes(content)
+    folder = TextFolders(tmp_path)
+    assert folder.n_rows == 30 and texts_of(folder) == [row for k in range(3) for row in rows[k::3]]
+    (_, make), *_ = folder.jobs(9, 12)
+    assert make().y.tolist() == ["class0", "class1", "class1"]
+    assert next(iter(folder.without_labels().jobs(0, 3)))[1]().y is None

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import streamnb as snb
-from streamnb.rows import text_files
+from streamnb.rows import line_files
 from streamnb.rows.files import is_svmlight
 from streamnb.rows.opening import opened
 from tests.support.refusals import cases, refused
@@ -41,7 +41,7 @@ def same(found, expected):
 
 @pytest.mark.parametrize("text_bytes", [16, 1 << 20])
 def test_rows_are_those_of_scikit_learn(text_bytes, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", text_bytes)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", text_bytes)
     rng = np.random.default_rng(0)
     X = sp.random_array((30, 40), density=0.2, rng=rng, format="csr")
     (tmp_path / "messy").write_bytes(MESSY)
@@ -71,7 +71,7 @@ def test_rows_are_those_of_scikit_learn(text_bytes, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text_bytes", [64, 1 << 20])
 def test_queries_are_groups(text_bytes, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", text_bytes)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", text_bytes)
     rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
     X, y, queries = rng.poisson(1.0, (40, 5)), np.arange(40) % 3, rng.integers(0, 9, 40)
     dump_svmlight_file(X, y, str(path), query_id=queries, zero_based=False, comment="qid:none")

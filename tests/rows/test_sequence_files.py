@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows import text_files
+from streamnb.rows import line_files
 from streamnb.rows.sequence_files import SequenceFiles, header_of
 from tests.support.read_rows import texts_of
 from tests.support.reference_kmers import fasta, fastq
@@ -24,7 +24,7 @@ def letters_of(files, start=0):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda text: pa.compress(text, "zstd", asbytes=True)])
 @pytest.mark.parametrize("write", [fasta, fastq])
 def test_records_are_the_same_from_any_row_on(write, pack, end, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 500)  # several pieces, and records longer than half of one
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 500)  # several pieces, and records longer than half of one
     path = tmp_path / "sequences"
     path.write_bytes(pack(write(LETTERS, LABELS, end=end)))
     files = SequenceFiles([str(path)], 2)

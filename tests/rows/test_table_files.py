@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows import text_files
+from streamnb.rows import line_files
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, common_schema
 from streamnb.rows.tables import Fields
 
@@ -103,7 +103,7 @@ def column(files, name, start, stop, **beside):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "a.jsonl.gz"])
 def test_rows_have_the_types_that_the_first_ones_seem_to_have(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 256)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 256)
     files = LineTables([write_lines(tmp_path / name), write_lines(tmp_path / f"b{name}")], 2)
     kinds = {field.name: field.type for field in files.schema}
     assert pa.types.is_integer(kinds["n"]) and pa.types.is_boolean(kinds["b"]) and pa.types.is_timestamp(kinds["d"])
@@ -129,7 +129,7 @@ def test_columns_that_are_named_are_strings(tmp_path):
 
 
 def test_a_column_that_is_named_may_begin_in_any_row_of_any_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
     rows = [{"n": i, "s": "late", **({"late": "x", "späť": "y"} if i == 30 else {})} for i in range(40)]
     paths = [write_lines(tmp_path / name, some) for name, some in (("a.jsonl", rows[:9]), ("b.jsonl.gz", rows))]
     files = LineTables(paths, 1, ["late", "späť", "soon"])
@@ -154,7 +154,7 @@ def test_rows_that_are_wrong_are_named(tmp_path, name, text, message):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_values_of_another_type_further_on_are_named(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
     rows = [{"n": i, "b": True, "d": "2020-01-02"} for i in range(20)]
     for field, value in (("n", "many"), ("n", "NULL and void"), ("b", "maybe"), ("d", "soon")):
         wrong = [*rows, {**rows[0], field: value}]
@@ -165,7 +165,7 @@ def test_values_of_another_type_further_on_are_named(tmp_path, monkeypatch, name
 
 
 def test_records_hold_numbers_as_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
     files = LineTables([write_lines(tmp_path / "a.jsonl", [*({"n": i} for i in range(20)), {"n": "20"}])], 1)
     with pytest.raises(DataError, match=r"row 20 has n='20', and rows before are of type double$"):
         column(files, "n", 0, 21)

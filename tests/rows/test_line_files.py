@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.core.messages import DataError
-from streamnb.rows import text_files
+from streamnb.rows import line_files
+from streamnb.rows.line_files import LinesOfFile, TextFiles
 from streamnb.rows.line_formats import text_format
-from streamnb.rows.text_files import LinesOfFile, TextFiles, TextFolders
 from tests.support.read_rows import texts_of
 
 ROWS = [f"row {i} " + "x" * (i % 7) for i in range(30)]
@@ -33,7 +33,7 @@ def write(path, data):
 
 @pytest.fixture(params=[1, 16, 1 << 20])
 def pieces(request, monkeypatch):
-    monkeypatch.setattr(text_files, "PIECE_BYTES", request.param)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", request.param)
 
 
 def test_files_of_every_kind_are_read_from_any_row_on(tmp_path, pieces):
@@ -48,17 +48,6 @@ def test_files_of_every_kind_are_read_from_any_row_on(tmp_path, pieces):
     assert both.n_rows == 60 and texts_of(both, 25, 40) == ROWS[25:] + ROWS[:10]
     quoted = TextFiles([write(tmp_path / "f.csv", table)], {**NONE, "text": "t"}, 1)
     assert quoted.n_rows == 30 and texts_of(quoted, 3) == [f"{row}\n" for row in ROWS[3:]]
-
-
-def test_a_folder_has_a_class_in_each_folder_and_a_row_in_each_file(tmp_path):
-    for i, row in enumerate(ROWS):
-        (tmp_path / f"class{i % 3}").mkdir(exist_ok=True)
-        write(tmp_path / f"class{i % 3}" / (f"{i:02}.txt" if i else "00.gz"), row.encode())
-    folder = TextFolders(tmp_path)
-    assert folder.n_rows == 30 and texts_of(folder) == [row for k in range(3) for row in ROWS[k::3]]
-    (_, make), *_ = folder.jobs(9, 12)
-    assert make().y.tolist() == ["class0", "class1", "class1"]
-    assert next(iter(folder.without_labels().jobs(0, 3)))[1]().y is None
 
 
 def test_files_that_are_not_what_they_say_are_refused(tmp_path):
@@ -92,8 +81,8 @@ def test_files_that_change_or_differ_are_refused(tmp_path, monkeypatch):
     paths = [write(tmp_path / f"{y}.jsonl", json.dumps({"t": "a", "y": y}).encode()) for y in (1, "b")]
     with pytest.raises(DataError, match="type string, but int64 in"):
         TextFiles(paths, named, 1)
-    monkeypatch.setattr(text_files, "LONGEST", 10)
-    monkeypatch.setattr(text_files, "PIECE_BYTES", 4)
+    monkeypatch.setattr(line_files, "LONGEST", 10)
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 4)
     with pytest.raises(DataError, match="row 1 is longer than 10 bytes"):
         TextFiles([write(tmp_path / "c.txt", b"ab\n" + b"x" * 100)], NONE, 1)
 

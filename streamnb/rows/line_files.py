@@ -1,50 +1,37 @@
-"""Files of lines, indexed once so that they can be read from any row; texts in files and in folders of files."""
+"""Files of lines, whatever these hold, indexed once so that they can be read from any row."""
 
-import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from glob import has_magic
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from streamnb.core.messages import DataError
-from streamnb.core.remote import StoredFile, is_url, relative
+from streamnb.core.remote import StoredFile
 from streamnb.core.threads import in_order
 from streamnb.rows.files import (
-    COMPRESSED,
+    BOM,
     CSV,
     DAMAGED,
     HEAD,
     JSON,
     LINES,
-    MAGIC,
     TEXT_PACKED,
-    by_magic,
     by_name,
     damaged,
-    files_below,
-    listed_at,
-    of_each,
     opened_file,
-    packing_said,
-    raw_file,
+    packing_of_text,
     size_of,
     stored,
     unpacked_file,
-    with_sizes,
-    without_query,
 )
 from streamnb.rows.line_formats import Format, Infer, text_format
 from streamnb.rows.source import Job, RawRows
-from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Texts, of_parts
+from streamnb.rows.texts import PIECE_BYTES
 
-BOM = b"\xef\xbb\xbf"
 LONGEST = 1 << 30  # bytes of a line; Arrow has 32-bit offsets in a piece
 
 
@@ -237,19 +224,6 @@ class _Window:
         return part
 
 
-def packing_of_text(path: str) -> str | None:
-    """How a file of text is compressed, None if it is not; refuse files of other kinds than their names say."""
-    with raw_file(path) as file:
-        head = file.read(HEAD)[:8]
-    named, packed = packing_said(path), by_magic(head, COMPRESSED)
-    if named is not None and packed != named:
-        raise DataError(f"{path} is not a {named} file, as its name says; it begins with the bytes {head!r}")
-    other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (packed if packed in ("bzip2", "xz") else None)
-    if other is not None:
-        raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
-    return packed
-
-
 def _read_exactly(file: Any, n: int, path: str) -> bytes:
     """Read `n` bytes, fewer only at the end of the file."""
     parts = []
@@ -292,20 +266,6 @@ class LineFiles(RawRows):
 # ---- texts -----------------------------------------------------------------------------------------------------------
 
 
-def holds_text_files(X: Any) -> bool:
-    """Whether X is a path of plain text files by name: ".txt", compressed or not, a pattern or folders of them."""
-    if not isinstance(X, str | os.PathLike):
-        return False
-    path = Path(X)
-    if is_url(X):
-        path = Path(without_query(next(iter(files_below(os.fspath(X))), os.fspath(X))))
-    elif path.is_dir():
-        path = next((file for file in (*path.glob("*"), *path.glob("*/*")) if file.is_file()), path)
-    elif not path.is_file() and not has_magic(str(X)):
-        return False
-    return path.name.removesuffix(path.suffix if path.suffix in TEXT_PACKED else "").endswith(".txt")
-
-
 class TextFiles(LineFiles):
     """Texts in files with a row in each line or record; `named` has the fields of `text`, `y` and `weight`."""
 
@@ -330,47 +290,3 @@ class TextFiles(LineFiles):
         files = TextFiles([path for path, _ in self.files], named, self._n_threads, name)
         jobs = files.jobs(0, files.n_rows)
         return np.concatenate(list(in_order(lambda job: job[1]().y, jobs, self._n_threads)))
-
-
-def _text_of(path: str) -> bytes:
-    with unpacked_file(path, packing_of_text(path)) as file:
-        return _read_exactly(file, LONGEST, path).removeprefix(BOM)
-
-
-class TextFolders(RawRows):
-    """A folder for each class, with a file for each row."""
-
-    no_columns = "X is a folder of texts, a file a row"
-
-    def __init__(self, folder: Path | str):
-        """`folder` is a path, or a URL as a str."""
-        if isinstance(folder, str):
-            self.files = tuple(listed_at(folder))
-            names = [relative(path, folder).partition("/")[0] for path, _ in self.files]
-        else:
-            classes = sorted(path for path in folder.iterdir() if path.is_dir())
-            files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
-            self.files, names = with_sizes(str(path) for path, _ in files), [name for _, name in files]
-        self._labels: np.ndarray | None = np.array(names)
-        self.n_rows = len(names)
-        self._ends = list(accumulate(size for _, size in self.files))
-        self.nbytes = self._ends[-1] if names else 0
-
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
-        while start < stop:
-            before = self._ends[start - 1] if start else 0
-            end = min(bisect_right(self._ends, before + PIECE_BYTES), start + PIECE_ROWS, stop)
-            end = max(end, start + 1)
-            yield start, partial(self._texts, start, end)
-            start = end
-
-    def _texts(self, start: int, stop: int) -> Texts:
-        paths = [path for path, _ in self.files[start:stop]]
-        parts = of_each(_text_of, paths)
-        labels = None if self._labels is None else self._labels[start:stop]
-        return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
-
-    def without_labels(self) -> "TextFolders":
-        part = copy(self)
-        part._labels = None
-        return part
