@@ -25,9 +25,8 @@ from streamnb.passes.kept_segments import Group, Note, grouped, notes_of, rememb
 from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
 from streamnb.rows.files import check_file
-from streamnb.rows.retries import with_retries
 from streamnb.rows.source import Source, row_ranges
-from streamnb.rows.zarr_reading import Clock, timed
+from streamnb.rows.zarr_reading import Clock, timed, with_retries
 
 FAN_IN = 8  # results merged at once, or kept segments that one task sums
 GROUP = FAN_IN**3  # results merged on the workers before one is fetched

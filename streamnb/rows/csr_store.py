@@ -8,8 +8,7 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
-from streamnb.rows.retries import with_retries
-from streamnb.rows.zarr_reading import Cursor, Readers, check_layout
+from streamnb.rows.zarr_reading import Cursor, Readers, check_layout, with_retries
 
 FEATURE_NAMES = "feature_names"  # an array of strings in a group written by `write_csr`, if names were given
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr

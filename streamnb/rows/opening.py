@@ -21,9 +21,8 @@ from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import TARGETS, Labelled, open_columns, whole, y_check
 from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask
-from streamnb.rows.retries import with_retries
 from streamnb.rows.source import Source
-from streamnb.rows.zarr_reading import check_layout
+from streamnb.rows.zarr_reading import check_layout, with_retries
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from streamnb.core import arguments, label_checks, row_checks
 from streamnb.core.messages import DataError
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.csr_store import FEATURE_NAMES
-from streamnb.rows.retries import with_retries
+from streamnb.rows.zarr_reading import with_retries
 
 CHUNK = 1 << 20  # elements of data and indices in one chunk
 ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk

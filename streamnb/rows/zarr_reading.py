@@ -17,11 +17,28 @@ import zarr
 from zarr.buffer.cpu import NDBuffer
 from zarr.codecs import Crc32cCodec, ShardingCodec
 from zarr.core.sync import sync
-from zarr.storage import LocalStore
+from zarr.storage import LocalStore, MemoryStore, WrapperStore, ZipStore
 
-from streamnb.core import memory
+from streamnb.core import memory, retries
 from streamnb.core.messages import DataError
-from streamnb.rows.retries import attempts_at, with_retries
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+def with_retries(action: Callable[[], T], store: Any) -> T:
+    """Read or write a store by `action`, several times if it is remote and fails; `store` may be a path or URL."""
+    return retries.retried(action, store, attempts_at(store))
+
+
+def attempts_at(store: Any) -> int:
+    """The number of attempts for a store: one if it is local, where an error means damaged data."""
+    while isinstance(store, WrapperStore):
+        store = store._store
+    if isinstance(store, str):
+        return retries.ATTEMPTS if "://" in store and not store.startswith("file://") else 1
+    local = isinstance(store, (LocalStore, MemoryStore, ZipStore)) or not hasattr(store, "get")
+    return 1 if local else retries.ATTEMPTS
 
 
 def check_layout(array: zarr.Array) -> zarr.Array:
@@ -59,8 +76,6 @@ def _codecs(array: zarr.Array) -> Any:
     return getattr(array.metadata, "codecs", ())
 
 
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
 AHEAD = 2  # blocks that are read in advance
 N_READERS = 4  # one thread for each array of those blocks
 WHOLE_BYTES = 1 << 26  # limit of a last chunk without checksum that is read whole, beyond the end of the array
