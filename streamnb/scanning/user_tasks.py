@@ -92,7 +92,7 @@ def accumulate(
         )
     rows = opened(X, y, sample_weight, labelled=False)
     options = RunOptions(progress, n_threads, client=client, checkpoint=checkpoint)
-    return run(_UserTask(task, task.title), rows, options)[0]
+    return run(_UserTask(task, task.title, task.n_rows, task.most_bytes), rows, options)[0]
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ class _UserTask(PassTask):
 
     task: PassTask
     title: str
+    n_rows: int | None
+    most_bytes: int | None
 
     @property
     def name(self) -> str:

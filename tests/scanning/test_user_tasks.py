@@ -80,6 +80,14 @@ def test_what_a_task_refuses_and_makes_of_the_end():
     assert snb.accumulate(X[:, :1], task=Narrow()) == (3, 3)
 
 
+def test_a_task_knows_how_many_rows_a_stream_has(capsys):
+    class Known(Count):
+        n_rows = 6
+
+    assert snb.accumulate(iter([X, X]), task=Known(), progress=True).n == 6
+    assert "6.00/6.00" in capsys.readouterr().err
+
+
 class NoSum:
     nbytes = 0
 
