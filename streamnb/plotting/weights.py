@@ -167,10 +167,9 @@ class RegularizationPathDisplay:
         """
         check_fitted(estimator, LinearNB, "a fitted snb.LinearNB or LinearNBCV, with its statistics", "stats_")
         problem, stats = solved_from(estimator)
-        parts = problem["penalty"].parts if problem["penalty"] else ()
-        l1 = next((part for part in parts if part.kind == "l1"), None)
+        l1, others = _l1_of(problem["penalty"]), problem["penalty"].parts if problem["penalty"] else ()
         free = L1(scale=l1.scale if l1 else "score")
-        penalty = reduce(add, [free, *(part for part in parts if part.kind != "l1")])
+        penalty = reduce(add, [free, *(part for part in others if part is not l1)])
         options = {name: problem[name] for name in _OPTIONS}
         family = family_of_columns(estimator, as_family(problem["family"]))
         chosen = float(l1.tau[0]) if l1 else None
@@ -184,7 +183,8 @@ class RegularizationPathDisplay:
         shell = path.shell()
         row, class_ = row_of(shell.scheme, shell.classes_, class_)
         names = feature_names_of(names, source, shell.n_features)
-        breaks = path.breakpoints(_scale(path.penalty), row)
+        l1 = _l1_of(path.penalty)
+        breaks = path.breakpoints(l1.scale if l1 else "score", row)  # "score" ranks the features that stay longest
         ends = {point for points in at.values() for point in (points[0], points[-1])}  # TopK starts with the fewest
         active = np.any([path.weights(point, row=row) != 0.0 for point in ends], axis=0)
         columns = np.argsort(-np.where(active, breaks, -1.0), kind="stable")
@@ -271,10 +271,9 @@ class RegularizationPathDisplay:
         return handles
 
 
-def _scale(penalty: Penalty | None) -> str | None:
-    """The scale of the L1 part; "score" without one, to rank the features that stay longest."""
-    parts = penalty.parts if penalty else ()
-    return next((part.scale for part in parts if part.kind == "l1"), "score")
+def _l1_of(penalty: Penalty | None) -> L1 | None:
+    """The L1 part of a penalty."""
+    return next((part for part in (penalty.parts if penalty else ()) if part.kind == "l1"), None)
 
 
 def _panels_of(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray, dict[str, list[int]]]:
@@ -299,9 +298,8 @@ def _with_fine_grid(
     penalty: Penalty, stats: Any, family: Any, class_: Any, options: dict[str, Any], more: list[float]
 ) -> Penalty:
     """The penalty with taus for an L1 without any: evenly on a log axis, all breakpoints of the row, and `more`."""
-    parts = penalty.parts
-    free = next((part for part in parts if part.kind == "l1" and part.tau is None), None)
-    if free is None:
+    free = _l1_of(penalty)
+    if free is None or free.tau is not None:
         return penalty
     path = weight_path(stats, family, free.with_taus([0.0]), **options)
     shell = path.shell()
@@ -312,4 +310,4 @@ def _with_fine_grid(
     taus = [*np.geomspace(low, 1.1 * top, 60), *breaks[breaks > low], *more]
     if min(more, default=low) < low:
         taus += np.linspace(min(more), low, 8).tolist()
-    return reduce(add, [part.with_taus(taus) if part is free else part for part in parts])
+    return reduce(add, [part.with_taus(taus) if part is free else part for part in penalty.parts])
