@@ -136,7 +136,7 @@ def text_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def saved(path: str, hint: str, who: str = "fit or search", kinds: tuple[type, ...] = (object,)) -> Any:
-    """The object of some kinds in a file that the commands `who` write; `hint` names the argument."""
+    """Load an object of one of these kinds from a file that the commands `who` write; `hint` names the argument."""
     if not is_url(path) and not Path(path).exists():
         raise click.BadParameter(f"there is no {path!r}", param_hint=hint)
     if not is_url(path) and not _may_be_saved(Path(path)):
@@ -198,12 +198,12 @@ def refuse(not_taken: Iterable[str], why: str) -> None:
 
 
 def is_folder(out: str) -> bool:
-    """Whether parts are written: to a folder or a URL, which has no ending of a file."""
+    """Whether parts are written: to a folder, or to a path or URL without a file extension."""
     return bool("://" in out or out.endswith("/") or Path(out).is_dir() or not Path(out).suffix)
 
 
 def parts_options(settings: dict[str, Any]) -> dict[str, Any]:
-    """The options of `PARTS`, and a progress bar, as functions take them."""
+    """The options of `PARTS` as arguments of functions, and a progress bar."""
     return {**{name: settings[name] for name in ("text", "whole_files", "errors", "n_threads")}, "progress": True}
 
 
@@ -291,5 +291,5 @@ JUDGED = options(
 
 
 def new_file_option(what: str) -> Callable:
-    """Options of the file that a command writes."""
+    """Options for the file that a command writes."""
     return options(click.option("-o", "out", required=True, help=what), FORCE)

@@ -1,4 +1,4 @@
-"""The commands of sites that share sums and no rows: schema, scan, merge, read, step."""
+"""The commands of sites that share sums but no rows: schema, scan, merge, read, step."""
 
 from functools import reduce
 from operator import add
@@ -147,7 +147,7 @@ def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) 
 
 
 def of_sites(path: str, sums: bool) -> Any:
-    """The sums in a file from which a model is fitted; the schema if there are none, or `sums` are not enough."""
+    """The sums or the schema in a file; of sums only the schema unless a model is fitted from `sums`."""
     found = saved(path, "DATA", "merge, scan or schema", (SiteSums, Schema))
     return found if sums or isinstance(found, Schema) else found.schema
 

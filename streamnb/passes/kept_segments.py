@@ -9,8 +9,8 @@ from streamnb.passes.checkpoint import Range
 from streamnb.rows.keeping import Keeping, KeptSource
 from streamnb.rows.source import Source, row_ranges
 
-WAITING = 10.0  # seconds for workers to make room; those that take longer keep nothing in this read
-FIRST = 20  # priority of making room, before any read
+WAITING = 10.0  # seconds for workers to reserve space; those that take longer keep nothing in this read
+FIRST = 20  # priority of reserving space, before any read
 
 
 class KeptSegments:
@@ -31,26 +31,26 @@ class KeptSegments:
 
     def __init__(self, rows: KeptSource, client: Any):
         self._client, self._name, self._space = client, rows.name, rows.keeping.space
-        self._rooms: dict[str, Any] = {}  # futures, by the address of the worker
+        self._keepings: dict[str, Any] = {}  # futures, by the address of the worker
         self.places: dict[Range, str] = {}
 
-    def make_room(self, step: int) -> dict[str, int]:
-        """Have every worker that has no room yet make some, for segments of so many rows; the threads of each."""
+    def prepare(self, step: int) -> dict[str, int]:
+        """Have workers reserve space for segments of `step` rows unless they have; return the threads of each."""
         from distributed import wait
 
         self.step, n_threads = step, self._client.nthreads()
         new = {
             address: self._client.submit(
-                _room,
+                _keeping,
                 *(self._name, self._space.keep, self._space.memory_limit),
                 key=f"{self._name}-{address}",
                 workers=[address],
                 priority=FIRST,
             )
             for address in n_threads
-            if address not in self._rooms
+            if address not in self._keepings
         }
-        self._rooms |= new
+        self._keepings |= new
         if new:
             with suppress(TimeoutError):
                 wait(list(new.values()), timeout=WAITING)
@@ -65,13 +65,13 @@ class KeptSegments:
 
     def close(self) -> None:
         """Have workers free what they kept."""
-        for room in self._rooms.values():
-            room.release()
-        self._rooms.clear()
+        for keeping in self._keepings.values():
+            keeping.release()
+        self._keepings.clear()
 
 
 class Note(NamedTuple):
-    """Where a segment of rows was kept, None for nowhere, and what was the matter."""
+    """The address of the worker that kept a segment of rows, None if none did, and the reason."""
 
     rows: Range
     address: str | None
@@ -85,8 +85,8 @@ class Group(NamedTuple):
     options: dict[str, Any]
 
 
-def _room(name: str, keep: str, memory_limit: int | None) -> Keeping:
-    """A `Keeping` of this worker; the one of this name that its process has, if any."""
+def _keeping(name: str, keep: str, memory_limit: int | None) -> Keeping:
+    """The `Keeping` of this name in the process of this worker; a new one if there is none."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -96,7 +96,7 @@ def _room(name: str, keep: str, memory_limit: int | None) -> Keeping:
 
 
 def grouped(source: Source, ranges: Iterable[Range], client: Any, most: int = 1) -> list[Group]:
-    """The segments that each task reads; every worker has room for them by then, if they are to be kept.
+    """The segments that each task reads; if they are to be kept, every worker has reserved space for them.
 
     What a worker has kept is shared among its threads, `most` segments a task; other segments are a task each.
     """
@@ -104,7 +104,7 @@ def grouped(source: Source, ranges: Iterable[Range], client: Any, most: int = 1)
     if source.keepers:
         rows, (start, stop) = source.keepers[0], row_ranges(source)[0]
         segments = rows.keeping.elsewhere.setdefault(rows.key, KeptSegments(rows, client))
-        n_threads = segments.make_room(stop - start)
+        n_threads = segments.prepare(stop - start)
     places = [keeper.segments.places for keeper in source.keepers if keeper.segments is not None]
     for segment in ranges:
         address = next((held[segment] for held in places if segment in held), None)
@@ -126,7 +126,7 @@ def remember(source: Source, notes: list[Note]) -> None:
 
 
 def notes_of(part: Source, rows: Range) -> list[Note]:
-    """On a worker: what has become of the rows of a part of a source; none where it is not to be kept."""
+    """On a worker: whether the rows of a part of a source were kept; nothing if they were not to be."""
     from distributed import get_worker
 
     if not part.keepers:

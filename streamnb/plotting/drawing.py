@@ -78,7 +78,7 @@ def figure_of_panels(number: int, figsize: tuple[float, float] | None) -> list[A
 
 
 def _grid(number: int, across: int, figsize: tuple[float, float], **shared: bool) -> list[Any]:
-    """A number of new axes, row by row, so many in a row."""
+    """New axes in rows of `across` each."""
     grid = _subplots(-(-number // across), across, figsize=figsize, squeeze=False, **shared).ravel()
     for empty in grid[number:]:
         empty.remove()

@@ -1,4 +1,4 @@
-"""Finds what differs between the rows that a model was judged on and a second set of rows."""
+"""Compares the rows that a model was judged on with a second set of rows."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _sums(model: Classifier, X: Any) -> ClassStats:
 
 
 def _classes(evaluations: Sequence[Evaluation]) -> Iterator[tuple[Any, ...]]:
-    """How the shares of classes differ, those that differ most."""
+    """The classes whose shares differ most, and by how much."""
     if len(evaluations) < 2:
         return
     weights = [found.class_weight for found in evaluations]

@@ -1,4 +1,4 @@
-"""The facts on a page, as plain data: what templates and pictures are made of."""
+"""The facts on a page as plain data, from which the template and the pictures are made."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FactTable:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its value, the interval if there is one, and the value of guesses that know class shares alone."""
+    """A metric: its value, its interval if any, and the value of guesses that know only the shares of classes."""
 
     key: str
     name: str

@@ -129,7 +129,7 @@ def _value(found: Evaluation, key: str, average: list[str]) -> float | None:
 
 
 def _guesses(found: Evaluation) -> dict[str, float]:
-    """Metrics of guesses that know the shares of the classes alone: always the largest, with these probabilities."""
+    """Metrics of guesses that know only the shares of classes: the largest class, with its share as probability."""
     if found.multilabel or not DECISIONS & found.needs or not found.class_weight.any():
         return {}
     share = found.class_weight / found.class_weight.sum()
@@ -169,7 +169,7 @@ def _mistakes(found: Evaluation) -> FactTable | None:
 
 
 def _slices(found: Evaluation) -> SlicedMetrics:
-    """The slices, those first whose first metric is most standard errors below that of all rows."""
+    """The slices of the rows; first those whose first metric is the most standard errors below that of all rows."""
     table = found.slices
     names = [name for name in SLICED if (table["metric"] == name).any()][:MOST_SLICED]
     kinds = [float if name == "roc_auc" else Share for name in names]
@@ -217,7 +217,7 @@ def _probabilities(found: Evaluation, scores: np.ndarray, own: np.ndarray, rest:
 
 
 def _thresholds(found: Evaluation, k: int) -> CutOffs:
-    """Some hundred thresholds of a class, and the model's own decision among them."""
+    """About a hundred thresholds of a class, among them the model's own decision."""
     scores, own, rest = _levels(found, k)
     at = _spread(own / own[-1], (own + rest) / (own[-1] + rest[-1]), n=N_POINTS)
     proba = _probabilities(found, scores, own, rest)
@@ -264,7 +264,7 @@ def _curves(found: Evaluation, k: int, areas: np.ndarray) -> ClassCurves:
 
 
 def _range(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The range of finite values, falling, without their tails."""
+    """The lowest and highest of falling values, leaving out their tails and values that are not finite."""
     finite = np.isfinite(values)
     if not finite.any():
         return -1.0, 1.0

@@ -63,7 +63,7 @@ def _template() -> Any:
 
 
 def _with_svg(picture: Picture) -> dict[str, Any]:
-    """A picture for the template; its SVG is ours, and its description is escaped."""
+    """A picture for the template; its SVG comes from us, and its description is escaped."""
     from markupsafe import Markup, escape
 
     drawing = picture.drawing

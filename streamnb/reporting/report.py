@@ -113,7 +113,7 @@ def report(
 def write_report(
     model: Any, given: RowsToJudge, path: Any, *, force: bool, choice: Choice | None = None, file: str = "model.snb"
 ) -> None:
-    """Write the page of a model; `file` is where it can be loaded from."""
+    """Write the page of a model; `file` is the file that it can be loaded from."""
     if not hasattr(type(model), "predict"):
         what = type(model).__name__
         raise TypeError(f"model is of type {what}; it should be a fitted model, or the result of a search")
@@ -137,7 +137,7 @@ def _write(text: str, place: Path) -> None:
 
 
 def new_page(path: Any, force: bool) -> Path:
-    """The path of a new page, in a folder that is there; a file may be there with `force`."""
+    """The path of a new page in an existing folder; with `force` the file may exist."""
     file = persistence.check_path("path", path)
     folder = file.absolute().parent
     if not folder.is_dir():
@@ -179,7 +179,7 @@ def _second(given: RowsToJudge) -> RowsToJudge:
 
 
 def _may_have_labels(model: Any, X: Any) -> bool:
-    """Whether rows may have labels beside them; a table has them in the column of the rows that were fitted."""
+    """Whether rows may come with labels; a table does if it has the column of labels that the model was fitted with."""
     name = getattr(getattr(model, "encoding_", None), "y", None)
     return name is None or not is_table(X) or name in open_tables(X, [], 1).schema.names
 

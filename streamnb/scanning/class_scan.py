@@ -349,7 +349,7 @@ def scan(
 
 
 def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups: Any = None) -> tuple[Any, Source]:
-    """The task with a folding into batches, which leaves no room for other folds, and the rows with their numbers."""
+    """The task with a folding into batches, which excludes other folds, and the rows with their numbers."""
     check_not_delayed(batch=batch)
     numbered, names = of_batches(rows.whole_column(batch, "batch"), folds, groups)
     if rows.n_rows is not None:

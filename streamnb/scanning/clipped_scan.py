@@ -24,7 +24,7 @@ WEIGHED = "sample_weight does not go with clip=, because weights have no bound; 
 def check_clipping(
     clip: Any, rows_per_group: Any, n_features: Any, *, groups: Any, repeats: int, transform: Any, normalize: Any
 ) -> Clipping | None:
-    """How rows are bounded; None without `clip`, whose options then have no meaning."""
+    """How rows are bounded; None without `clip`, and then its other options are refused."""
     if clip is None:
         for name, given in (("rows_per_group", rows_per_group), ("n_features", n_features)):
             if given is not None:
@@ -90,7 +90,7 @@ def folding_of_people(folding: Folding | None) -> Folding | None:
 
 
 def clipped(rows: tuple[Any, ...], classes: Any, clipping: Clipping) -> tuple[Any, ...]:
-    """What counts of a block of rows, given and returned as chunk, survey, labels, weights and groups or folds."""
+    """The rows of a block that count, given and returned as chunk, survey, labels, weights and groups or folds."""
     chunk, _, y, weight, column = rows
     if sp.issparse(y):
         raise ValueError("y is an indicator of labels; clip= takes one label a row, so that a row counts once")

@@ -1,1 +1,1 @@
-"""Learns from rows that stay where they are: sites share sums, and their rows with nobody."""
+"""Learns from rows at several sites, which share sums but no rows."""

@@ -88,7 +88,7 @@ class LearnedColumns(persistence.Parameters):
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class LearnedTable(LearnedColumns):
-    """Columns of a table; `options` are arguments of `table`, and the rest is what tables tell of themselves."""
+    """How the columns of a table are learned: `options` of `table`, and the kinds and time zones of its columns."""
 
     options: dict[str, Any]
     kinds: dict[str, str | None]
@@ -134,7 +134,7 @@ class LearnedSchema:
 
     @cached_property
     def encoding(self) -> Encoding | None:
-        """The encoding that follows."""
+        """The encoding that is learned from the counts."""
         return None if self.columns is None else self.columns.encoding(self.counts.of_columns)
 
     def __add__(self, other: LearnedSchema) -> LearnedSchema:
@@ -155,7 +155,7 @@ class LearnedSchema:
 
 
 def check_columns_alike(one: LearnedColumns, other: Any) -> None:
-    """Raise where two sites learn from different columns, or in different ways."""
+    """Refuse sites that learn from different columns, or in different ways."""
     if type(one) is not type(other):
         raise ValueError("one schema is of a table, the other of texts or numbers")
     for name, ours in vars(one).items():

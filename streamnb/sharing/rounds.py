@@ -1,4 +1,4 @@
-"""Fits in rounds: what a fit reads of rows at several sites is answered by the sums of all of them.
+"""Fits models in rounds: each pass over rows at several sites is answered by the sum of what the sites found.
 
 A fit reads rows in passes, and all else follows from their totals. So each round begins the fit anew: it is given the
 totals of earlier passes, asks for the next one, and is broken off there. A site begins it, too, and leaves the total of
@@ -87,7 +87,7 @@ class Answer(persistence.Saved):
 
 
 class _Asked(Exception):
-    """Breaks a fit off at a pass that has no answer yet."""
+    """Ends a fit at a pass that has no answer yet."""
 
     def __init__(self, task: PassTask, total: Any = None, report: Report | None = None):
         super().__init__(task.name)
@@ -95,7 +95,7 @@ class _Asked(Exception):
 
 
 def _alike(task: ReadTask, weights: dict[str, Any]) -> dict[str, Any]:
-    """The weights of a round, if they have the shapes of those of a read, as kernels rely on."""
+    """The weights of a round, after checks that they have the shapes that the read expects, as kernels rely on it."""
     for name in WEIGHTS:
         own, given = getattr(task, name), weights.get(name)
         if isinstance(own, np.ndarray):
@@ -106,7 +106,7 @@ def _alike(task: ReadTask, weights: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_sums(task: PassTask) -> None:
-    """Refuse a pass that takes rows away as they are."""
+    """Refuse a pass that would copy rows out of their site."""
     partial = task.partial()
     if isinstance(partial, RowSample) or getattr(partial, "sample", None) is not None:
         raise ValueError(
@@ -116,7 +116,7 @@ def check_sums(task: PassTask) -> None:
 
 
 def _as_scanned(task: ClassScan, stats: ClassStats) -> ClassStats:
-    """Sums of an earlier scan, if they are what a scan asks for."""
+    """The sums of an earlier scan, after checks that they are what this scan needs."""
     if {*task.together} or (task.how.pooled and {*task.moments} & {*SECOND_MOMENTS}):
         raise ValueError("the model sums some moments over all classes together, so begin with fit of the schema")
     missing = {*task.moments} - {*stats.moments}
@@ -265,7 +265,7 @@ class Round(persistence.Saved):
         return replace(bare, asks=task.name, weights=weights)
 
     def _next(self) -> tuple[PassTask | None, Any]:
-        """The next pass; or None, and what is fitted."""
+        """The next pass and None, or None and the fitted estimator."""
         try:
             return None, self._fitted(self.schema.rows_elsewhere(), False)
         except _Asked as asked:
@@ -307,7 +307,7 @@ class Round(persistence.Saved):
         return answer
 
     def _estimators(self) -> list[Any]:
-        """What is fitted, not fitted yet."""
+        """The estimators, not fitted yet."""
         try:
             made = [persistence.registered_class(name)(**params) for name, params in self.estimators]
         except (TypeError, KeyError) as error:

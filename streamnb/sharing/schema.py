@@ -109,7 +109,7 @@ class Schema(persistence.Saved):
         return persistence.digest(self.without_counts())
 
     def without_counts(self) -> Schema:
-        """The same schema without the counts that it was learned from: it tells less, and adds no more."""
+        """The same schema without the counts that it was learned from: it reveals less, and does not add."""
         return replace(self, declared=self.classes, fixed=self.encoding, learned=None)
 
     def __repr__(self) -> str:
@@ -152,7 +152,7 @@ class Schema(persistence.Saved):
         return SiteRows(rows, self.classes, self._by_site, self.sites.index(site) if self.sites and site else 0)
 
     def rows_elsewhere(self) -> Source:
-        """What takes the place of rows where there are none: their columns, and no row."""
+        """A placeholder for the rows of all sites, which has their columns."""
         names = getattr(self.encoding, "column_names", self.names)
         return SiteRows(no_rows(self.n_columns, names, self.encoding), self.classes, self._by_site)
 

@@ -1,4 +1,4 @@
-"""The rows of one site under a schema, and what stands for rows where there are none."""
+"""The rows of one site under a schema, and a placeholder for rows at other sites."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -90,7 +90,7 @@ class SiteRows(WrappedSource):
         return replace(block, X=X, **parts, nbytes=block.nbytes * len(rows) // block.n_rows, forms=None)
 
     def warn_of_outside(self) -> Outside:
-        """What lies outside of the schema, once all rows have been read; warns of it."""
+        """Warn of rows and values outside of the schema, once all rows have been read; return their numbers."""
         rows, unknown = sum(self._outside.values()), getattr(self._rows, "unknown", None)
         levels = {} if unknown is None else unknown.totals()
         if rows:
@@ -111,7 +111,7 @@ def single_labels(block: Block) -> np.ndarray:
 
 
 def no_rows(n_features: int, names: Any, encoding: Any) -> Source:
-    """Stand for rows that are elsewhere: a stream with their columns, which cannot be read here."""
+    """A placeholder for rows at other sites: a stream with their columns, which cannot be read here."""
     rows = opened(_elsewhere)
     rows.n_features, rows.encoding = n_features, encoding
     if names is not None:

@@ -1,4 +1,4 @@
-"""The sums of one or several sites, with what they were made by."""
+"""The sums of one or several sites, with the schema by which they were scanned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Site(persistence.Parameters):
     fingerprint: str
 
     def __add__(self, other: Site) -> Site:
-        """Two parts of one site."""
+        """What two parts of one site have read."""
         levels = Counter(self.levels)
         levels.update(other.levels)
         both = persistence.digest([self.fingerprint, other.fingerprint])
@@ -103,7 +103,7 @@ class SiteSums(persistence.Saved):
 
 
 def check_schema(schema: Any, stats: ClassStats) -> None:
-    """Raise where statistics are not what a schema asks for."""
+    """Refuse statistics that do not fit a schema."""
     if type(schema).__name__ != "Schema":
         raise ValueError(f"schema is of type {type(schema).__name__}")
     if stats.n_features != schema.n_columns or not np.array_equal(stats.classes, schema.classes):
@@ -111,12 +111,12 @@ def check_schema(schema: Any, stats: ClassStats) -> None:
 
 
 def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    """What two dicts hold by name; what both have under a name is added."""
+    """The union of two dicts, in which values of the same name are added."""
     return ours | {name: ours[name] + part if name in ours else part for name, part in theirs.items()}
 
 
 def check_one_schema(ours: Any, theirs: Any) -> None:
-    """Raise where two schemas differ; the message says in what."""
+    """Refuse two schemas that differ; the message says how."""
     if ours.fingerprint == theirs.fingerprint:
         return
     if ours.sums != theirs.sums:

@@ -79,16 +79,16 @@ def check_all_is_freed(client):
 @pytest.fixture
 def before_third_read(monkeypatch):
     """A list of functions without arguments, which are called once, before the second read of what was kept."""
-    actions, make_room, n_reads = [], KeptSegments.make_room, count()
+    actions, prepare, n_reads = [], KeptSegments.prepare, count()
 
     def counted(self, step):
-        n_threads = make_room(self, step)
+        n_threads = prepare(self, step)
         if next(n_reads) == 3:
             while actions:
                 actions.pop()()
         return n_threads
 
-    monkeypatch.setattr(KeptSegments, "make_room", counted)
+    monkeypatch.setattr(KeptSegments, "prepare", counted)
     return actions
 
 
@@ -174,15 +174,15 @@ from streamnb.passes.kept_segments import KeptSegments
 from streamnb.rows import sizes
 from tests.passes.test_kept_segments import search
 
-make_room, reads = KeptSegments.make_room, iter(range(99))
+prepare, reads = KeptSegments.prepare, iter(range(99))
 
 def counted(self, step):
     if next(reads) == 3:
         print("kept", flush=True)
         signal.pause()
-    return make_room(self, step)
+    return prepare(self, step)
 
-KeptSegments.make_room, sizes.SEGMENT_BYTES = counted, 1_000
+KeptSegments.prepare, sizes.SEGMENT_BYTES = counted, 1_000
 with Client(sys.argv[1]):
     search(sys.argv[2], "disk")
 """
