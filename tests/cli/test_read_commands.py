@@ -74,47 +74,45 @@ def test_evaluation_is_that_of_the_library(fitted, capsys):
     assert "accuracy" in ran(capsys, "evaluate", file, path, "--y", "y")[1]
 
 
-def test_evaluation_has_intervals(tmp_path, capsys):
-    frame = pd.DataFrame({"n": np.arange(80) % 7, "patient": np.arange(80) // 4, "y": np.arange(80) % 7 // 3 % 2})
+@pytest.fixture
+def of_table(tmp_path):
+    """A table with a number, a model of it, and the beginning of the command that judges it."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": rng.integers(0, 7, 80), "w": rng.integers(0, 3, 80), "patient": np.arange(80) // 4})
+    frame = frame.assign(ward=rng.choice(["a", "b"], 80), y=frame["n"] // 3 % 2 ^ (rng.random(80) < 0.2))
     frame.to_csv(tmp_path / "rows.csv", index=False)
     model = snb.LinearNB("auto").fit(snb.table(tmp_path / "rows.csv", "y", columns=["n"]))
     model.save(tmp_path / "m.snb")
-    asked = ["evaluate", tmp_path / "m.snb", tmp_path / "rows.csv", "--y", "y", "--interval", ".9"]
-    ended, said, _ = ran(capsys, *asked)
+    return frame, model, ["evaluate", tmp_path / "m.snb", tmp_path / "rows.csv", "--y", "y"]
+
+
+def test_evaluation_has_intervals(of_table, capsys):
+    frame, model, command = of_table
+    ended, said, _ = ran(capsys, *command, "--interval", ".9")
     assert ended == 0 and "90 % intervals of independent rows" in said
-    ended, said, _ = ran(capsys, *asked, "--groups", "patient", "--json")
+    ended, said, _ = ran(capsys, *command, "--interval", ".9", "--groups", "patient", "--json")
     same = model.evaluate(frame, "y", interval=0.9, groups="patient").summary()
     assert ended == 0 and json.loads(said) == pytest.approx(same) and "accuracy low" in same
-    ended, _, words = ran(capsys, *asked[:-1], "95")
+    ended, _, words = ran(capsys, *command, "--interval", "95")
     assert ended in (1, 2) and "interval=95.0 should be between 0 and 1" in words
 
 
-def test_evaluation_weighs_rows(tmp_path, capsys):
-    frame = pd.DataFrame({"n": np.arange(8) // 3, "w": np.arange(8) % 3, "y": np.arange(8) // 2 % 2})
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    model = snb.LinearNB("auto").fit(snb.table(tmp_path / "rows.csv", "y", columns=["n"]))
-    model.save(tmp_path / "m.snb")
-    ended, said, _ = ran(
-        capsys, "evaluate", tmp_path / "m.snb", tmp_path / "rows.csv", "--y", "y", "--weight", "w", "--json"
-    )
+def test_evaluation_weighs_rows(of_table, capsys):
+    frame, model, command = of_table
+    ended, said, _ = ran(capsys, *command, "--weight", "w", "--json")
     right = model.predict(frame) == frame["y"]
     assert ended == 0 and json.loads(said)["accuracy"] == pytest.approx(np.average(right, weights=frame["w"]))
     assert np.average(right, weights=frame["w"]) != right.mean()
 
 
-def test_evaluation_by_columns_that_are_no_features(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"n": rng.normal(size=300), "ward": rng.choice(["a", "b"], 300), "y": rng.integers(0, 2, 300)})
-    frame.to_parquet(tmp_path / "rows.parquet")
-    model = snb.LinearNB("auto").fit(snb.table(tmp_path / "rows.parquet", "y", columns=["n"]))
-    model.save(tmp_path / "m.snb")
-    call = "evaluate", tmp_path / "m.snb", tmp_path / "rows.parquet", "--y", "y", "--by", "ward,n"
-    slices = model.evaluate(tmp_path / "rows.parquet", "y", by=["ward", "n"]).slices
-    ended, said, _ = ran(capsys, *call, "--json")
+def test_evaluation_by_columns_that_are_no_features(of_table, capsys):
+    frame, model, command = of_table
+    slices = model.evaluate(frame, "y", by=["ward", "n"]).slices
+    ended, said, _ = ran(capsys, *command, "--by", "ward,n", "--json")
     found = pd.DataFrame(json.loads(said)["slices"])
     assert ended == 0 and found["value"].tolist() == slices["value"].tolist()
-    assert slices["slice"][0] in ran(capsys, *call)[1]
-    assert "wing" in ran(capsys, *call[:-1], "wing")[2]
+    assert slices["slice"][0] in ran(capsys, *command, "--by", "ward,n")[1]
+    assert "wing" in ran(capsys, *command, "--by", "wing")[2]
 
 
 def test_models_and_their_features_are_shown(fitted, capsys):
