@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,6 @@ class Site(persistence.Parameters):
     outside: int
     levels: dict[str, int]
     fingerprint: str
-
-    def __add__(self, other: Site) -> Site:
-        """What two parts of one site have read."""
-        levels = Counter(self.levels)
-        levels.update(other.levels)
-        both = persistence.digest([self.fingerprint, other.fingerprint])
-        return Site(self.rows + other.rows, self.outside + other.outside, dict(levels), both)
 
 
 @persistence.register
@@ -92,7 +86,7 @@ class SiteSums(persistence.Saved):
                 messages.warn(f"site {name!r} has the same sums as {same[0]!r}: is it there twice? Both are counted")
             elif name in self.sites:
                 messages.warn(f"site {name!r} is there twice, with different sums; both are counted")
-        sites, by_site = _merged(self.sites, other.sites), _merged(self.by_site, other.by_site)
+        sites, by_site = _merged(self.sites, other.sites, _joined), _merged(self.by_site, other.by_site, add)
         return SiteSums(self.schema, sites, self.total + other.total, by_site)
 
     def __radd__(self, other: Any) -> Any:
@@ -110,9 +104,15 @@ def check_schema(schema: Any, stats: ClassStats) -> None:
         raise ValueError("the sums should have the columns and classes of their schema")
 
 
-def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    """The union of two dicts, in which values of the same name are added."""
-    return ours | {name: ours[name] + part if name in ours else part for name, part in theirs.items()}
+def _merged(ours: dict[str, Any], theirs: dict[str, Any], join: Callable[[Any, Any], Any]) -> dict[str, Any]:
+    """The union of two dicts, in which values of the same name are joined."""
+    return ours | {name: join(ours[name], part) if name in ours else part for name, part in theirs.items()}
+
+
+def _joined(one: Site, other: Site) -> Site:
+    """What two parts of one site have read."""
+    both = persistence.digest([one.fingerprint, other.fingerprint])
+    return Site(one.rows + other.rows, one.outside + other.outside, _merged(one.levels, other.levels, add), both)
 
 
 def check_one_schema(ours: Any, theirs: Any) -> None:
