@@ -73,7 +73,7 @@ def term_table(
     encoding: Encoding | None, columns: TermColumns, model: LinearModel, tables: TermTables, grid: int
 ) -> Any:
     """The steps or cells of a term, with scores, their standard deviations and counts."""
-    pandas, some = pandas_for("term"), slice(columns.starts[grid], columns.starts[grid + 1])
+    pandas, cells = pandas_for("term"), slice(columns.starts[grid], columns.starts[grid + 1])
     features = [j for j in columns.features[grid].tolist() if j >= 0]
     sides = [
         pandas.DataFrame(steps_of(encoding, columns, feature, steps))
@@ -85,8 +85,8 @@ def term_table(
         frame = first.merge(second, how="cross")
     one = model.weights.shape[1] == 1
     for k, label in enumerate([""] if one else [f" {label}" for label in model.classes_.tolist()]):
-        frame[f"score{label}"], frame[f"std{label}"] = model.weights[some, k], tables.std[some, k]
-    frame["count"] = tables.counts[some]
+        frame[f"score{label}"], frame[f"std{label}"] = model.weights[cells, k], tables.std[cells, k]
+    frame["count"] = tables.counts[cells]
     return frame
 
 

@@ -84,9 +84,9 @@ def purified(
                 break
         weights[columns.starts[grid] : columns.starts[grid + 1]] = table.reshape(-1, table.shape[2])
     for grid in of_feature.values():
-        some = slice(columns.starts[grid], columns.starts[grid + 1])
-        mean = _mean(weights[some][:, None], counts[some][:, None, None], 0)[0]
-        weights[some] -= mean
+        steps_of_grid = slice(columns.starts[grid], columns.starts[grid + 1])
+        mean = _mean(weights[steps_of_grid][:, None], counts[steps_of_grid][:, None, None], 0)[0]
+        weights[steps_of_grid] -= mean
         intercept += mean
     return weights, intercept
 

@@ -114,8 +114,8 @@ def _rows_of_weights(scheme: Scheme, scored: Scored) -> Iterator[tuple[np.ndarra
         own, against = scored.targets > 0.0, scored.targets == 0.0
     informative = own != against  # rows in both groups or in neither are not informative
     for r, margin in enumerate(scored.margins.T):
-        some = informative[:, r] & np.isfinite(margin)
-        yield margin[some], own[some, r].astype(np.float64), scored.weight[some]
+        usable = informative[:, r] & np.isfinite(margin)
+        yield margin[usable], own[usable, r].astype(np.float64), scored.weight[usable]
 
 
 def _known_rows(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -239,8 +239,8 @@ def _derivatives(
     hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=1)
     hessian[1:, 1:] += np.diag(weighted.sum(axis=1)) + weighted.sum() / len(p)  # the sum of all biases stays 0
     step = max(ALONE // len(p) ** 2, 16)
-    for some in (slice(first, first + step) for first in range(0, p.shape[1], step)):
-        hessian[1:, 1:] -= weighted[:, some] @ p[:, some].T
+    for rows in (slice(first, first + step) for first in range(0, p.shape[1], step)):
+        hessian[1:, 1:] -= weighted[:, rows] @ p[:, rows].T
     return gradient, hessian
 
 

@@ -22,10 +22,10 @@ def tiles(chunk: Chunk, rows: np.ndarray, tile: int = TILE) -> Iterator[tuple[sl
     """Yield rows of a block as dense tiles of `tile` rows, padded with zeros, with their numbers."""
     matrix = chunk.to_matrix()
     for first in range(0, len(rows), tile):
-        some, out = rows[first : first + tile], np.zeros((tile, chunk.shape[1]))
-        values = matrix[some]
-        out[: len(some)] = values.toarray() if isinstance(chunk, CSRChunk) else values
-        yield slice(first, first + len(some)), out
+        of_tile, out = rows[first : first + tile], np.zeros((tile, chunk.shape[1]))
+        values = matrix[of_tile]
+        out[: len(of_tile)] = values.toarray() if isinstance(chunk, CSRChunk) else values
+        yield slice(first, first + len(of_tile)), out
 
 
 @persistence.register
@@ -81,10 +81,10 @@ class CovarianceModel(LinearModel):
         chunk = self.prepared(chunk, survey)
         out = np.empty((chunk.shape[0], len(self.classes_)))
         with one_thread():
-            for some, x in tiles(chunk, np.arange(chunk.shape[0])):
+            for where, x in tiles(chunk, np.arange(chunk.shape[0])):
                 for k, mean in enumerate(self.means):
                     z = (x - mean) @ self.roots[k % len(self.roots)]
-                    out[some, k] = np.einsum("ij,ij->i", z, z)[: some.stop - some.start]
+                    out[where, k] = np.einsum("ij,ij->i", z, z)[: where.stop - where.start]
         return out
 
     def log_densities(self, chunk: Chunk, survey: Any) -> np.ndarray:

@@ -93,8 +93,8 @@ class Decider:
         add_scores = self._add_each if laid_out is None else laid_out.add_scores
         step = max(MARGINS // self.start.size, 1)
         for first in range(0, len(open_rows), step):
-            some = open_rows[first : first + step]
-            decided[some, :n_points] = self._in_double(chunk, rows[some], add_scores)
+            at_once = open_rows[first : first + step]
+            decided[at_once, :n_points] = self._in_double(chunk, rows[at_once], add_scores)
         return decided
 
     @property
@@ -106,8 +106,8 @@ class Decider:
         weights, form = self._form
         sums = aligned(2, int(form[-1].max()) + decided.shape[1], np.float32)
         scratch = (*self.weights.scratch(2), np.empty(grid_scores.LISTED, np.int64))
-        for some, arrays in chunk.sparse(rows):
-            screen.screen_csr(tuple(arrays), weights, scratch, *form, sums, decided[some], left_open[some])
+        for where, arrays in chunk.sparse(rows):
+            screen.screen_csr(tuple(arrays), weights, scratch, *form, sums, decided[where], left_open[where])
 
     @cached_property
     def _form(self) -> tuple[tuple, tuple]:
@@ -142,8 +142,8 @@ class Decider:
         n_points, first = self.start.shape[1], 0
         sums = np.zeros((len(rows), self.blocks[0].shape[1]))
         for block in self.blocks:
-            for some, arrays in chunk.sparse(rows):
-                score_cells(*arrays, block.data, block.indices, block.indptr, first, sums[some])
+            for where, arrays in chunk.sparse(rows):
+                score_cells(*arrays, block.data, block.indices, block.indptr, first, sums[where])
             first += block.shape[0]
         by_row = sums.reshape(len(rows), n_points, -1).swapaxes(1, 2)
         out.reshape(len(rows), by_row.shape[1] + 1, -1)[:, :-1, :n_points] += by_row

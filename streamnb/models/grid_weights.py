@@ -157,8 +157,8 @@ class GridWeights:
 
     def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         """Add the scores of some rows of a block to out (len(rows), R * padded G or wider), in C order."""
-        for some, arrays in chunk.sparse(rows):
-            self.add_sparse(arrays, out[some])
+        for where, arrays in chunk.sparse(rows):
+            self.add_sparse(arrays, out[where])
 
     def add_sparse(self, rows: SparseRows, out: np.ndarray) -> None:
         """Add the scores of sparse rows."""

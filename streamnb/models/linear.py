@@ -270,8 +270,8 @@ class LinearModel:
         if sp.issparse(weights) and quicker_in_full(weights, isinstance(prepared, DenseChunk)):
             weights = self._in_full
         if sp.issparse(weights):
-            for some, rows in prepared.sparse(np.arange(prepared.shape[0])):
-                score_cells(*rows, weights.data, weights.indices, weights.indptr, 0, out[some])
+            for where, rows in prepared.sparse(np.arange(prepared.shape[0])):
+                score_cells(*rows, weights.data, weights.indices, weights.indptr, 0, out[where])
         else:
             prepared.add_scores(weights, out)
         if self.second is not None:  # the weights of ln(1 - x)

@@ -83,10 +83,10 @@ class PairwiseModel(UnheldModel):
         for pairs in model._slices(1):
             step = max(NUMBERS // (pairs.stop - pairs.start), 1)
             for first in range(0, len(columns), step):
-                some = columns[first : first + step]
-                weights, shift = weights_of(some, pairs)
+                block = columns[first : first + step]
+                weights, shift = weights_of(block, pairs)
                 model.intercept_[pairs] += shift
-                offsets[pairs] += model.absent[some] @ model._raw(weights, some)
+                offsets[pairs] += model.absent[block] @ model._raw(weights, block)
         return model
 
     @property

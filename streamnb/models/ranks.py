@@ -55,10 +55,10 @@ class RankedDraws:
         tiles, bounds = _room(len(intercept), len(weights)), _room(len(firsts), len(weights))
         start = (intercept - intercept.max()).astype(np.float32)
         for first in range(0, len(weights), FEATURES):
-            some = weights[first : first + FEATURES]
-            some = (some - some.mean(axis=1, keepdims=True)).astype(np.float32)
-            _lay_out(some, tiles[:, first : first + FEATURES])
-            _lay_out(np.maximum.reduceat(some, firsts, axis=1), bounds[:, first : first + FEATURES])
+            block = weights[first : first + FEATURES]
+            block = (block - block.mean(axis=1, keepdims=True)).astype(np.float32)
+            _lay_out(block, tiles[:, first : first + FEATURES])
+            _lay_out(np.maximum.reduceat(block, firsts, axis=1), bounds[:, first : first + FEATURES])
         return tiles, start, bounds, np.maximum.reduceat(start, firsts)
 
     def __call__(self, chunk: Chunk, survey: Survey | None) -> np.ndarray:

@@ -191,8 +191,8 @@ def forward_path(system: System, most: int) -> tuple[np.ndarray, np.ndarray]:
         order.append(entering)
         weights.append(np.zeros_like(weights[0]))
         with one_thread():
-            some = products[np.ix_(order, order)]
-            weights[-1][order] = np.linalg.solve(some, system.with_targets[order])
+            in_use = products[np.ix_(order, order)]
+            weights[-1][order] = np.linalg.solve(in_use, system.with_targets[order])
     return np.array(order, int), np.stack(weights, axis=-1)
 
 

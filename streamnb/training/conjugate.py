@@ -72,14 +72,14 @@ class Directions:
         """Add combinations of directions, given the factors of each block of rows of weights."""
 
         def add(rows: slice) -> None:
-            for some, of_block in zip(self._blocks, factors, strict=True):
-                out[rows, some] += directions[rows, some] @ of_block
+            for block, of_block in zip(self._blocks, factors, strict=True):
+                out[rows, block] += directions[rows, block] @ of_block
 
         self._each(add)
 
     def _inner(self, left: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
         """left' right for each block of rows of weights that share directions."""
-        parts = self._each(lambda rows: [left[rows, some].T @ right[rows, some] for some in self._blocks])
+        parts = self._each(lambda rows: [left[rows, block].T @ right[rows, block] for block in self._blocks])
         return [sum(of_pieces) for of_pieces in zip(*parts, strict=True)]
 
     def _each(self, work: Callable[[slice], Any]) -> list[Any]:

@@ -97,10 +97,10 @@ class CuttingPlanes:
         )
         return CuttingPlanes((*self.slopes, slope), np.append(self.offsets, offset), products, self.rows)
 
-    def subset(self, some: np.ndarray) -> "CuttingPlanes":
+    def subset(self, indices: np.ndarray) -> "CuttingPlanes":
         """The planes with these indices."""
-        slopes = tuple(self.slopes[t] for t in some.tolist())
-        return CuttingPlanes(slopes, self.offsets[some], self.products[np.ix_(some, some)], self.rows)
+        slopes = tuple(self.slopes[t] for t in indices.tolist())
+        return CuttingPlanes(slopes, self.offsets[indices], self.products[np.ix_(indices, indices)], self.rows)
 
     def shares(self, C: float, before: np.ndarray) -> np.ndarray:
         """The shares a >= 0, sum a <= C, that maximise a . d - (sum a_t A_t)^2 / 2, started from `before`."""

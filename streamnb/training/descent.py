@@ -36,8 +36,8 @@ class Penalties:
 
     def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
         """The gradient of the loss plus that of l2, added in place."""
-        for some in pieces(len(point) - 1):
-            of_loss[some] += self.l2 * point[some]
+        for rows in pieces(len(point) - 1):
+            of_loss[rows] += self.l2 * point[rows]
         return of_loss
 
     def steepest(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -130,12 +130,12 @@ class Memory:
 
     def length(self, gradient: np.ndarray) -> float:
         """The norm of a gradient in units of the curvature; half its square is about the decrease still possible."""
-        square = sum(dot(gradient[some], self.scaled(gradient[some], some)) for some in pieces(len(gradient)))
+        square = sum(dot(gradient[rows], self.scaled(gradient[rows], rows)) for rows in pieces(len(gradient)))
         return float(np.sqrt(max(square, 0.0)))
 
-    def scaled(self, gradient: np.ndarray, some: slice = slice(None)) -> np.ndarray:
+    def scaled(self, gradient: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """A gradient, or a slice of its rows, divided by the curvature."""
-        return times_inverse(self.scale[some], gradient, self.balanced)
+        return times_inverse(self.scale[rows], gradient, self.balanced)
 
 
 def times_inverse(inverse: np.ndarray, gradient: np.ndarray, balanced: bool) -> np.ndarray:

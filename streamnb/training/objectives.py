@@ -52,12 +52,12 @@ class RowSums:
         features = np.arange(stats.n_features)
         return cls(features, own, stats.weight[k], sums, counted_once.total_weight, squares, magnitudes, spread)
 
-    def of_features(self, some: np.ndarray) -> "RowSums":
+    def of_features(self, chosen: np.ndarray) -> "RowSums":
         """The sums of a subset of the features, ascending; `self` for all of them."""
-        if len(some) == len(self.features):
+        if len(chosen) == len(self.features):
             return self
         names = ("features", "own", "whole", "squares", "magnitudes", "spread")
-        return replace(self, **{name: getattr(self, name)[some] for name in names})
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
     def parting(self) -> tuple[int, int] | None:
         """A feature and a row of weights that it separates in part: never negative, and 0 in all rows of one side only.

@@ -110,9 +110,9 @@ def batches_of(rows: SampledRows) -> list[RowBatch]:
     """The values of rows in batches whose scores stay in the cache."""
     chunk, n_rows = as_chunk(rows.X)[0], len(rows.weight)
     most = max(CACHED_SCORES[1] // rows.labels.shape[1], MIN_ROWS)
-    slices = [slice(first, min(first + most, n_rows)) for first in range(0, n_rows, most)]
-    parts = [(some, chunk.of_rows(some.start, some.stop)) for some in slices]
-    return [RowBatch(some, part, None, np.empty(0), np.empty(0), shared=True) for some, part in parts]
+    slices = (slice(first, min(first + most, n_rows)) for first in range(0, n_rows, most))
+    chunks = ((where, chunk.of_rows(where.start, where.stop)) for where in slices)
+    return [RowBatch(where, part, None, np.empty(0), np.empty(0), shared=True) for where, part in chunks]
 
 
 class SampledCurvature:
@@ -219,8 +219,8 @@ class SampledCurvature:
         gradient = np.zeros((self._n_features + 1, weighed.shape[1]))
         gradient[-1], grid = weighed.sum(axis=0), 3.0 * power_above(self._magnitudes * np.abs(weighed).max(initial=0.0))
         for rows in self._sample.batches:
-            some = np.ascontiguousarray(weighed[rows.where])
-            add_products(rows.chunk, rows.columns(gradient, cached=0), some, grid, gradient[:-1])
+            of_batch = np.ascontiguousarray(weighed[rows.where])
+            add_products(rows.chunk, rows.columns(gradient, cached=0), of_batch, grid, gradient[:-1])
         return self._at.gradient(gradient)
 
     def _visit(self, point: np.ndarray) -> Visit:
