@@ -8,7 +8,7 @@ a fixed order, not by BLAS, whose rounding depends on its number of threads.
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -70,16 +70,6 @@ class Visit:
     number: int = 0  # how many points were read before it
 
 
-class Curvature(Protocol):
-    """A curvature that depends on the point, by which a gradient is divided; `damping` fits it to that of a step."""
-
-    def move_to(self, point: np.ndarray) -> None: ...
-
-    def fit_damping(self, step: np.ndarray, curvature: float) -> None: ...
-
-    def solve(self, gradient: np.ndarray) -> np.ndarray: ...
-
-
 class Memory:
     """The last steps and the changes of the gradient along them.
 
@@ -89,7 +79,7 @@ class Memory:
 
     def __init__(self, scale: np.ndarray, balanced: bool = False):
         self.scale, self.balanced = scale, balanced
-        self.sampled: Curvature | None = None
+        self.sampled: Any = None  # a SampledCurvature, which depends on the point
         self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
 
     def __len__(self) -> int:
@@ -147,10 +137,10 @@ def times_inverse(inverse: np.ndarray, gradient: np.ndarray, balanced: bool) -> 
     return step
 
 
-def pieces(n_rows: int) -> Iterator[slice]:
-    """Slices of few rows of weights, so that temporary arrays stay small."""
-    for first in range(0, n_rows, ROWS_AT_ONCE):
-        yield slice(first, min(first + ROWS_AT_ONCE, n_rows))
+def pieces(n_rows: int, most: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Slices of at most so many rows, so that temporary arrays stay small."""
+    for first in range(0, n_rows, most):
+        yield slice(first, min(first + most, n_rows))
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:

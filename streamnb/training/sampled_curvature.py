@@ -22,7 +22,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingRows
-from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot, times_inverse
+from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot, pieces, times_inverse
 from streamnb.training.objectives import Objective
 from streamnb.training.reading import CACHED_SCORES, MIN_ROWS, RowBatch, add_products, power_above, scores_of
 
@@ -110,8 +110,7 @@ def batches_of(rows: SampledRows) -> list[RowBatch]:
     """The values of rows in batches whose scores stay in the cache."""
     chunk, n_rows = as_chunk(rows.X)[0], len(rows.weight)
     most = max(CACHED_SCORES[1] // rows.labels.shape[1], MIN_ROWS)
-    slices = (slice(first, min(first + most, n_rows)) for first in range(0, n_rows, most))
-    chunks = ((where, chunk.of_rows(where.start, where.stop)) for where in slices)
+    chunks = ((where, chunk.of_rows(where.start, where.stop)) for where in pieces(n_rows, most))
     return [RowBatch(where, part, None, np.empty(0), np.empty(0), shared=True) for where, part in chunks]
 
 
