@@ -245,30 +245,28 @@ class _Judge(PassTask):
 
     def add(self, partial: Sheet, block: Block) -> None:
         """Add a block, a dict of the rows of each argument."""
-        self._add(partial.evaluations, block.first_row, block.X)
-
-    def _add(self, evaluation: Evaluation, first_row: int, block: dict[str, Any]) -> None:
-        codes = self._codes(block["y_true"], "y_true", first_row)
+        first_row, columns = block.first_row, block.X
+        codes = self._codes(columns["y_true"], "y_true", first_row)
         n_rows = codes.shape[0]
-        for name, values in block.items():
+        for name, values in columns.items():
             row_checks.check_lengths(n_rows, values.shape[0], name, "y_true")
-        outputs: dict[str, Any] = {"groups": block.get("groups")}
+        outputs: dict[str, Any] = {"groups": columns.get("groups")}
         if self.slicing is not None:
-            outputs["slices"] = self.slicing.taken(block, n_rows)
-        if "sample_weight" in block:
-            outputs["weight"] = row_checks.check_weights(block["sample_weight"], first_row)
-        if "y_pred" in block:
-            outputs["predicted"] = self._codes(block["y_pred"], "y_pred", first_row)
+            outputs["slices"] = self.slicing.taken(columns, n_rows)
+        if "sample_weight" in columns:
+            outputs["weight"] = row_checks.check_weights(columns["sample_weight"], first_row)
+        if "y_pred" in columns:
+            outputs["predicted"] = self._codes(columns["y_pred"], "y_pred", first_row)
         scores = proba = None
-        if "proba" in block:
-            proba = self._sorted(self._proba(block["proba"], n_rows, first_row))
-        if "scores" in block:
-            scores = self._numbers("scores", block["scores"], n_rows, first_row)
+        if "proba" in columns:
+            proba = self._sorted(self._proba(columns["proba"], n_rows, first_row))
+        if "scores" in columns:
+            scores = self._numbers("scores", columns["scores"], n_rows, first_row)
             if self._two_classes and scores.shape[1] == 2:
                 scores = _second_less_first(scores)
             scores = self._sorted(scores)
         outputs |= outputs_of(scores, proba, ranked_apart(len(self.classes), self.multilabel))
-        evaluation.add(codes, **outputs)
+        partial.evaluations.add(codes, **outputs)
 
     @property
     def _two_classes(self) -> bool:

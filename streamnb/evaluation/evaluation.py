@@ -6,12 +6,6 @@ from streamnb.core import notebook, persistence
 from streamnb.evaluation import breakdowns, intervals, metrics, thresholds
 from streamnb.evaluation.tallied import Tallied, has
 
-ERRORS = {
-    "roc_auc_margin": metrics.margin_error,
-    "roc_auc": metrics.roc_auc_error,
-    "average_precision": metrics.average_precision_error,
-}  # bounds on the errors of metrics of rankings
-
 
 @persistence.register
 class Evaluation(Tallied):
@@ -148,6 +142,6 @@ class Evaluation(Tallied):
         values: list[tuple[str, float, tuple[float, ...], float]] = []
         for name, (metric, *average) in shown.items():
             ends = () if self.level is None or self.weight == 0.0 else self.interval(metric, *average)
-            error = ERRORS[metric](self) if metric in ERRORS else 0.0
+            error = metrics.ERRORS[metric](self) if metric in metrics.ERRORS else 0.0
             values.append((name, getattr(self, metric)(*average), ends, error))
         return values

@@ -299,6 +299,9 @@ def average_precision_error(judged: Tallied) -> float:
     return _largest(each.average_precision_error() for each in _levels(judged))
 
 
+ERRORS = {"roc_auc": roc_auc_error, "roc_auc_margin": margin_error, "average_precision": average_precision_error}
+
+
 def roc_curve(judged: Tallied, label: Any = None, *, drop_intermediate: bool = True) -> tuple[np.ndarray, ...]:
     """ROC curve of a class against the rest: false positive rate, true positive rate, thresholds, each (m,).
 

@@ -13,7 +13,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import GridEvaluation
-from streamnb.evaluation.metrics import margin_error, micro_error
+from streamnb.evaluation.metrics import ERRORS, micro_error
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.tallied import ranking
 
@@ -72,16 +72,14 @@ def _value(evaluation: Evaluation, method: str, sign: float = 1.0, **options: An
 def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
     """The value of each class, NaN for classes without rows, (K,)."""
     values = _value(evaluation, method, average=None)
-    return values if method in RANKED else np.where(evaluation.class_weight > 0.0, values, np.nan)
+    return values if method in ERRORS else np.where(evaluation.class_weight > 0.0, values, np.nan)
 
 
 def _error(evaluation: Evaluation, method: str = "roc_auc", average: str | None = None, n_parts: int = 1) -> float:
     """The error bound of a score that is the mean of the metric and of others, which are exact."""
-    if method == "roc_auc_margin":
-        return margin_error(evaluation)
-    if ranking(evaluation).is_exact:
+    if method != "roc_auc_margin" and ranking(evaluation).is_exact:
         return 0.0
-    error = micro_error(evaluation, method) if average == "micro" else getattr(evaluation, f"{method}_error")
+    error = micro_error(evaluation, method) if average == "micro" else ERRORS[method](evaluation)
     return error / n_parts
 
 
@@ -105,12 +103,11 @@ def _area_of_known_classes(evaluation: Evaluation) -> float:
 def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
     sign = -1.0 if name.startswith("neg_") else 1.0
     by_class = None if per_class is None else partial(_of_classes, method=per_class)
-    error = partial(_error, method=method, average=options.get("average")) if method in RANKED else None
+    error = partial(_error, method=method, average=options.get("average")) if method in ERRORS else None
     return Scorer(name, frozenset(needs.split()), partial(_value, method=method, sign=sign, **options), by_class, error)
 
 
 FEW_ROWS = 10
-RANKED = "roc_auc", "roc_auc_margin", "average_precision"
 _RATES = ("precision", "precision"), ("recall", "recall"), ("specificity", "specificity"), ("f1", "f_score")
 
 
