@@ -174,7 +174,7 @@ def slice_of(judged: Tallied, column: str, value: Any) -> Any:
     >>> judged.slice("ward", "B").accuracy()
     0.5
     """
-    evaluations = {one.name: found for one, found in _slices(judged).each()}
+    evaluations = {sliced.name: of_column for sliced, of_column in _slices(judged).each()}
     if column not in evaluations:
         raise ValueError(f"column={column!r} is none of those sliced by: {', '.join(map(repr, evaluations))}")
     if value not in evaluations[column]:
@@ -207,15 +207,15 @@ def slices(judged: Tallied) -> Any:
       ward     B     200 accuracy    0.8  0.7   0.8    0.9 -4.1
       ward     A     200 accuracy    1.0  1.0   1.0    0.9 26.0
     """
-    found = []
+    rows = []
     wholes = [(name, metric, options, _value(judged, metric, options)) for name, metric, options in _metrics(judged)]
     for column, evaluations in _slices(judged).each():
-        for value, one in _pooled(evaluations, _slices(judged).slicing.min_rows):
+        for value, evaluation in _pooled(evaluations, _slices(judged).slicing.min_rows):
             for name, metric, options, whole in wholes:
-                numbers = _numbers(one, metric, options, whole)
-                found.append((column.name, value, one.n_rows, name, *numbers[:3], whole, numbers[3]))
-    found.sort(key=lambda row: np.inf if np.isnan(row[-1]) else row[-1])
-    return pandas_for("slices").DataFrame(found, columns=COLUMNS)
+                numbers = _numbers(evaluation, metric, options, whole)
+                rows.append((column.name, value, evaluation.n_rows, name, *numbers[:3], whole, numbers[3]))
+    rows.sort(key=lambda row: np.inf if np.isnan(row[-1]) else row[-1])
+    return pandas_for("slices").DataFrame(rows, columns=COLUMNS)
 
 
 def _slices(judged: Tallied) -> Slices:
@@ -226,21 +226,21 @@ def _slices(judged: Tallied) -> Slices:
 
 def _metrics(judged: Tallied) -> list[tuple[str, str, dict[str, Any]]]:
     """Names of the metrics that are kept, with their methods and options."""
-    found: list[tuple[str, str, dict[str, Any]]] = []
+    kept_metrics: list[tuple[str, str, dict[str, Any]]] = []
     macro = {"average": "macro"}
     if has(judged, "decisions"):
-        found.append(("accuracy", "accuracy", {}))
+        kept_metrics.append(("accuracy", "accuracy", {}))
         if is_binary(judged):
-            found += [(name, name, {}) for name in ("precision", "recall", "f_score")]
+            kept_metrics += [(name, name, {}) for name in ("precision", "recall", "f_score")]
         else:
-            found += [(f"{name}_macro", name, macro) for name in ("precision", "recall", "f_score")]
+            kept_metrics += [(f"{name}_macro", name, macro) for name in ("precision", "recall", "f_score")]
         if judged.multilabel:
-            found.append(("hamming_loss", "hamming_loss", {}))
+            kept_metrics.append(("hamming_loss", "hamming_loss", {}))
     if has(judged, "ranking") or has(judged, "margin"):
-        found += [(name, name, {}) for name in ("roc_auc", "average_precision")]
+        kept_metrics += [(name, name, {}) for name in ("roc_auc", "average_precision")]
     if has(judged, "losses"):
-        found += [(name, name, {}) for name in ("log_loss", "brier")]
-    return found
+        kept_metrics += [(name, name, {}) for name in ("log_loss", "brier")]
+    return kept_metrics
 
 
 def _pooled(evaluations: dict[Label, Any], min_rows: int) -> Iterator[tuple[Label, Any]]:

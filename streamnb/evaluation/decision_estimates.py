@@ -173,15 +173,15 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
 
 def _together(share: np.ndarray, n_rows: np.ndarray) -> float:
     """The rows of a share as sure as a mean of shares of so many rows."""
-    some = (share > 0.0) & (n_rows > 0.0)
-    return float(1.0 / (share[some] ** 2 / n_rows[some]).sum()) if some.any() else 0.0
+    defined = (share > 0.0) & (n_rows > 0.0)
+    return float(1.0 / (share[defined] ** 2 / n_rows[defined]).sum()) if defined.any() else 0.0
 
 
 def balanced_accuracy(judged: Tallied) -> Estimate:
     """Mean recall over the classes that have rows."""
     tally = decisions(judged)
-    some = tally.true > 0.0
-    share = some / max(some.sum(), 1)
+    occurs = tally.true > 0.0
+    share = occurs / max(occurs.sum(), 1)
     recall = ratio(tally.hit, tally.true)
     zero, hit = np.zeros(judged.n_classes), ratio(share, tally.true)
     gradient = Gradient(hit, -recall * hit, zero, zero)

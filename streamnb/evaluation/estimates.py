@@ -53,8 +53,8 @@ class Estimate:
         normal interval, corrected for skewness (Hall 1992).
         """
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            found = (self._wilson if self.skewness is None else self._hall)(quantile(level, self.df))
-        return tuple(float(end) if np.ndim(end) == 0 else end for end in found)  # type: ignore[return-value]
+            ends = (self._wilson if self.skewness is None else self._hall)(quantile(level, self.df))
+        return tuple(float(end) if np.ndim(end) == 0 else end for end in ends)  # type: ignore[return-value]
 
     def _wilson(self, q: Any) -> tuple[Any, Any]:
         width = self.high - self.low

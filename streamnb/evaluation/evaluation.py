@@ -95,11 +95,11 @@ class Evaluation(Tallied):
 
     def summary(self) -> dict[str, float]:
         """The metrics of the printed form, by name; with intervals, their ends as "accuracy low", "accuracy high"."""
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for name, value, ends, _ in self._shown():
-            found |= {name: float(value)}
-            found |= {f"{name} {end}": x for end, x in zip(("low", "high"), ends, strict=False)}
-        return found
+            values |= {name: float(value)}
+            values |= {f"{name} {end}": x for end, x in zip(("low", "high"), ends, strict=False)}
+        return values
 
     def __repr__(self) -> str:
         lines = [f"  {name:18} {value}" for name, value in self._lines(10)]

@@ -80,9 +80,9 @@ class GridEvaluation(Tally):
         step = max(CACHED_MARGINS // margins[0].size, 1)
         parts = []
         for first in range(0, len(margins), step):
-            some = margins[first : first + step, :, : self._n_points].swapaxes(1, 2)
-            ranked = ranked_by(some.reshape(-1, margins.shape[1]))
-            parts.append(np.ascontiguousarray(ranked.reshape(len(some), self._n_points, -1).swapaxes(1, 2)))
+            few = margins[first : first + step, :, : self._n_points].swapaxes(1, 2)
+            ranked = ranked_by(few.reshape(-1, margins.shape[1]))
+            parts.append(np.ascontiguousarray(ranked.reshape(len(few), self._n_points, -1).swapaxes(1, 2)))
         return np.concatenate(parts)
 
     def of_point(self, point: int) -> Evaluation:
@@ -136,8 +136,8 @@ class EachEvaluation(Tally):
             if needs & self._each[0].needs
         }
         for point, evaluation in enumerate(self._each):
-            own = np.ascontiguousarray(margins[:, :, point])
-            evaluation.add(labels, weight, **{name: function(own) for name, function in needed.items()})
+            of_model = np.ascontiguousarray(margins[:, :, point])
+            evaluation.add(labels, weight, **{name: function(of_model) for name, function in needed.items()})
 
     def of_point(self, point: int) -> Evaluation:
         """The evaluation of one model."""

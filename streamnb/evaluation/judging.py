@@ -185,16 +185,16 @@ class JudgingTask(PassTask):
         y, model = label_checks.check_y(block.y), self.model
         label_checks.check_kind(y, model.classes_, model.scheme.multilabel)
         codes = class_numbers(model.classes_, y)
-        for some, margins in model.few_margins(*checked(block)):
-            weight = None if block.weight is None else block.weight[some]
+        for rows, margins in model.few_margins(*checked(block)):
+            weight = None if block.weight is None else block.weight[rows]
             outputs = self.outputs(margins)
             if block.split is not None:
-                columns = block.split[some]
+                columns = block.split[rows]
                 if self.grouped:
                     outputs["groups"] = columns if columns.dtype.names is None else columns["groups"]
                 if self.slicing is not None:
                     outputs["slices"] = self.slicing.taken(columns, len(columns))
-            partial.evaluations.add(codes[some], weight, **outputs)
+            partial.evaluations.add(codes[rows], weight, **outputs)
 
     def outputs(self, margins: np.ndarray) -> dict[str, Any]:
         """The outputs of the model for rows with these margins, as far as they are needed."""

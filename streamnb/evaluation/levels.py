@@ -33,7 +33,7 @@ class Levels:
 
     def auc(self) -> float:
         """Area under the ROC curve: probability that a row of the class scores above another, ties counted half."""
-        return float(areas(self.positive[::-1], self.negative[::-1])[0])
+        return float(areas(np.column_stack([self.negative[::-1], self.positive[::-1]])[None])[0, 0])
 
     def auc_error(self) -> float:
         """Bound on the error of `auc`: pairs that share a bin are each off by at most a half.
@@ -81,11 +81,15 @@ class Levels:
         return false, true, np.append(np.inf, thresholds)
 
 
-def areas(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    """`auc` of weights by rising score, and `auc_error` where they are bins whose outermost two hold one score each."""
-    found = np.empty((2, 1))
-    ranks.areas(np.column_stack([negative, positive])[None], found)
-    return found[:, 0]
+def areas(table: np.ndarray) -> np.ndarray:
+    """`auc` and `auc_error` of columns of bins, (2, columns).
+
+    The table (columns, bins, 2) has the weight of negative and of positive rows by rising score; the outermost bins of
+    a column hold one score each.
+    """
+    found = np.empty((2, len(table)))
+    ranks.areas(table, found)
+    return found
 
 
 def exact_areas(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.ndarray:

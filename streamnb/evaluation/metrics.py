@@ -205,8 +205,8 @@ def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarr
     The bins are those of `expected_calibration_error`. Where the second is below the first, the model is overconfident.
     """
     share, proba, right = reliability_sums(judged)
-    some = share > 0.0
-    return proba[some] / share[some], right[some] / share[some], share[some]
+    filled = share > 0.0
+    return proba[filled] / share[filled], right[filled] / share[filled], share[filled]
 
 
 def reliability_sums(judged: Tallied) -> np.ndarray:

@@ -54,12 +54,12 @@ class JudgedModel:
     def outputs(self, block: Block) -> Outputs:
         """What the model says of the rows of a block."""
         judge = JudgingTask(self.model, self.needs)
-        some = [
+        parts = [
             judge.outputs(margins)
             for changed in self.rows.changed(iter([block]))
             for _, margins in self.model.few_margins(*checked(changed))
         ]
-        return {name: stacked([outputs[name] for outputs in some]) for name in some[0]}
+        return {name: stacked([outputs[name] for outputs in parts]) for name in parts[0]}
 
     def digest(self) -> str:
         """A text that differs between models."""
@@ -185,8 +185,8 @@ class PairedTask(PassTask):
     @property
     def ranked(self) -> list[str]:
         """The models that rank rows; none where the baseline does not."""
-        found = [name for name, one in self.models.items() if one.needs & {"ranking", "margin"}]
-        return found if found[:1] == [*self.models][:1] else []
+        ranking = [name for name, model in self.models.items() if model.needs & {"ranking", "margin"}]
+        return ranking if ranking[:1] == [*self.models][:1] else []
 
     def add(self, partial: PairedSums, block: Block) -> None:
         """Judge one block of rows by all models."""

@@ -129,19 +129,20 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
 
 def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
     """The estimate of each class."""
-    found = []
+    of_classes = []
     for k in range(judged.n_classes):
         binary = is_binary(judged)
         levels = ranked.levels(1 if binary else k)
         if not levels.defined:
-            found.append(Estimate(np.nan, np.nan))
+            of_classes.append(Estimate(np.nan, np.nan))
             continue
         turned = _turned(levels) if binary and k == 0 else levels
         value, positive, negative = kind(turned, _rate(judged))
         if turned is not levels:  # of the second class by the scores of that class
             positive, negative = negative[::-1], positive[::-1]
-        found.append(_estimate(judged, ranked, value, [Placed(1 if binary else k, None, levels, positive, negative)]))
-    parts = ([getattr(one, name) for one in found] for name in ("value", "variance", "n_rows", "df"))
+        placed = Placed(1 if binary else k, None, levels, positive, negative)
+        of_classes.append(_estimate(judged, ranked, value, [placed]))
+    parts = ([getattr(each, name) for each in of_classes] for name in ("value", "variance", "n_rows", "df"))
     values, variances, n_rows, df = (np.array(part, np.float64) for part in parts)
     return Estimate(values, variances, n_rows, df=df, is_share=False)
 
@@ -183,9 +184,9 @@ def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Place
     """
     spread, rate = spread_of(judged), per_weight(judged)
     if isinstance(spread, GroupSpread):
-        found = [_of_buckets(judged, ranked, spread, one) for one in placed]
-        least = 1.0 / float(sum(one.share**2 / max(n, 1) for one, (_, n) in zip(placed, found, strict=True)))
-        added = np.sum([sums for sums, _ in found], axis=0)
+        of_levels = [_of_buckets(judged, ranked, spread, one) for one in placed]
+        least = 1.0 / float(sum(one.share**2 / max(n, 1) for one, (_, n) in zip(placed, of_levels, strict=True)))
+        added = np.sum([sums for sums, _ in of_levels], axis=0)
         return replace(of_buckets(spread, value, added, is_share=False), n_rows=least)
     counted = [one for one in placed if one.share]
     squares, n = np.array([one.squares() for one in counted]), np.array([one.n_rows() for one in counted]) * rate

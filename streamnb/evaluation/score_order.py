@@ -48,8 +48,8 @@ class Histogram:
         weight, buffers = self.weights(weight), self.buffers(m, width)
         step = max(CACHED_SCORES // (m * width), 1)
         for start in range(0, n_rows, step):
-            some = slice(start, start + step)
-            ranks.count_scores(scores[some], groups[some], weight[some], self.bounds, self.table, buffers)
+            rows = slice(start, start + step)
+            ranks.count_scores(scores[rows], groups[rows], weight[rows], self.bounds, self.table, buffers)
 
     def weights(self, weight: np.ndarray) -> np.ndarray:
         """The weights in the dtype of the table: int32 while weights are whole numbers with a small enough sum."""
@@ -119,10 +119,10 @@ class Histogram:
             persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends
         )
         self.table, self._counted = persistence.array("histogram", table, ["f8"], self.table.shape), np.inf
-        some = self.low <= self.high
+        has_scores = self.low <= self.high
         keys = np.concatenate([self.low, self.high])
         known = (keys >= -_LAST).all() and (keys <= _LAST).all() and (self.shift >= 0).all() and (self.shift < 63).all()
-        n_used = np.where(some, (self.high >> self.shift) - self.first + 1, 0)
+        n_used = np.where(has_scores, (self.high >> self.shift) - self.first + 1, 0)
         beyond = np.arange(self.n_bins) >= n_used[:, None]
         if not known or (n_used > self.n_bins).any() or self.table[:, 1:-1][beyond].any():
             raise ValueError("the bins of a histogram should hold the scores, and no other rows")
@@ -133,7 +133,7 @@ class Histogram:
         bins = int(self.first[column]) + np.arange(self.n_bins + 1)
         # there are no scores beyond the keys of numbers: such a bin is empty and its edge is infinity
         edges = _scores(np.clip(bins, -_LAST >> shift, _LAST >> shift) << shift)
-        lower, upper = (np.concatenate([[-np.inf], some, [np.inf]]) for some in (edges[:-1], edges[1:]))
+        lower, upper = (np.concatenate([[-np.inf], ends, [np.inf]]) for ends in (edges[:-1], edges[1:]))
         return lower, upper
 
     def tops(self, column: int) -> np.ndarray:
@@ -337,19 +337,17 @@ class Ranking:
     def _areas(self, class_: int) -> np.ndarray:
         assert self._histogram is not None
         column = 0 if self._binary else class_  # two classes have the same pairs in either direction
+        table = self._histogram.table[column : column + 1]
         if self._pairs:
-            return areas(*self._binned(column, class_, None))
-        ranks.areas(self._histogram.table[column : column + 1], found := np.empty((2, 1)))
-        return found[:, 0]
+            table = np.column_stack(self._binned(column, class_, None)[::-1])[None]
+        return areas(table)[:, 0]
 
     def areas(self) -> np.ndarray:
         """`auc` and `auc_error` of each model for a single label, (2, models)."""
         if self._histogram is None:
             each = [self.of_point(model).levels(0) for model in range(self._n_models)]
             return np.array([[one.auc() for one in each], [one.auc_error() for one in each]])
-        found = np.empty((2, self._n_models))
-        ranks.areas(self._histogram.table, found)
-        return found
+        return areas(self._histogram.table)
 
     def levels(self, class_: int, versus: int | None = None) -> Levels:
         """One class against all others, or against one other (`pairs`), by the scores of the class.

@@ -47,10 +47,10 @@ class SliceColumn(persistence.Parameters):
     @classmethod
     def of(cls, name: str, column: np.ndarray) -> Self:
         """The slices of all values of a column: of numbers up to 10 distinct ones, or bins by deciles."""
-        found, missing = _known(name, column)
+        known, missing = _known(name, column)
         more = (None,) if missing.any() else ()
         # NumPy would sort all strings
-        distinct = np.array(sorted({*found.tolist()})) if found.dtype.kind == "U" else np.unique(found)
+        distinct = np.array(sorted({*known.tolist()})) if known.dtype.kind == "U" else np.unique(known)
         if distinct.dtype.kind not in "iuf" or len(distinct) <= MOST_BINS:
             if len(distinct) > MOST_SLICES:
                 raise ValueError(
@@ -58,21 +58,21 @@ class SliceColumn(persistence.Parameters):
                     "that belong together, such as by their first letters, or slice by another column"
                 )
             return cls(name, (*distinct.tolist(), *more))
-        deciles = np.quantile(found, np.arange(1, MOST_BINS) / MOST_BINS, method="inverted_cdf")
+        deciles = np.quantile(known, np.arange(1, MOST_BINS) / MOST_BINS, method="inverted_cdf")
         edges = np.unique(deciles[deciles < distinct[-1]]).astype(np.float64)
         edges = edges if len(edges) else distinct[-2:-1].astype(np.float64)
         return cls(name, (*_names(edges), *more), tuple(edges.tolist()))
 
     def numbers(self, column: np.ndarray) -> np.ndarray:
         """The number of the slice of each row, (n_rows,) int16."""
-        found, missing = _known(self.name, column)
+        known, missing = _known(self.name, column)
         at: Any
         if self.edges is not None:
-            at = np.searchsorted(self.edges, found)
+            at = np.searchsorted(self.edges, known)
         else:
             number_of = {value: number for number, value in enumerate(self.values)}
             texts = any(isinstance(value, str) for value in self.values)  # a block of mixed values may lack them
-            at = [number_of[str(value) if texts else value] for value in found.tolist()]
+            at = [number_of[str(value) if texts else value] for value in known.tolist()]
         numbers = np.full(len(missing), len(self.values) - 1, np.int16)
         numbers[~missing] = at
         return numbers
@@ -107,15 +107,15 @@ def _known(name: str, column: Any) -> tuple[np.ndarray, np.ndarray]:
         missing = missing | np.fromiter(map(label_checks.is_missing, column), bool, len(column))
     elif column.dtype.kind == "f":
         missing = missing | np.isnan(column)
-    found = column[~missing]
-    if found.dtype.kind in "OTS":
-        found = np.array(found.tolist()) if len(found) else np.zeros(0, str)
-    if found.dtype.kind not in "biufU":
+    known = column[~missing]
+    if known.dtype.kind in "OTS":
+        known = np.array(known.tolist()) if len(known) else np.zeros(0, str)
+    if known.dtype.kind not in "biufU":
         raise TypeError(
             f"by={name!r} holds values of dtype {column.dtype}; it should be strings, numbers or bools (of dates: such "
             "as the year or the month)"
         )
-    return found, missing
+    return known, missing
 
 
 def _names(edges: np.ndarray) -> list[str]:

@@ -150,8 +150,8 @@ class GroupSpread(Spread):
                 weight = np.repeat(known.weight / bins.shape[1], bins.shape[1])
                 sums.add([(right - proba).ravel()], weight, cells)
             else:
-                some = rows if name == "decisions" else known
-                sums.add(values[name], some.weight, some.bucket)
+                counted = rows if name == "decisions" else known
+                sums.add(values[name], counted.weight, counted.bucket)
         if "decisions" in self.sums:
             for counts, (each, classes) in zip(self.counts, rows.outcomes(), strict=True):
                 np.add.at(counts, (rows.bucket[each], classes), rows.weight[each])
@@ -190,8 +190,8 @@ class ContentSample:
         if not len(weight):
             return
         key = _keys(parts)
-        some = key <= self._enough(key)
-        self._append({name: part[some] for name, part in parts.items()}, weight[some], key[some])
+        low = key <= self._enough(key)
+        self._append({name: part[low] for name, part in parts.items()}, weight[low], key[low])
 
     def _enough(self, key: np.ndarray) -> np.uint64:
         """A limit above all hashes of the sample: the present one, or a lower one if many new rows are below it."""
@@ -224,9 +224,10 @@ class ContentSample:
     def __add__(self, other: "ContentSample") -> "ContentSample":
         total = ContentSample(self.size, {name: part[:0] for name, part in self.parts.items()})
         total._limit = min(self._limit, other._limit)
-        for one in (self, other):
-            some = one._key <= total._limit
-            total._append({name: part[some] for name, part in one.parts.items()}, one.weight[some], one._key[some])
+        for sample in (self, other):
+            low = sample._key <= total._limit
+            parts = {name: part[low] for name, part in sample.parts.items()}
+            total._append(parts, sample.weight[low], sample._key[low])
         return total.prune()
 
     def _to_state(self) -> dict[str, Any]:

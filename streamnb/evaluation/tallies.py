@@ -303,9 +303,11 @@ def reliability_of(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.minimum((proba * BINS).astype(np.int64), BINS - 1), proba, right
 
 
-def add_reliability(means: RowMeans, found: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarray) -> None:
+def add_reliability(
+    means: RowMeans, predictions: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarray
+) -> None:
     """Add weight, probability and correctness in each bin, of multi-label rows averaged over their labels."""
-    bins, proba, right = found
+    bins, proba, right = predictions
     if bins.shape[1] == 1:
         means.add_cells(bins[:, 0], [np.ones(len(weight)), proba[:, 0], right[:, 0]], weight)
         return

@@ -193,8 +193,8 @@ def threshold(
     else:
         at = _best(cuts, name, demand, confidence)
     rates = [float(getattr(cuts, rate)[at]) for rate in (*DEMANDS, "share")]
-    found = Threshold(float(cuts.values[at]), judged.classes[k].item(), *rates)
-    return found if name != "cost" else replace(found, cost=float(cuts.cost(demand)[at]))
+    chosen = Threshold(float(cuts.values[at]), judged.classes[k].item(), *rates)
+    return chosen if name != "cost" else replace(chosen, cost=float(cuts.cost(demand)[at]))
 
 
 def precision_recall_curve(judged: Tallied, label: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
