@@ -128,13 +128,6 @@ def _squares_of_labels(judged: Tallied, gradient: Gradient, spread: RowSpread) -
 
 # ---- metrics ---------------------------------------------------------------------------------------------------------
 
-# the counts (hit, true, predicted, all) that make the numerator and the denominator of each rate
-_PARTS = {
-    "precision": ((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)),
-    "recall": ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0)),
-    "specificity": ((1.0, -1.0, -1.0, 1.0), (0.0, -1.0, 0.0, 1.0)),
-}
-
 
 def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> Estimate:
     """A rate of decisions: `precision`, `recall`, `specificity` or `f_score`."""
@@ -143,8 +136,7 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
     counts = np.stack([tally.hit, tally.true, tally.predicted, np.full(K, judged.weight)])
     if average == "micro":
         counts = counts.sum(axis=1, keepdims=True)
-    of_f = (1.0 + beta**2, 0.0, 0.0, 0.0), (0.0, beta**2, 1.0, 0.0)
-    over, under = np.array(_PARTS.get(kind, of_f))
+    over, under = np.array(metrics.parts_of_rate(kind, beta, *np.eye(4)))  # the coefficient of each count
     n_rows = under @ counts
     values = ratio(over @ counts, n_rows)
     parts = (ratio(o - values * u, n_rows) for o, u in zip(over, under, strict=True))

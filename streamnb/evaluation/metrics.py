@@ -117,13 +117,7 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
     tally = decisions(judged)
     counts = tally.hit, tally.true, tally.predicted, np.full(judged.n_classes, judged.weight)
     hit, true, predicted, whole = (x.sum(keepdims=True) for x in counts) if average == "micro" else counts
-    parts = {
-        "precision": (hit, predicted),
-        "recall": (hit, true),
-        "specificity": (whole - true - predicted + hit, whole - true),
-        "f_score": ((1.0 + beta**2) * hit, beta**2 * true + predicted),
-    }
-    values = ratio(*parts[kind])
+    values = ratio(*parts_of_rate(kind, beta, hit, true, predicted, whole))
     if average is None:
         return values
     if average == "binary":
@@ -138,6 +132,17 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
     if average == "weighted":
         return mean(values, true)
     return mean(values[occurring(judged)])
+
+
+def parts_of_rate(kind: str, beta: float, hit: Any, true: Any, predicted: Any, whole: Any) -> tuple[Any, Any]:
+    """The numerator and the denominator of a rate, both linear in the counts of decisions and in the whole weight."""
+    if kind == "precision":
+        return hit, predicted
+    if kind == "recall":
+        return hit, true
+    if kind == "specificity":
+        return whole - true - predicted + hit, whole - true
+    return (1.0 + beta**2) * hit, beta**2 * true + predicted  # f_score
 
 
 def occurring(judged: Tallied) -> np.ndarray:
