@@ -247,15 +247,23 @@ def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "
         "ovo": mean over pairs of classes that have rows of the two areas of the pair, by the scores of the one and
         of the other (Hand and Till 2001), plain or by the weight of the pair; for K > 2 it needs "pairs".
     """
-    arguments.one_of("average", average, AVERAGES)
-    if arguments.one_of("multi_class", multi_class, ["ovr", "ovo"]) == "ovr" or is_binary(judged):
+    if not compares_pairs(judged, average, multi_class):
         return _auc(judged, ranking(judged), average)
-    if average in (None, "micro"):
-        raise ValueError(f"average={average!r} is for multi_class='ovr'; one against one has no value of a class")
     pairs = list(_pairs(judged))
     areas = np.array([0.5 * (one.auc() + two.auc()) for one, two in pairs])
     weights = np.array([one.positive.sum() + one.negative.sum() for one, _ in pairs])
     return mean(areas, weights if average == "weighted" else None)
+
+
+def compares_pairs(judged: Tallied, average: str | None, multi_class: str) -> bool:
+    """Whether `roc_auc` compares classes one against one; refuse arguments that it does not take."""
+    arguments.one_of("average", average, AVERAGES)
+    if arguments.one_of("multi_class", multi_class, ["ovr", "ovo"]) == "ovr" or is_binary(judged):
+        return False
+    if average in (None, "micro"):
+        raise ValueError(f"average={average!r} is for multi_class='ovr'; one against one has no value of a class")
+    check_single(judged, "multi_class='ovo'")
+    return True
 
 
 def roc_auc_margin(judged: Tallied, average: str | None = "macro") -> Any:
@@ -344,7 +352,6 @@ def _levels(judged: Tallied) -> Iterable[Levels]:
 
 def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:
     """For each pair of classes with rows, the first against the second by its scores, and the reverse."""
-    check_single(judged, "multi_class='ovo'")
     ranked = ranking(judged, "pairs")
     for one, two in combinations(range(judged.n_classes), 2):
         levels = ranked.levels(one, two)

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.core import arguments
 from streamnb.evaluation import metrics
 from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, spread_of
 from streamnb.evaluation.levels import Levels
@@ -98,6 +99,7 @@ Influence = Callable[[Levels, float], tuple[float, np.ndarray, np.ndarray]]
 
 def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | None) -> Estimate:
     """The estimate of a metric of one class against the rest, or of its average over classes."""
+    arguments.one_of("average", average, metrics.AVERAGES)
     rate = _rate(judged)
     if average == "micro":
         levels = ranked.all_levels()
@@ -262,19 +264,16 @@ def added_by_buckets(judged: Tallied) -> np.ndarray:
 
 def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "ovr") -> Estimate:
     """The area under the ROC curve."""
-    metrics.roc_auc(judged, average, multi_class)  # refuses what it does not take
-    if multi_class == "ovo" and not is_binary(judged):
+    if metrics.compares_pairs(judged, average, multi_class):
         return of_pairs(judged, average)
     return estimate(judged, of_auc, ranking(judged), average)
 
 
 def roc_auc_margin(judged: Tallied, average: str | None = "macro") -> Estimate:
     """The area under the ROC curve by raw scores."""
-    metrics.roc_auc_margin(judged, average)
     return estimate(judged, of_auc, ranking_by_margin(judged), average)
 
 
 def average_precision(judged: Tallied, average: str | None = "macro") -> Estimate:
     """Average precision."""
-    metrics.average_precision(judged, average)
     return estimate(judged, of_average_precision, ranking(judged), average)
