@@ -224,13 +224,6 @@ class Steps(NamedTuple):
     rows: np.ndarray
     scores: np.ndarray
 
-    @classmethod
-    def of(cls, scores: np.ndarray) -> "Steps":
-        """The steps of all scores (n, G), without leaving out unchanged ones."""
-        n_rows, n_points = scores.shape
-        rows = np.tile(np.arange(n_rows, dtype=np.int32), n_points)
-        return cls(n_rows * np.arange(1, n_points + 1), rows, scores.T.flatten())
-
     def of_all(self) -> np.ndarray:
         """All scores, (n, G)."""
         scores = np.empty((self.ends[0], len(self.ends)))

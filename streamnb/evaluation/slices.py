@@ -172,7 +172,11 @@ class Slicing(persistence.Parameters):
             if rows.n_rows is not None:
                 row_checks.check_lengths(rows.n_rows, len(whole), f"by={name!r}")
             columns.append(SliceColumn.of(name, whole))
-            numbers.append(_lazy(columns[-1], values) if is_dask(values) else columns[-1].numbers(whole))
+            number_of = columns[-1].numbers
+            if is_dask(values):  # block by block
+                numbers.append(dask_array(values).map_blocks(number_of, dtype=np.int16, meta=np.zeros(0, np.int16)))
+            else:
+                numbers.append(number_of(whole))
         slicing = cls(tuple(columns), min_rows)
         if slicing.n_slices > MOST_SLICES:
             raise ValueError(
@@ -184,11 +188,6 @@ class Slicing(persistence.Parameters):
         if len(self.columns) != len(other.columns):
             raise ValueError("slices merge if they are by the same columns, and one is by more than the other")
         return replace(self, columns=tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
-
-
-def _lazy(column: SliceColumn, values: Any) -> Any:
-    """The numbers of the slices of a lazy column, block by block."""
-    return dask_array(values).map_blocks(column.numbers, dtype=np.int16, meta=np.zeros(0, np.int16))
 
 
 def given_columns(by: Any, names_beside: bool) -> dict[str, Any]:
