@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -152,13 +153,8 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return rows
 
-    @property
-    def edges_(self) -> list[np.ndarray]:
-        return self._bins.edges
-
-    @property
-    def missing_(self) -> np.ndarray:
-        return self._bins.missing
+    edges_ = property(attrgetter("_bins.edges"), doc="Inner borders of the bins of each feature.")
+    missing_ = property(attrgetter("_bins.missing"), doc="Which features have a bin for missing values.")
 
     def transform(self, X: Rows) -> Any:
         """The bins of rows.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import combinations
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -249,17 +250,12 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             )
         return self._counters.class_stats(check_moments(moments), without_fold)
 
-    @property
-    def counts_(self) -> CategoryCounts:
-        """The counts, which are all that is kept of the data."""
-        return self._counters.counts
-
-    @property
-    def classes_(self) -> np.ndarray:
-        return self.counts_.sums.classes
+    counts_ = property(attrgetter("_counters.counts"), doc="The counts, which are all that is kept of the data.")
+    classes_ = property(attrgetter("counts_.sums.classes"), doc="Sorted labels, or the numbers of the ranges of y.")
 
     @property
     def n_values_(self) -> np.ndarray:
+        """The number of distinct values of each column, then of each pair."""
         return np.diff(self.counts_.starts)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -183,7 +183,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             As from `snb.evaluate` with the results of `predict`, `decision_function` and `predict_proba`.
         """
         self._fitted_model()  # raises where there is none
-        names = getattr(self, "feature_names_in_", None)
+        names = preparation.names_of(self)
         options = EvaluationOptions(interval, groups, by, min_rows)
         X, options = options.taken_from(X, y, self._preparation.encoding, names)
         model, rows = self._ready(X, y, sample_weight, labelled=True)

@@ -63,7 +63,7 @@ class StepRequest:
 
     @property
     def frames_of_numbers(self) -> str:
-        """Which data frames stay rows of numbers, as `opened` takes it."""
+        """Which data frames are opened as numbers, not as tables; see `opened`."""
         return NONE if self.by_kinds else ANY if self.learns else COMPLETE
 
     @property

@@ -27,7 +27,6 @@ THEIRS = {
 }
 PREDICTIONS = ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba")
 DISCRETE = [model for model in THEIRS if model is not GaussianNB]
-COUNTS = [MultinomialNB, ComplementNB, BernoulliNB]
 
 
 @pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # some checks take reals for categories

@@ -1,4 +1,4 @@
-"""Predictions of a linear model: they follow from its weights, and change nothing."""
+"""Predictions of a linear model follow from its weights; distances and densities are those of SciPy."""
 
 import numpy as np
 import pytest
