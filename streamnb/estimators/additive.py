@@ -229,15 +229,18 @@ class AdditiveClassifier(TrainedClassifier):
             coded = self._coded(rows, given[1:], options)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             request = self._request(coded, groups)
-            found = fit_terms(self._learner(), coded, rows, given[1:], request, options)
-            self._preparation = replace(self._preparation, step=found.step, requested="terms")
-            self._keep(found.fitted)
-            self._tables, self._judged_by = found.tables, found.best.each
-            judged = {name: np.array([one.point[name] for one in found.judged], kind) for name, kind in CHOSEN.items()}
-            best = next(place for place, one in enumerate(found.judged) if one is found.best)
-            self._keep_choice(judged, np.array([one.scores for one in found.judged]), best)
-            if found.fitted.warning:
-                messages.warn(found.fitted.warning)
+            terms = fit_terms(self._learner(), coded, rows, given[1:], request, options)
+            self._preparation = replace(self._preparation, step=terms.step, requested="terms")
+            self._keep(terms.fitted)
+            self._tables, self._judged_by = terms.tables, terms.best.each
+            judged = {
+                name: np.array([candidate.point[name] for candidate in terms.judged], kind)
+                for name, kind in CHOSEN.items()
+            }
+            best = next(place for place, candidate in enumerate(terms.judged) if candidate is terms.best)
+            self._keep_choice(judged, np.array([candidate.scores for candidate in terms.judged]), best)
+            if terms.fitted.warning:
+                messages.warn(terms.fitted.warning)
         return self
 
     def _coded(self, rows: Any, beside: Any, options: RunOptions) -> CodedRows:
@@ -260,7 +263,7 @@ class AdditiveClassifier(TrainedClassifier):
         return AdditiveRequest(points, factors, interactions, resolutions, *how)
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
-        return [{"l2": one, "l1": 0.0} for one in choices("l2", self.l2, L2)]
+        return [{"l2": l2, "l1": 0.0} for l2 in choices("l2", self.l2, L2)]
 
     # ---- for `snb.plan` ----------------------------------------------------------------------------------------------
 
@@ -305,7 +308,7 @@ class AdditiveClassifier(TrainedClassifier):
         self._judged = {**points, "scores": scores, "best": best}
         self.best_ = {name: values[best].item() for name, values in points.items()}
         self.cv_results_ = {f"param_{name}": values for name, values in points.items()}
-        self.cv_results_ |= {f"split{fold}_test_score": own for fold, own in enumerate(scores.T)}
+        self.cv_results_ |= {f"split{fold}_test_score": column for fold, column in enumerate(scores.T)}
         self.cv_results_["mean_test_score"] = np.nanmean(scores, axis=1)
         ends = split_interval(scores, scores.shape[1])
         self.cv_results_ |= dict(zip(("low_test_score", "high_test_score"), ends, strict=True))

@@ -233,9 +233,9 @@ class CategoryStats:
         """The columns of a model with these numbers of categories: all, or those with rows where all are too many."""
         if not self.is_wide(n_categories):
             return Slots(n_categories)
-        every = np.arange(self.n_features)
+        features = np.arange(self.n_features)
         seen = _category_ids(*self._places(_sparse(self.sums.table("sum"))))
-        return Slots(n_categories, np.union1d(seen, _category_ids(every, 0 * every)))
+        return Slots(n_categories, np.union1d(seen, _category_ids(features, 0 * features)))
 
     def counts_in(self, slots: Slots) -> np.ndarray:
         """Weight of every column of a model, (K, sum of their sizes)."""

@@ -72,9 +72,9 @@ def markers(
             f"test={test!r} is of sums of the rows of each class, which {type(self).__name__} does not keep; take "
             "snb.scan(X, y).markers(test=..), or snb.LinearNB"
         )
-    found = stats.markers(n_features, test=test, batch=batch, corr=corr, feature_names=names)
-    found.attrs["layer"] = self.layer_
-    return found
+    table = stats.markers(n_features, test=test, batch=batch, corr=corr, feature_names=names)
+    table.attrs["layer"] = self.layer_
+    return table
 
 
 def write_markers(

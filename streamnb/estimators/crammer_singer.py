@@ -181,9 +181,9 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
         return learner_of(self, method, scheme="ovr")
 
     def _rank(self, search: PenaltySearch) -> None:
-        ends = [[model.outcome for model in some] for some in search.by_point()]
-        self._gaps = np.array([[end.gap for end in some] for some in ends])
-        self._short = [end.n_reads for some in ends for end in some if not end.converged]
+        outcomes = [[model.outcome for model in models] for models in search.by_point()]
+        self._gaps = np.array([[outcome.gap for outcome in of_point] for of_point in outcomes])
+        self._short = [outcome.n_reads for of_point in outcomes for outcome in of_point if not outcome.converged]
         super()._rank(search)
 
     def _choose(self) -> None:

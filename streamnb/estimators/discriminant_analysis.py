@@ -348,20 +348,20 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     @learned
     def _axes(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Variances and directions of each class."""
-        found, shrunk = [], self._shrunk(self._covariances.own)
-        for label, n_rows, own in zip(self.classes_, self.stats_.rows, shrunk, strict=True):
-            values, vectors = np.linalg.eigh(own)
+        axes, shrunk = [], self._shrunk(self._covariances.own)
+        for label, n_rows, covariance in zip(self.classes_, self.stats_.rows, shrunk, strict=True):
+            values, vectors = np.linalg.eigh(covariance)
             values = np.maximum(values[::-1], 0.0)
             if self.solver == "svd":
                 values = (1.0 - self.reg_param) * values + self.reg_param
             if n_rows and (values <= self.tol).any():
                 cure = "reg_param" if self.solver == "svd" else "shrinkage"
                 raise np.linalg.LinAlgError(
-                    f"The covariance matrix of class {label} is not full rank: it has {n_rows:,} rows for {len(own):,} "
-                    f"features. Increase the value of `{cure}` to reduce the collinearity."
+                    f"The covariance matrix of class {label} is not full rank: it has {n_rows:,} rows for "
+                    f"{len(covariance):,} features. Increase the value of `{cure}` to reduce the collinearity."
                 )
-            found.append((values, vectors[:, ::-1]))
-        return found
+            axes.append((values, vectors[:, ::-1]))
+        return axes
 
     def _solved(self) -> LinearModel:
         roots = np.stack([vectors / np.sqrt(np.where(values > 0.0, values, 1.0)) for values, vectors in self._axes])

@@ -84,10 +84,10 @@ class GaussianNB(IncrementalClassifier):
         return ClassScan(("sum", "sum_sq"), RowOptions(), classes)
 
     def _scan(self, rows: Source, classes: Any, first: bool, *more: Any) -> Any:
-        found = super()._scan(rows, classes, first, *more)
+        scanned = super()._scan(rows, classes, first, *more)
         if first:
             self._dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
-        return found
+        return scanned
 
     def _finish(self) -> None:
         self._now("_prior"), self._now("_variance")

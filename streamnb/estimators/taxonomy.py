@@ -69,15 +69,15 @@ def predict_ranks(self: Any, reads: Rows, confidence: float = 0.7, draws: int = 
     _check_of_counts(model, getattr(self, "family", "multinomial"))
     pandas, taxonomy = pandas_for("predict_ranks"), Taxonomy(model.classes_)
     function = RankedDraws(model, taxonomy, draws, seed)
-    found = np.asarray(answer(function, rows, 1 + taxonomy.n_ranks, np.dtype(np.float64)))
-    classes, shares = found[:, 0].astype(np.intp), found[:, 1:]
+    answers = np.asarray(answer(function, rows, 1 + taxonomy.n_ranks, np.dtype(np.float64)))
+    classes, shares = answers[:, 0].astype(np.intp), answers[:, 1:]
     sure = (shares >= confidence) & (shares > 0.0)  # a row without any unit is of no taxon
     n_sure = np.logical_and.accumulate(sure, axis=1).sum(axis=1)
     last = np.maximum(n_sure - 1, 0)
     taxa = np.where(n_sure > 0, taxonomy.names[classes, last], UNKNOWN)
     names = identifiers_of(rows)
-    columns = {"read": np.arange(len(found)) if names is None else names, "taxon": taxa}
-    return pandas.DataFrame({**columns, "confidence": shares[np.arange(len(found)), last]})
+    columns = {"read": np.arange(len(answers)) if names is None else names, "taxon": taxa}
+    return pandas.DataFrame({**columns, "confidence": shares[np.arange(len(answers)), last]})
 
 
 def identifiers_of(rows: Any) -> list[str] | None:

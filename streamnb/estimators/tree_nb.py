@@ -306,9 +306,9 @@ class TreeNB(IncrementalClassifier):
     def parents_(self) -> np.ndarray:
         """The parent of each feature, (`n_features_in_`,)."""
         parents, kept = self._columns.parents, self._kept
-        found = np.full(self.n_features_in_, -2, np.int64)
-        found[kept] = np.where(parents < 0, -1, kept[parents])
-        return found
+        parent_of = np.full(self.n_features_in_, -2, np.int64)
+        parent_of[kept] = np.where(parents < 0, -1, kept[parents])
+        return parent_of
 
     @learned
     def edges_(self) -> Any:

@@ -192,7 +192,7 @@ def _threshold(probability: np.ndarray, weight: np.ndarray, named: float) -> flo
     return float(probability[falling[min(np.searchsorted(reached, named * reached[-1]), len(falling) - 1)]])
 
 
-def _shares(hit: np.ndarray, some: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The share of hits among some rows of each class, (n_classes,)."""
-    n, hits = (np.bincount(codes, np.where(rows, weight, 0.0)) for rows in (some, some & hit))
+def _shares(hit: np.ndarray, counts: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The share of hits in each class, (n_classes,), of the rows that count."""
+    n, hits = (np.bincount(codes, np.where(rows, weight, 0.0)) for rows in (counts, counts & hit))
     return np.divide(hits, n, out=np.full(len(n), np.nan), where=n > 0.0)

@@ -199,9 +199,9 @@ class Hashed(TransformerMixin, BaseEstimator):
         n_features = check_n_features(self.n_features)
         cells = self._columns(X, reset=not hasattr(self, "n_features_in_"))
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(cells))])
-        found = [self._hashed(name, values, n_features) for name, values in zip(names, cells, strict=True)]
+        hashed_columns = [self._hashed(name, values, n_features) for name, values in zip(names, cells, strict=True)]
         n_rows = len(cells[0])
-        columns, signs = (np.stack(parts, axis=1).reshape(-1) for parts in zip(*found, strict=True))
+        columns, signs = (np.stack(parts, axis=1).reshape(-1) for parts in zip(*hashed_columns, strict=True))
         indptr = np.arange(n_rows + 1) * len(cells)
         hashed = sp.csr_array((signs.astype(np.float64), columns, indptr), shape=(n_rows, n_features))
         hashed.sum_duplicates()
