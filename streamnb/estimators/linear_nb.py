@@ -14,7 +14,7 @@ from streamnb.estimators import incremental, linear_predictions, posteriors
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
-from streamnb.estimators.parameters import Parameter, boolean, check_each, one_of
+from streamnb.estimators.parameters import Parameter, boolean, check_each, check_one_tau, one_of
 from streamnb.estimators.preparation import StepRequest, all_or_nothing, check_coded, check_step, opened_to_fit
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
@@ -209,13 +209,9 @@ class LinearNB(IncrementalClassifier):
                 f"family={self.family!r} has {len(points)} shrinkages to try, but LinearNB fits one model; give one "
                 "(a, g), or choose it with LinearNBCV"
             )
-        for part in self.penalty.parts if self.penalty is not None else ():
-            if part.tau is None or len(part.tau) > 1:
-                what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
-                raise ValueError(
-                    f"penalty={part!r} has {what}, but LinearNB fits one model; "
-                    "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
-                )
+        if self.penalty is not None:
+            cure = "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
+            check_one_tau(self.penalty, "LinearNB", cure)
 
     def _check_options(self, penalty: Any) -> None:
         check_coded(as_family(self.family), vars(self)["transform"], self.normalize, self.idf)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamnb.core import arguments
+from streamnb.problem.penalties import Penalty
 
 Check = Callable[[str, Any], Any]  # raises unless a parameter, given its name and value, is right
 
@@ -48,6 +49,14 @@ def check_each(estimator: Any, checks: Mapping[str, Check]) -> None:
     for name, check in checks.items():
         if name in params:
             check(name, params[name])
+
+
+def check_one_tau(penalty: Penalty, who: str, cure: str) -> None:
+    """Raise for a penalty whose parts have no tau, or a grid of them, where one model is fitted."""
+    for part in penalty.parts:
+        if part.tau is None or len(part.tau) > 1:
+            what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
+            raise ValueError(f"penalty={part!r} has {what}, but {who} fits one model; {cure}")
 
 
 class Parameter:

@@ -18,7 +18,7 @@ from streamnb.estimators import incremental
 from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
-from streamnb.estimators.parameters import Parameter, integer_from, number_above_0, one_of, optional
+from streamnb.estimators.parameters import Parameter, check_one_tau, integer_from, number_above_0, one_of, optional
 from streamnb.estimators.preparation import StepRequest, check_step
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.passes.options import RunOptions
@@ -227,10 +227,7 @@ class TreeNB(IncrementalClassifier):
                 f"penalty={penalty!r} is of columns of presence, family='bernoulli' without transform; with categories "
                 "and bins it should be None: a larger strength draws shares to those of naive Bayes"
             )
-        for part in penalty.parts:
-            if part.tau is None or len(part.tau) > 1:
-                what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
-                raise ValueError(f"penalty={part!r} has {what}, but TreeNB fits one model; give one tau")
+        check_one_tau(penalty, "TreeNB", "give one tau")
         pull_of(penalty)
 
     def _check_against(self, stats: Any) -> None:

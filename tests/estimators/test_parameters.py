@@ -56,3 +56,13 @@ def test_checks_of_parameters_that_an_estimator_lacks_are_passed_over():
 def test_a_parameter_that_is_no_attribute():
     model = snb.LinearNB(transform="sqrt")
     assert model.get_params()["transform"] == "sqrt" and not hasattr(model, "transform")
+
+
+TAUS = {"no tau": snb.L1(), "a grid of 2 taus": snb.L2(1.0) + snb.L1([1.0, 2.0])}
+
+
+@pytest.mark.parametrize("what", TAUS)
+def test_one_model_has_one_tau(what):
+    for kind in (snb.LinearNB, snb.TreeNB):
+        with pytest.raises(ValueError, match=f"has {what}, but {kind.__name__} fits one model; give one tau"):
+            check_parameters(kind(penalty=TAUS[what]))

@@ -54,8 +54,10 @@ def test_the_ranking_is_that_of_the_statistics(by):
     assert np.array_equal(fitted.transform(rows.x), rows.x[:, kept])
 
 
-@pytest.mark.parametrize("by, function", [("chi2", chi2), ("f_classif", f_classif)])
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_matrix])
+@pytest.mark.parametrize(
+    ("by", "function", "make"),
+    [("chi2", chi2, sp.csr_array), ("chi2", chi2, sp.csc_matrix), ("f_classif", f_classif, np.asarray)],
+)
 def test_select_k_best_of_scikit_learn(by, function, make):
     X, y = load_digits(return_X_y=True)
     X = X[:, X.any(axis=0)]

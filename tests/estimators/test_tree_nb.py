@@ -138,8 +138,6 @@ def test_a_class_that_is_not_there_yet_is_never_decided():
         ({"significance_level": 1.5}, r"significance_level=1\.5 should be between 0 and 1"),
         ({"significance_level": "x"}, "significance_level='x' should be between 0 and 1, .* None takes"),
         ({"max_features": 0}, "max_features=0"),
-        ({"penalty": snb.L1()}, "has no tau, but TreeNB fits one model"),
-        ({"penalty": snb.L2([1.0, 2.0])}, "has a grid of 2 taus, but TreeNB fits one model"),
         ({"penalty": snb.Decorrelation(1.0)}, "not defined for TreeNB; it should be L1, L2, TopK, Separable"),
         ({"penalty": snb.L1(1.0), "transform": snb.Bins(3)}, "is of columns of presence, .* should be None"),
         ({"priors": [0.5, 0.5]}, "priors"),
