@@ -119,11 +119,7 @@ class IncrementalClassifier(Classifier):
         """
         check_is_fitted(self, "stats_")
         forgotten = self.forgotten_ if key is None else scan_fits.with_key(self.forgotten_, key)
-        if sample_weight is None and self.decay_ != 1.0:
-            raise ValueError(
-                "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
-                "what these rows count now, such as sample_weight=1.0 for those of the last call"
-            )
+        scan_fits.check_forgotten_weight(self, sample_weight)
         with all_or_nothing(self):
             rows = self._opened(X, y, sample_weight)
             stats, report = self._scan(rows, scan_fits.known_classes(self, None), False, RunOptions())

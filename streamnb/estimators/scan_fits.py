@@ -134,9 +134,7 @@ def partial_fit(
         as `stats_.n_rows`, do not change. A class with weight below 2^-500 counts as one without weight. `decay_` is
         the product so far, which is the current weight of rows of the first call.
     """
-    decay = arguments.finite_number("decay", decay)
-    if not 0.0 < decay <= 1.0:
-        raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
+    decay = checked_decay(decay)
     first = not hasattr(self, "stats_")
     listed = known_classes(self, classes)
     options = RunOptions(progress, n_threads, memory_limit, client)
@@ -153,6 +151,23 @@ def partial_fit(
         self._keep(stats, report, 1.0 if first else self.decay_ * decay)
         self._warn()
     return self
+
+
+def checked_decay(decay: Any) -> float:
+    """Return the factor of earlier rows as a number above 0 and up to 1."""
+    decay = arguments.finite_number("decay", decay)
+    if not 0.0 < decay <= 1.0:
+        raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
+    return decay
+
+
+def check_forgotten_weight(estimator: Any, sample_weight: Any) -> None:
+    """Raise where rows to forget lack a weight, and earlier rows count less than when they came."""
+    if sample_weight is None and estimator.decay_ != 1.0:
+        raise ValueError(
+            "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
+            "what these rows count now, such as sample_weight=1.0 for those of the last call"
+        )
 
 
 def known_classes(self: Any, classes: Any) -> np.ndarray | None:

@@ -14,7 +14,7 @@ from streamnb.core import arguments, guesses, messages, row_checks
 from streamnb.core.target_checks import hint_at_classes
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
-from streamnb.estimators import preparation
+from streamnb.estimators import preparation, scan_fits
 from streamnb.estimators.preparation import Preparation
 from streamnb.models.sparse_weights import linear_scores
 from streamnb.passes.answering import answer
@@ -168,9 +168,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         decay : float, 0 < decay <= 1
             Multiplies the weight of all rows fitted before; `decay_` is the product so far.
         """
-        decay = arguments.finite_number("decay", decay)
-        if not 0.0 < decay <= 1.0:
-            raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
+        decay = scan_fits.checked_decay(decay)
         if not hasattr(self, "coef_"):
             return self.fit(
                 X, y, sample_weight, progress=progress, n_threads=n_threads, memory_limit=memory_limit, client=client
@@ -209,11 +207,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         self._check_sums()
         if self.stats_.folding is not None:
             raise ValueError("rows do not tell which fold they were in; fit the other rows again")
-        if sample_weight is None and self.decay_ != 1.0 and not isinstance(X, TargetSums):
-            raise ValueError(
-                "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
-                "what these rows count now, such as sample_weight=1.0 for those of the last call"
-            )
+        if not isinstance(X, TargetSums):
+            scan_fits.check_forgotten_weight(self, sample_weight)
         with preparation.all_or_nothing(self):
             less, report = self._sums_of(X, y, sample_weight, RunOptions())
             before = self.stats_
