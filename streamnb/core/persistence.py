@@ -89,8 +89,7 @@ def register(cls: C) -> C:
 
 def restored(cls: type[T], state: Mapping[str, Any]) -> T:
     """The object of a class with this state."""
-    made: Any = cls
-    return made._from_state(state)
+    return cls._from_state(state)  # type: ignore[attr-defined]
 
 
 def registered(value: Any) -> bool:
@@ -110,21 +109,25 @@ def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> 
 def part(state: Mapping[str, Any], name: str, kind: Any, lengths: dict[str, int] | None = None) -> Any:
     """Return a part of a loaded state if it is of a type, or an array of a form; `lengths` are of its dimensions."""
     value, kind = state[name], Annotated[np.ndarray, kind] if isinstance(kind, str) else kind
-    for one in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
-        if isinstance(one, type) and issubclass(one, InPlace) and not isinstance(value, one | None):
-            value = one._from_state(value)
-        elif isinstance(value, list) and get_origin(one) is tuple and get_args(one)[-1] is ...:
+    for each in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
+        if isinstance(each, type) and issubclass(each, InPlace) and not isinstance(value, each | None):
+            value = each._from_state(value)
+        elif isinstance(value, list) and get_origin(each) is tuple and get_args(each)[-1] is ...:
             value = tuple(value)
-        elif get_origin(one) is Annotated and (one is kind or isinstance(value, np.ndarray)):
-            dtype, *names = one.__metadata__[0].replace("[", ", ").rstrip("]").split(", ")
-            lengths = {} if lengths is None else lengths
-            for n, length in zip(names, getattr(value, "shape", ()), strict=False):
-                lengths.setdefault(n, int(n) if n.isdigit() else length)
-            shape = tuple(None if n == "_" else lengths.get(n) for n in names)
-            array(name, value, [dtype or str(getattr(value, "dtype", "any"))], shape)
+        elif get_origin(each) is Annotated and (each is kind or isinstance(value, np.ndarray)):
+            _check_form(name, value, each.__metadata__[0], {} if lengths is None else lengths)
     if not is_a(kind, value):
         raise ValueError(f"{name} is {value!r:.100}; it should be {getattr(kind, '__name__', kind)}")
     return value
+
+
+def _check_form(name: str, value: Any, form: str, lengths: dict[str, int]) -> None:
+    """Refuse an array of another form than this, such as "f8[n_rows, 2]"; adds the `lengths` of new dimensions."""
+    dtype, *dimensions = form.replace("[", ", ").rstrip("]").split(", ")
+    for dimension, length in zip(dimensions, getattr(value, "shape", ()), strict=False):
+        lengths.setdefault(dimension, int(dimension) if dimension.isdigit() else length)
+    shape = tuple(None if dimension == "_" else lengths.get(dimension) for dimension in dimensions)
+    array(name, value, [dtype or str(getattr(value, "dtype", "any"))], shape)
 
 
 def parts(cls: type, state: dict[str, Any], **kinds: Any) -> list[Any]:
