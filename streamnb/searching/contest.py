@@ -1,4 +1,4 @@
-"""Runs candidates in rounds: those that did best are judged on more folds."""
+"""Successive halving of candidates: in each round, those that did best so far are judged on more folds."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

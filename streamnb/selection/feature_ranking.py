@@ -215,7 +215,7 @@ class FeatureSearch(persistence.Parameters):
         """Read the rows again for what the search needs beside the sums; return None where the sums suffice."""
         columns = None
         if self.candidates is not None and self.candidates < stats.n_features:
-            columns = np.sort(best_first(stats, self, criterion)[1][: self.candidates])
+            columns = np.sort(self.best_first(stats, criterion)[1][: self.candidates])
         return sampled(stats, rows, self._n_sampled, columns, self.seed, options)
 
     @property
@@ -227,17 +227,16 @@ class FeatureSearch(persistence.Parameters):
         """The features, from the sums and the result of `read`."""
         raise NotImplementedError
 
+    def best_first(self, stats: ClassStats, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
+        """Scores (n_features,) by the criterion that the search begins with, and features, the best first."""
+        scores, _ = scored(stats, self.begins, criterion)
+        return scores, np.argsort(-scores, kind="stable")
+
     def checked_sample(self, given: Any) -> ClassSample:
         """The sample of rows, which `read` returned or the user gave."""
         if not isinstance(given, ClassSample):
             raise ValueError(f"by={self.name!r} looks at {self.reads}; snb.FeatureSelector reads what it needs")
         return given
-
-
-def best_first(stats: ClassStats, search: FeatureSearch, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (n_features,) by the criterion that a search begins with, and features, the best first."""
-    scores, _ = scored(stats, search.begins, criterion)
-    return scores, np.argsort(-scores, kind="stable")
 
 
 def searched(stats: ClassStats, search: FeatureSearch, criterion: Criterion, beside: Any) -> FeatureRanking:

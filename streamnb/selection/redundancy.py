@@ -18,7 +18,7 @@ from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.criteria import Criterion, SymmetricalUncertainty
-from streamnb.selection.feature_ranking import FeatureSearch, Found, best_first
+from streamnb.selection.feature_ranking import FeatureSearch, Found
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import found_in
@@ -162,7 +162,7 @@ class FCBF(FeatureSearch):
 
     def _candidates(self, stats: ClassStats, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
         """Scores of all features, and the candidates, best first."""
-        scores, order = best_first(stats, self, criterion)
+        scores, order = self.best_first(stats, criterion)
         return scores, order[(scores[order] >= self.delta) & (scores[order] > 0.0)][: self.candidates]
 
     def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> PairTable | None:

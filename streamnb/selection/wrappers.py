@@ -21,7 +21,7 @@ from streamnb.rows.source import Source
 from streamnb.selection.class_sample import ClassSample
 from streamnb.selection.contributions import JudgedSubsets, State, check_adds_up, judged
 from streamnb.selection.criteria import Criterion
-from streamnb.selection.feature_ranking import FeatureSearch, Found, best_first
+from streamnb.selection.feature_ranking import FeatureSearch, Found
 from streamnb.stats.class_stats import ClassStats
 
 MAX_FEATURES = 20  # of an exhaustive search, which judges a million subsets then
@@ -99,7 +99,7 @@ class Wrapper(FeatureSearch):
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
         sample = self.checked_sample(beside if stats.folding is not None else None)
         self._check_k(len(sample.columns), stats.n_features)
-        scores, order = best_first(stats, self, criterion)
+        scores, order = self.best_first(stats, criterion)
         options = {name: getattr(criterion, name) for name in ("family", "scheme", "reference", "smoothing")}
         models = judged(stats, sample, self.name, options, as_penalty(self.penalty), None)
         order = order[np.isin(order, sample.columns)]
