@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from zarr.storage import FsspecStore, ObjectStore, WrapperStore
 import streamnb as snb
 from streamnb.core import retries
 from streamnb.corpora import inputs
+from streamnb.rows.opening import opened
 from tests.support import corpora, object_store
 from tests.support.clusters import cluster_of, prefixes, watched
 from tests.support.processes import PATIENCE
@@ -187,7 +189,8 @@ def test_errors_on_this_machine_are_raised_at_once(tmp_path, rows, caplog):
 
 @pytest.mark.cluster
 def test_workers_read_the_object_store_themselves(url, rows, lines, tmp_path):
-    with cluster_of(1, tmp_path, start="spawn") as client:  # the environment says where the store is
+    assert same(snb.LinearNB("poisson").fit(pickle.loads(pickle.dumps(opened(url, "y")))), rows)
+    with cluster_of(1, tmp_path, processes=False) as client:
         model = snb.LinearNB("poisson").fit(url, "y")
         assert "streamnb-scan" in prefixes(client)
         assert same(model, rows)
