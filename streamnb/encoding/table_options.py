@@ -105,11 +105,11 @@ class ColumnOptions:
     ) -> TableEncoding:
         """The encoding of the columns, from the counts of one pass."""
         hashed = self._hashed(counts)
-        found = [
-            (part, SharedHash(self.n_hashed, self._gaps(one)) if part in hashed else self._code(part, one))
-            for part, one in zip(counts.parts, counts.of_parts, strict=True)
+        codes = [
+            (part, SharedHash(self.n_hashed, self._gaps(learned)) if part in hashed else self._code(part, learned))
+            for part, learned in zip(counts.parts, counts.of_parts, strict=True)
         ]
-        coded = sorted(((part, code) for part, code in found if code is not None), key=lambda pair: pair[0] in hashed)
+        coded = sorted(((part, code) for part, code in codes if code is not None), key=lambda pair: pair[0] in hashed)
         used = {name for part, _ in coded for name in part.columns} | {*self.text}
         if not used:
             raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
@@ -120,16 +120,16 @@ class ColumnOptions:
         )
 
     def _hashed(self, counts: TableCounts) -> set[ColumnPart]:
-        """The parts to hash: those named, and those of most values until the others have `hash_features` together."""
+        """The parts to hash: named ones, then those with most values, until the others have few enough together."""
         levels = [pair for pair in zip(counts.parts, counts.of_parts, strict=True) if isinstance(pair[1], LevelCounts)]
-        found = {part for part, one in levels if one.full or part.columns in [(name,) for name in self.hashed]}
-        sizes = {part: len(self._kept(one)) for part, one in levels if part not in found}
+        hashed = {part for part, learned in levels if learned.full or part.columns in [(name,) for name in self.hashed]}
+        sizes = {part: len(self._kept(learned)) for part, learned in levels if part not in hashed}
         for part in sorted(sizes, key=sizes.__getitem__, reverse=True):
             if sum(sizes.values()) <= self.n_hashed:
                 break
             del sizes[part]
-            found.add(part)
-        return found
+            hashed.add(part)
+        return hashed
 
     def _gaps(self, learned: LevelCounts) -> bool:
         """Whether missing values have a column."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,25 +21,21 @@ from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_
 class LevelCounts:
     """The count of each value of a category; discarded once there are more than `most` values."""
 
-    def __init__(self, counts: Any, missing: int, most: int, full: bool = False):
-        self.counts, self.missing, self.most = Counter[str](), missing, most
-        self.full = full
-        self._add(counts)
+    def __init__(self, counts: Mapping[str, int], missing: int, most: int, full: bool = False):
+        self.counts, self.missing, self.most, self.full = Counter[str](), 0, most, full
+        self.add(counts, missing)
 
-    def _add(self, counts: Mapping[str, int]) -> None:
+    def add(self, counts: Mapping[str, int], missing: int) -> None:
+        """Add the counts of a block of rows to a partial result."""
+        self.missing += missing
         self.counts.update(counts)
         self.full = self.full or len(self.counts) > self.most
         if self.full:
             self.counts.clear()
 
-    def add(self, counts: Mapping[str, int], missing: int) -> None:
-        """Add the counts of a block of rows to a partial result."""
-        self.missing += missing
-        self._add(counts)
-
     def __add__(self, other: Self) -> "LevelCounts":
-        both = LevelCounts(self.counts, self.missing + other.missing, self.most, self.full or other.full)
-        both._add(other.counts)
+        both = LevelCounts(self.counts, self.missing, self.most, self.full or other.full)
+        both.add(other.counts, other.missing)
         return both
 
     @property
@@ -56,11 +52,11 @@ class TableCounts:
         self.of_parts: list[Any] = [
             LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
         ]
-        self._pending: dict[int, tuple[Any, np.ndarray]] = {}  # categories of the last blocks and their counts
+        self._pending: dict[int, tuple[Any, np.ndarray]] = {}  # values of the last blocks, by part, and their counts
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in self.of_parts)
+        return sum(counts.nbytes for counts in self.of_parts)
 
     def add(self, block: Block) -> None:
         """Count the values of a block of rows."""
@@ -77,7 +73,7 @@ class TableCounts:
         both = TableCounts(self.parts, self._most, self._limit)
         both.n_rows = self.n_rows + other.n_rows
         theirs = dict(zip(other.parts, other.of_parts, strict=True))  # other sites may have another order of columns
-        both.of_parts = [own + theirs[part] for part, own in zip(self.parts, self.of_parts, strict=True)]
+        both.of_parts = [ours + theirs[part] for part, ours in zip(self.parts, self.of_parts, strict=True)]
         return both
 
     def _add_levels(self, k: int, coded: Coded) -> None:
@@ -103,15 +99,17 @@ class TableCounts:
         return self
 
     def arrays(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"n_rows": self.n_rows}
-        for k, one in enumerate(self.of_parts):
-            if isinstance(one, ValueCounts):
-                found[f"numbers {k}"] = one.arrays()
+        arrays: dict[str, Any] = {"n_rows": self.n_rows}
+        for k, part in enumerate(self.of_parts):
+            if isinstance(part, ValueCounts):
+                arrays[f"numbers {k}"] = part.arrays()
             else:
-                values = sorted(one.counts)
-                counts = np.array([one.counts[value] for value in values], np.int64)
-                found[f"levels {k}"] = {"values": values, "counts": counts, "missing": one.missing, "full": one.full}
-        return found
+                values = sorted(part.counts)
+                counts = np.array([part.counts[value] for value in values], np.int64)
+                arrays[f"levels {k}"] = {
+                    "values": values, "counts": counts, "missing": part.missing, "full": part.full,
+                }  # fmt: skip
+        return arrays
 
 
 @dataclass(frozen=True)
@@ -161,23 +159,15 @@ def _of_numbers(cells: ValueCells, missing: int, known: np.ndarray) -> ValueCoun
     return ValueCounts((cells,), np.array([missing]), *(np.array([end]) for end in ends))
 
 
-class _Found(NamedTuple):
-    """Counts of one block for a part: rows, rows with a value, and rows with an unknown value such as `example`."""
-
-    n_rows: int
-    values: int
-    unknown: int
-    example: str
-
-
 class UnknownValues:
     """Counts unknown values as several threads read rows; at the end, warns of parts where most values are unknown.
 
-    Where new values are usual, it takes most of those that would be known.
+    Where new values are usual, most of the values that should be known have to be unknown.
     """
 
     def __init__(self) -> None:
-        self._found: dict[ColumnPart, list[_Found]] = {}
+        self._counts: dict[ColumnPart, np.ndarray] = {}  # of rows, of values and of unknown values
+        self._examples: dict[ColumnPart, set[str]] = {}
         self._codes: dict[ColumnPart, LevelCodes] = {}
         self._warned, self._lock = False, Lock()
 
@@ -190,29 +180,27 @@ class UnknownValues:
             return
         counts = coded.counts()
         unknown = np.flatnonzero((places[:-1] < 0) & (counts[:-1] > 0))
-        example = str(strings_of(part, coded.values)[unknown[0]]) if len(unknown) else ""
-        found = _Found(int(counts.sum()), int(counts[:-1].sum()), int(counts[unknown].sum()), example)
-        self._codes[part] = code
-        self._found.setdefault(part, []).append(found)
+        example = {str(strings_of(part, coded.values)[unknown[0]])} if len(unknown) else set[str]()
+        with self._lock:
+            self._codes[part] = code
+            numbers = np.array([counts.sum(), counts[:-1].sum(), counts[unknown].sum()])
+            self._counts[part] = self._counts.get(part, 0) + numbers
+            self._examples[part] = self._examples.get(part, example) | example
 
     def totals(self) -> dict[str, int]:
         """The number of unknown values of each part that has any."""
-        found = {part.label: sum(one.unknown for one in counts) for part, counts in self._found.items()}
-        return {label: count for label, count in found.items() if count}
+        return {part.label: int(unknown) for part, (_, _, unknown) in self._counts.items() if unknown}
 
     def warn_of_most(self, n_rows: int) -> None:
         """Warn, once, if all `n_rows` rows have been read."""
-        by_part = list(self._found.items())
         with self._lock:
-            if self._warned or any(sum(one.n_rows for one in found) < n_rows for _, found in by_part):
+            if self._warned or any(counts[0] < n_rows for counts in self._counts.values()):
                 return
             self._warned = True
-        for part, found in by_part:
-            values, unknown = sum(one.values for one in found), sum(one.unknown for one in found)
+        for part, (_, values, unknown) in self._counts.items():
             if unknown > values * (1.0 + self._codes[part].new) / 2.0:
-                example = min(one.example for one in found if one.unknown)
                 fitted = listed(np.array(self._codes[part].values, object))
                 warn(
                     f"X: {unknown:,} of {values:,} values of {part.label!r} were not seen at fit, such "
-                    f"as {example!r}, and have no effect; the fitted values are {fitted}"
+                    f"as {min(self._examples[part])!r}, and have no effect; the fitted values are {fitted}"
                 )
