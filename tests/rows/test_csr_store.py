@@ -28,25 +28,19 @@ def same_counts(stats, expected, *names):
     return all(np.array_equal(getattr(stats, name), getattr(expected, name)) for name in names)
 
 
-@pytest.mark.parametrize("transform", [None, "binary", "log1p", "sqrt"])
-def test_counts_of_known_values_are_those_of_the_values_read(transform):
+W = example().w
+OPTIONS = [{"transform": transform} for transform in (None, "binary", "log1p", "sqrt")]
+OPTIONS += [{"folds": folds, "sample_weight": weight} for folds in (None, 3) for weight in (None, 4.0 * W, W)]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_counts_of_known_values_are_those_of_the_values_read(options):
     rows = example()
     store, group = written(rows)
-    options = {"moments": ["nonzero", "above"], "transform": transform}
-    stats = snb.scan(group, "y", **options)
+    options = {"moments": ["nonzero", "above"], **options}
+    stats, expected = (snb.scan(*given, **options) for given in ((group, "y"), (rows.x, rows.y)))
     assert not reads_of(store, group, "data")
     assert reads_of(store, group, "indices") == dict.fromkeys(chunk_keys(group["indices"]), 1)
-    assert same_counts(stats, snb.scan(rows.x, rows.y, **options), "nonzero", "above", "weight")
-
-
-@pytest.mark.parametrize("factor", [None, 4.0, 1.0], ids=["no weights", "whole weights", "weights of any kind"])
-@pytest.mark.parametrize("folds", [None, 3])
-def test_weights_count_for_values_that_are_not_read(factor, folds):
-    rows = example()
-    store, group = written(rows)
-    options = {"moments": ["nonzero", "above"], "sample_weight": None if factor is None else factor * rows.w}
-    stats, expected = (snb.scan(*given, folds=folds, **options) for given in ((group, "y"), (rows.x, rows.y)))
-    assert not reads_of(store, group, "data")
     for a, b in zip([stats, *stats.folds], [expected, *expected.folds], strict=True):
         assert same_counts(a, b, "nonzero", "above", "weight")
 

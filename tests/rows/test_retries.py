@@ -94,48 +94,28 @@ def impatient(server):
     return Impatient(plain(server, "sparse"), plain(server, "sparse", read_timeout=0.5))
 
 
-def through_obstore(server):
-    s3 = S3Store(BUCKET, prefix="sparse", endpoint=server.url, client_options={"allow_http": True})
-    return ObjectStore(s3, read_only=True)
-
-
 def same(model, rows):
     X, y = rows
     return np.array_equal(model.coef_, snb.LinearNB("poisson").fit(X, y).coef_)
 
 
-def test_a_url_is_fitted_and_predicted_as_rows_in_memory(url, rows):
-    model = snb.LinearNB("poisson").fit(url, "y")
-    assert same(model, rows)
-    assert np.array_equal(model.predict(url), model.predict(rows[0]))
-
-
-def test_obstore_gives_the_same(server, url, rows):
-    assert same(snb.LinearNB("poisson").fit(through_obstore(server), "y"), rows)
-
-
-def test_dense_rows_with_labels_beside(url, rows):
+def test_urls_stores_and_groups_are_fitted_and_predicted_as_rows_in_memory(server, url, rows):
     X, y = rows
     array = zarr.create_array(f"s3://{BUCKET}/dense", shape=X.shape, chunks=(500, N_FEATURES), dtype="f4")
     array[:] = X.toarray()
-    assert same(snb.LinearNB("poisson").fit(f"s3://{BUCKET}/dense", y), rows)
-
-
-def test_a_group_opened_by_the_user(server, url, rows):
     group = zarr.open_group(url, mode="r", storage_options={"endpoint_url": server.url})
-    assert same(snb.LinearNB("poisson").fit(group, group["y"]), rows)
+    s3 = S3Store(BUCKET, prefix="sparse", endpoint=server.url, client_options={"allow_http": True})
+    obstore = ObjectStore(s3, read_only=True)
+    for stored, labels in ((url, "y"), (obstore, "y"), (f"s3://{BUCKET}/dense", y), (group, group["y"])):
+        assert same(snb.LinearNB("poisson").fit(stored, labels), rows)
+    model = snb.LinearNB("poisson").fit(X, y)
+    assert np.array_equal(model.predict(url), model.predict(X))
 
 
-@pytest.mark.parametrize("path", ["indices/c/0", "y/c/0"])
-def test_what_fails_once_is_read_again(server, url, rows, path):
+@pytest.mark.parametrize(("path", "times"), [("indices/c/0", 1), ("y/c/0", 1), ("zarr.json", 2)])
+def test_what_fails_is_read_and_opened_again(server, url, rows, path, times):
     store = plain(server, "sparse")
-    server.faults({"path": path, "method": "GET", "times": 1, "status": "500 broken"})
-    assert same(snb.LinearNB("poisson").fit(store, "y"), rows)
-
-
-def test_what_fails_while_opening_is_opened_again(server, url, rows):
-    store = plain(server, "sparse")
-    server.faults({"path": "zarr.json", "method": "GET", "times": 2, "status": "500 broken"})
+    server.faults({"path": path, "method": "GET", "times": times, "status": "500 broken"})
     assert same(snb.LinearNB("poisson").fit(store, "y"), rows)
 
 

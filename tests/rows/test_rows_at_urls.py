@@ -161,23 +161,16 @@ OPENED = {
 
 
 @pytest.mark.parametrize("name", OPENED)
-def test_a_file_that_changes_between_two_reads_is_noticed(name, folder, web):
+def test_sources_are_pickled_with_their_urls_and_notice_files_that_change(name, folder, web):
     rows = OPENED[name](f"{web.url}/{name}")
-    model = snb.LinearNB("multinomial").fit(rows)
+    model, same = (snb.LinearNB("multinomial").fit(one) for one in (pickle.loads(pickle.dumps(rows)), rows))
+    assert np.array_equal(model.coef_, same.coef_)
     content = web.files[f"/{name}"]
     web.files[f"/{name}"] = content[:-2] + content[:2]
     with pytest.raises(snb.DataError, match=rf"{name} has changed since it was opened"):
         model.score(rows)
     web.files[f"/{name}"] = content
     model.score(rows)
-
-
-@pytest.mark.parametrize("name", OPENED)
-def test_sources_are_pickled_with_their_urls(name, memory):
-    rows = OPENED[name](f"memory://rows_at_urls/{name}")
-    again = pickle.loads(pickle.dumps(rows))
-    models = [snb.LinearNB("multinomial").fit(one) for one in (rows, again)]
-    assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
 def test_small_files_of_servers_without_ranges(folder, monkeypatch):

@@ -23,7 +23,6 @@ from streamnb.rows.table_columns import (
     CachedCall,
     ColumnPart,
     TableRows,
-    as_categories,
     as_known,
     kind_of,
     levels_of,
@@ -157,28 +156,6 @@ def test_seconds_are_the_same_numbers_from_every_unit():
     assert as_known(pa.nulls(2), "duration", None).null_count == 2
 
 
-@pytest.mark.parametrize(
-    ("column", "strings"),
-    [
-        (pa.array([0.1, 7.0, np.nan, -0.0, np.inf]), ["0.1", "7", None, "0", "inf"]),
-        (pa.array(np.array([0.1, 7.0], "f4")), ["0.1", "7"]),
-        (pa.array(np.array([0.1, 7.0], "f2")), ["0.1", "7"]),
-        (pa.array([2.0**53, 2.0**53 + 2]), ["9007199254740992", "9007199254740994.0"]),
-        (pa.array([Decimal("0.10"), Decimal("7.00"), None]), ["0.1", "7", None]),
-        (pa.array([Decimal(2**53 + 1)]), ["9007199254740993"]),
-        (pa.array([90_500]).cast(pa.duration("ms")), ["90.5"]),
-        (pa.array([0.0, -0.0]).dictionary_encode(), ["0", "0"]),
-        (pa.array([True, None]).dictionary_encode(), ["1", None]),
-        (pa.array(DAYS[:1]).dictionary_encode(), [f"{DAYS[0]} 00:00:00.000000"]),
-    ],
-    ids=lambda value: str(value)[:24] if isinstance(value, list) else "",
-)
-def test_categories_are_strings_that_do_not_tell_types(column, strings):
-    found = as_categories(column)
-    assert found.dictionary_decode().to_pylist() == strings
-    assert len(found.dictionary.unique()) == len(found.dictionary)
-
-
 def test_dates_of_several_units_take_the_finest():
     days, moment, fine = pa.date32(), pa.timestamp("s"), pa.timestamp("ns")
     assert wider(days, moment) == wider(moment, days) == moment and wider(moment, fine) == wider(fine, days) == fine
@@ -214,12 +191,22 @@ def spelled(coded, part=PLAIN):
         (pa.nulls(2), [None, None]),
         (pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["x", None])), ["x", None, None]),
         (pa.DictionaryArray.from_arrays(pa.array([2, 2]), pa.array(["x", "y", "z"])), ["z", "z"]),
-        (pa.array([Decimal("1.50"), Decimal("7.00")]), ["1.5", "7"]),
+        (pa.array([Decimal("1.50"), Decimal("7.00"), None]), ["1.5", "7", None]),
+        (pa.array([0.1, 7.0, np.nan, -0.0, np.inf]), ["0.1", "7", None, "0", "inf"]),
+        (pa.array(np.array([0.1, 7.0], "f4")), ["0.1", "7"]),
+        (pa.array(np.array([0.1, 7.0], "f2")), ["0.1", "7"]),
+        (pa.array([2.0**53, 2.0**53 + 2]), ["9007199254740992", "9007199254740994.0"]),
+        (pa.array([Decimal(2**53 + 1)]), ["9007199254740993"]),
+        (pa.array([90_500]).cast(pa.duration("ms")), ["90.5"]),
+        (pa.array([0.0, -0.0]).dictionary_encode(), ["0", "0"]),
+        (pa.array([True, None]).dictionary_encode(), ["1", None]),
+        (pa.array(DAYS[:1]).dictionary_encode(), [f"{DAYS[0]} 00:00:00.000000"]),
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, list) else "",
 )
-def test_values_of_categories_are_strings(column, strings):
-    assert spelled(levels_of(ColumnPart(("c",), LEVEL), rows(c=column))) == strings
+def test_values_of_categories_are_strings_that_do_not_tell_types(column, strings):
+    coded = levels_of(ColumnPart(("c",), LEVEL), rows(c=column))
+    assert spelled(coded) == strings and len(set(strings_of(PLAIN, coded.values))) == len(coded.values)
 
 
 @settings(max_examples=30, deadline=None)
