@@ -140,15 +140,16 @@ def select(
     ending = ENDINGS[kind] + (Path(first).suffix if packing_said(first) else "") if kind in ENDINGS else ".parquet"
     least = None if threshold is None else float(threshold)
     if way.name in ("threshold", "where") and not drop_repeats:
-        found = write_parts(KeepRows(place, reading, errors, ending, models, labels, condition, least), parts, options)
+        keeps = KeepRows(place, reading, errors, ending, models, labels, condition, least)
+        written = write_parts(keeps, parts, options)
     else:
         stores = StoreScores(place, replace(reading, whole=False), errors, ".npy", models, labels, drop_repeats)
         repeats = f"{SCORES}/repeated-{{:05d}}.npy" if drop_repeats else None
         ranking = RankedRows(place, f"{SCORES}/part-{{:05d}}.npy", labels, condition, least, repeats=repeats)
-        keeps = KeepChosen(place, reading.alone(), errors, ending, ranking)
-        found = _in_two_reads(stores, keeps, (way, seed), parts, options)
+        copies = KeepChosen(place, reading.alone(), errors, ending, ranking)
+        written = _in_two_reads(stores, copies, (way, seed), parts, options)
     place.remove_unfinished()
-    return Written.of(found, started)
+    return Written.of(written, started)
 
 
 @dataclass(frozen=True)
@@ -160,20 +161,21 @@ class Way:
 
     @classmethod
     def of(cls, **given: Any) -> Way:
-        asked = [cls(name, _plain(size)) for name, size in given.items() if size is not None]
-        if len(asked) > 1:
-            raise ValueError(f"{asked[0].name} and {asked[1].name} are both given; give one of {', '.join(given)}")
-        for way in asked:
-            if isinstance(way.size, Mapping) and way.name not in ("share", "number"):
-                raise TypeError(f"{way.name}={way.size!r} should be a number; share and number may be given by label")
-            sizes = way.size.values() if isinstance(way.size, Mapping) else [way.size]
-            if not sizes:
-                raise ValueError(f"{way.name}={way.size!r} names no label; give its {way.name} for each label")
-            for size in sizes:
-                way._check(size)
-            if isinstance(way.size, Mapping):
-                asked = [cls(way.name, {str(label): size for label, size in way.size.items()})]
-        return asked[0] if asked else cls("where")
+        """The one way that is given; by a condition alone if none is."""
+        ways = [cls(name, _plain(size)) for name, size in given.items() if size is not None]
+        if len(ways) > 1:
+            raise ValueError(f"{ways[0].name} and {ways[1].name} are both given; give one of {', '.join(given)}")
+        if not ways:
+            return cls("where")
+        (way,), by_label = ways, isinstance(ways[0].size, Mapping)
+        if by_label and way.name not in ("share", "number"):
+            raise TypeError(f"{way.name}={way.size!r} should be a number; share and number may be given by label")
+        sizes = way.size.values() if by_label else [way.size]
+        if not sizes:
+            raise ValueError(f"{way.name}={way.size!r} names no label; give its {way.name} for each label")
+        for size in sizes:
+            way._check(size)
+        return cls(way.name, {str(label): size for label, size in way.size.items()}) if by_label else way
 
     def _check(self, size: Any) -> None:
         if self.name in ("number", "resample"):
@@ -185,21 +187,21 @@ class Way:
 
     @property
     def labels(self) -> list[str]:
-        """The labels whose rows are chosen apart from others."""
+        """The labels of which each has a size of its own."""
         return [*self.size] if isinstance(self.size, Mapping) else []
 
-    def wanted(self, there: np.ndarray) -> np.ndarray:
-        """How many rows of each group are chosen of those that are there."""
+    def wanted(self, n_rows: np.ndarray) -> np.ndarray:
+        """How many of the rows of each group are chosen."""
         if self.name in ("threshold", "where"):
-            return there
+            return n_rows
         sizes = np.array([*self.size.values()] if self.labels else [self.size])
-        return np.floor(sizes * there + 0.5).astype(np.int64) if self.name == "share" else sizes.astype(np.int64)
+        return np.floor(sizes * n_rows + 0.5).astype(np.int64) if self.name == "share" else sizes.astype(np.int64)
 
 
 def _plain(size: Any) -> Any:
-    """A number of NumPy as one of Python."""
+    """A number of NumPy as one of Python, or such numbers by label."""
     if isinstance(size, Mapping):
-        return {label: _plain(one) for label, one in size.items()}
+        return {label: _plain(number) for label, number in size.items()}
     return size.item() if isinstance(size, np.generic) else size
 
 
@@ -224,27 +226,27 @@ def _labels(
 
 
 def _in_two_reads(
-    stores: StoreScores, keeps: KeepChosen, how: tuple[Way, int], parts: list[CorpusPart], options: RunOptions
+    stores: StoreScores, copies: KeepChosen, how: tuple[Way, int], parts: list[CorpusPart], options: RunOptions
 ) -> list[Written]:
     """Store the scores of all rows, find the cut between those that are chosen and others, and write the chosen."""
     way, seed = how
     try:
-        if len(notes_of(keeps, parts)) < len(parts):
+        if len(notes_of(copies, parts)) < len(parts):
             stored = write_parts(stores, parts, options)
             if way.name == "resample":
-                firsts = np.cumsum([0, *(one.rows for one in stored)])[:-1].tolist()
-                keeps = replace(keeps, ranking=replace(keeps.ranking, seed=seed, firsts=tuple(firsts)))
-            filled = [part for part, one in zip(parts, stored, strict=True) if one.rows]
+                firsts = np.cumsum([0, *(part.rows for part in stored)])[:-1].tolist()
+                copies = replace(copies, ranking=replace(copies.ranking, seed=seed, firsts=tuple(firsts)))
+            filled = [part for part, noted in zip(parts, stored, strict=True) if noted.rows]
             if stores.hashes:
-                keeps.ranking.mark_repeats(filled, options.memory_limit)
-            keeps = replace(keeps, cut=cut_of(keeps.ranking, filled, way.wanted, options))
-        found = write_parts(keeps, parts, options)
+                copies.ranking.mark_repeats(filled, options.memory_limit)
+            copies = replace(copies, cut=cut_of(copies.ranking, filled, way.wanted, options))
+        written = write_parts(copies, parts, options)
     except FileNotFoundError:  # another run of the same call has ended, and removed the scores
-        if len(notes_of(keeps, parts)) < len(parts):
+        if len(notes_of(copies, parts)) < len(parts):
             raise
-        found = write_parts(keeps, parts, options)
-    keeps.folder.remove([name for name in keeps.folder.names() if name.startswith(f"{SCORES}/")])
-    return found
+        written = write_parts(copies, parts, options)
+    copies.folder.remove([name for name in copies.folder.names() if name.startswith(f"{SCORES}/")])
+    return written
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,6 @@ USES = {  # what rows and labels are taken for
     "scan": lambda X, y: snb.scan(X, y).sum,
     "fit": answers,
     "choice": chosen,
-    "selector": lambda X, y: snb.FeatureSelector("chi2", 2).fit(X, y).get_support(),
-    "drop-in": lambda X, y: snb.MultinomialNB().fit(X, y).feature_log_prob_,
-    "roc": lambda X, y: snb.RocDisplay.from_estimator(snb.LinearNB("poisson").fit(X, y), X, y).roc_auc,
 }
 
 
@@ -165,7 +162,7 @@ def test_rows_without_labels_and_labels_without_rows_are_kept():
     assert snb.scan(group, "y").weight.tolist() == [0.0] * 4 and snb.scan(group, "y").every.n_rows == 6
 
 
-@cases({name: USES[name] for name in ("scan", "fit", "choice")})
+@cases(USES)
 def test_every_use_of_a_named_indicator(case, store):
     np.testing.assert_equal(case(store, "y"), case(X, LABELS))
 
