@@ -95,11 +95,11 @@ class TableEncoding(persistence.Parameters, Encoding):
     @cached_property
     def _places(self) -> list[Callable[[Any], np.ndarray]]:
         """For each part a function that returns the columns of its values."""
-        found: list[Any] = []
+        functions: list[Any] = []
         for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
             place = partial(_columns_of, part, code, first)
-            found.append(CachedCall(place) if part.role == LEVEL else place)
-        return found
+            functions.append(CachedCall(place) if part.role == LEVEL else place)
+        return functions
 
     def __getstate__(self) -> dict[str, Any]:
         return self._to_state()  # without cached values
@@ -116,9 +116,9 @@ class TableEncoding(persistence.Parameters, Encoding):
             known = grams.vocabulary
             tokens = [named(name, token) for token in known or ()]
             names += tokens or [f"{name}: hash {column}" for column in range(grams.n_columns)]
-        found = np.empty(len(names), object)
-        found[:] = names
-        return found
+        of_any_length = np.empty(len(names), object)
+        of_any_length[:] = names
+        return of_any_length
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
@@ -156,13 +156,13 @@ class TableEncoding(persistence.Parameters, Encoding):
         return "" if fitted == given else "they are in another order"
 
     def warn_of_telling(self, stats: ClassStats) -> None:
-        told = []
+        columns = []
         for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
             alone = isinstance(code, SharedHash) and self._n_shared == 1  # else sums of several columns are one
             if alone or isinstance(code, LevelCodes | BinCodes):
                 name = part.label if len(part.columns) == 1 else ", ".join(part.columns)
-                told.append((name, slice(first, first + code.n_columns), isinstance(code, BinCodes)))
-        warn_of_telling(stats, told)
+                columns.append((name, slice(first, first + code.n_columns), isinstance(code, BinCodes)))
+        warn_of_telling(stats, columns)
 
     def with_columns_of(self, other: "TableEncoding") -> "TableEncoding":
         """A copy that reads the columns of another encoding of the same table, too."""
@@ -221,11 +221,11 @@ class TableEncoding(persistence.Parameters, Encoding):
                 places.append(np.full(n_rows, first, np.int32))
                 values.append(coded.spread(code.filled(coded.values)))
             if not isinstance(code, PlainNumber) or code.missing:
-                found = place(coded.values)
-                places.append(coded.spread(found))
+                of_values = place(coded.values)
+                places.append(coded.spread(of_values))
                 values.append(None)
                 if unknown is not None and isinstance(code, LevelCodes) and not code.rare and len(part.columns) == 1:
-                    unknown.add(part, code, coded, found)  # with `rare`, new values count as rare ones
+                    unknown.add(part, code, coded, of_values)  # with `rare`, new values count as rare ones
         if self._n_shared > 1:
             places[-self._n_shared :] = _sorted_without_repeats(places[-self._n_shared :])
         return _joined(places, values, (n_rows, self.n_columns))
@@ -248,13 +248,13 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
     """CSR rows with a value in each of these columns, (n_rows,) each, -1 for none; values None are all 1."""
     n_rows, width = shape[0], len(places)
     columns = np.empty((n_rows, width), np.int32)
-    for j, one in enumerate(places):
-        columns[:, j] = one
+    for j, of_rows in enumerate(places):
+        columns[:, j] = of_rows
     data = None
-    if any(one is not None for one in values):
+    if any(of_rows is not None for of_rows in values):
         data = np.ones((n_rows, width))
-        for j, one in enumerate(values):
-            if one is not None:
-                data[:, j] = one
+        for j, of_rows in enumerate(values):
+            if of_rows is not None:
+                data[:, j] = of_rows
     indices, indptr = at_places(columns)
     return EncodedRows(None if data is None else data[columns >= 0], indices, indptr, shape)

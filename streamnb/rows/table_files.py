@@ -33,7 +33,7 @@ class BatchTables(Tables):
         self.schema, self._lengths, self._names = schema, lengths, paths or ["X"] * len(lengths)
         self._firsts = list(accumulate(map(sum, lengths), initial=0))
         self.n_rows, self._stored = self._firsts[-1], of_each(stored, paths or ())
-        self.files = tuple((one.path, one.size) for one in self._stored)
+        self.files = tuple((file.path, file.size) for file in self._stored)
 
     def piece(self, k: int, n_pieces: int) -> tuple[int, int]:
         """The rows of piece `k` of about equal ones, each of whole row groups or batches."""
@@ -53,8 +53,8 @@ class BatchTables(Tables):
             place = max(bisect_right(places, start) - 1, 0)
             row = places[place]
             for batch in self._read(part, place):
-                for here in range(row, row + batch.num_rows, PIECE_ROWS):
-                    begin, until = max(here, start), min(here + PIECE_ROWS, row + batch.num_rows, stop)
+                for first_row in range(row, row + batch.num_rows, PIECE_ROWS):
+                    begin, until = max(first_row, start), min(first_row + PIECE_ROWS, row + batch.num_rows, stop)
                     if begin < until:
                         piece = batch.slice(begin - row, until - begin)
                         yield begin, partial(self.fields.rows, piece, begin, self._names[part])
@@ -109,8 +109,8 @@ class Dataset(BatchTables):
 
     def __init__(self, dataset: Any, protocol: str = ""):
         """`protocol` goes before the names of files, such as "s3://"."""
-        whole = dataset.get_fragments()
-        groups = (one.split_by_row_group() if hasattr(one, "split_by_row_group") else [one] for one in whole)
+        files = dataset.get_fragments()
+        groups = (file.split_by_row_group() if hasattr(file, "split_by_row_group") else [file] for file in files)
         self._fragments = list(chain.from_iterable(groups))
         lengths = [_rows_of(fragment) for fragment in self._fragments]
         super().__init__(dataset.schema, [[n] for n in lengths])
@@ -121,11 +121,11 @@ class Dataset(BatchTables):
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         fragment = self._fragments[part]
-        own = {field.name: field for field in fragment.physical_schema if field.name in self.fields.features}
+        features = {field.name: field for field in fragment.physical_schema if field.name in self.fields.features}
         types = []
         for field in self.schema:  # read in their own types, and converted later, which is exact
-            here = own.get(field.name, field)
-            types.append(here if all(kind_of(one.type) in CONVERTED for one in (field, here)) else field)
+            stored = features.get(field.name, field)
+            types.append(stored if {kind_of(field.type), kind_of(stored.type)} <= {*CONVERTED} else field)
         yield from fragment.to_batches(
             schema=arrow().schema(types),
             columns=self.fields.all,
@@ -143,8 +143,8 @@ def partitioned(path: str) -> Dataset:
     if not is_url(path):
         return Dataset(ds.dataset(path, partitioning="hive"))
     files, name = file_system(path)
-    found = ds.dataset(name, partitioning="hive", filesystem=PyFileSystem(FSSpecHandler(files)))
-    return Dataset(found, f"{path.partition('://')[0]}://")
+    dataset = ds.dataset(name, partitioning="hive", filesystem=PyFileSystem(FSSpecHandler(files)))
+    return Dataset(dataset, f"{path.partition('://')[0]}://")
 
 
 def _rows_of(fragment: Any) -> int:
@@ -167,11 +167,11 @@ class DaskFrame(BatchTables):
         self._frame = frame
         lengths = [int(n) for n in frame.map_partitions(len).compute()]
         check_names([str(name) for name in frame.columns], "X")
-        full = next((part for part, n in enumerate(lengths) if n), 0)
-        some = frame.get_partition(full).compute()
-        super().__init__(schema_of_frame(some), [[n] for n in lengths])
+        with_rows = next((part for part, n in enumerate(lengths) if n), 0)
+        sample = frame.get_partition(with_rows).compute()
+        super().__init__(schema_of_frame(sample), [[n] for n in lengths])
         self.step = max(lengths, default=1)
-        self.nbytes = int(some.memory_usage(index=False).sum() / max(len(some), 1) * self.n_rows)
+        self.nbytes = int(sample.memory_usage(index=False).sum() / max(len(sample), 1) * self.n_rows)
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
         frame = self._frame[self.fields.all].get_partition(part).compute()
@@ -203,8 +203,8 @@ def _parquet(path: str, expected: StoredFile | None = None, **options: Any) -> A
 def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:
     """The schema of a Parquet file, the rows of each group, and the bytes of each column."""
     with errors_named(path), _parquet(path) as file:
-        about, schema = file.metadata, file.schema_arrow
-        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        metadata, schema = file.metadata, file.schema_arrow
+        groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
         sizes = Counter[str]()
         for group in groups:
             for column in map(group.column, range(group.num_columns)):
@@ -256,7 +256,7 @@ class LineTables(LineFiles, Tables):
         LineFiles.__init__(self, paths, partial(table_format, frozenset(strings)), n_threads)
         pa, unseen = arrow(), frozenset.intersection(*(file.form.unseen for file in self._files))
         self.schema = common_schema([(file.path, pa.schema(list(file.form.types.items()))) for file in self._files])
-        for piece in (one.piece for file in self._files if unseen for one in file.pieces(0)):
+        for piece in (lines.piece for file in self._files if unseen for lines in file.pieces(0)):
             written = (json.dumps(name, ensure_ascii=plain).encode() for name in unseen for plain in (True, False))
             if any(name in piece for name in written):
                 unseen = self._files[0].form.lacking(piece, unseen)

@@ -128,7 +128,7 @@ def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
 def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
     if isinstance(X, str | os.PathLike) and _is_partitioned(os.fspath(X)):
         return partitioned(os.fspath(X))
-    paths = [path for one in (X if isinstance(X, list | tuple) else [X]) for path in _paths(one)]
+    paths = [path for given in (X if isinstance(X, list | tuple) else [X]) for path in _paths(os.fspath(given))]
     formats = dict(zip(paths, of_each(_detected_format, paths), strict=True))
     first = formats[paths[0]]
     for path, other in formats.items():
@@ -142,35 +142,35 @@ def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
 def _is_partitioned(path: str) -> bool:
     """Whether a path is a folder of folders such as year=2024, whose names have values of columns."""
     if not is_url(path):
-        return any("=" in one.name for one in Path(path).glob("*/"))
+        return any("=" in folder.name for folder in Path(path).glob("*/"))
     if "=" in path or not is_folder(path):
         return False
-    return any("=" in os.path.dirname(one) for one in _files_in(path))
+    return any("=" in os.path.dirname(file) for file in _files_in(path))
 
 
 def _detected_format(path: str) -> str:
     """The format of a file, by its first bytes or otherwise by its name."""
     with raw_file(path) as file:
         head = file.read(8)
-    found, said = by_magic(head, MAGIC), format_of(path)
-    found = found if found in (PARQUET, IPC) else None
-    if found is None and said != LINES:
+    kind, named = by_magic(head, MAGIC), format_of(path)
+    if kind in (PARQUET, IPC):
+        return kind
+    if named != LINES:
         raise DataError(
-            f"{path} is not {said or 'a table of a known format'}; it begins with {head!r}, and should be Parquet, "
+            f"{path} is not {named or 'a table of a known format'}; it begins with {head!r}, and should be Parquet, "
             "Arrow IPC, CSV or JSON lines"
         )
-    return found or LINES
+    return LINES
 
 
-def _paths(one: Any) -> list[str]:
-    """The files of a path: itself, the matches of a pattern, or those in a folder, sorted."""
-    path = os.fspath(one)
-    if is_folder(path):
-        found = [name for name in _files_in(path) if format_of(name) is not None]
-        if not found:
-            raise FileNotFoundError(f"X={path!r} is a folder without Parquet, Arrow IPC, CSV or JSON lines in it")
-        return found
-    return files_at(path)
+def _paths(path: str) -> list[str]:
+    """The files of a path: itself, the matches of a pattern, or the tables in a folder, sorted."""
+    if not is_folder(path):
+        return files_at(path)
+    files = [file for file in _files_in(path) if format_of(file) is not None]
+    if not files:
+        raise FileNotFoundError(f"X={path!r} is a folder without Parquet, Arrow IPC, CSV or JSON lines in it")
+    return files
 
 
 def _files_in(folder: str) -> list[str]:

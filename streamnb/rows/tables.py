@@ -57,7 +57,7 @@ class Fields:
     def _stored(self, batch: Any) -> StoredColumns:
         """The columns beside, without the dictionaries by which strings are read."""
         types, columns = arrow().types, [batch.column(name) for name in self.beside]
-        plain = [one.dictionary_decode() if types.is_dictionary(one.type) else one for one in columns]
+        plain = [column.dictionary_decode() if types.is_dictionary(column.type) else column for column in columns]
         return StoredColumns(arrow().RecordBatch.from_arrays(plain, names=list(self.beside)))
 
     def _converted(self, batch: Any, where: str) -> Any:
@@ -184,8 +184,8 @@ class FrameTable(Tables):
         self.n_rows, self.nbytes = len(frame), int(frame.memory_usage(index=False).sum())
 
     def _rows(self, start: int, stop: int) -> TableRows:
-        names, own = self.fields.all, {str(column): column for column in self._frame.columns}
-        frame = self._frame.iloc[start:stop][[own[name] for name in names]]
+        names, columns = self.fields.all, {str(column): column for column in self._frame.columns}
+        frame = self._frame.iloc[start:stop][[columns[name] for name in names]]
         frame.columns = names
         schema = arrow().schema([self.schema.field(name) for name in names])
         return self.fields.rows(batch_of_frame(frame, schema), start)
@@ -278,9 +278,9 @@ class TableSource(RawSource):
         labels, weights = (name if isinstance(name, str) else None for name in (y, weight))
         for argument, name in (("y", labels), ("weight", weights)):
             check_has(tables.schema, [name], argument)
-        here = tuple(name for name in kinds if name in tables.schema.names)
-        fields = Fields(here, labels, weights, kinds=None if zones is None else kinds, zones=zones)
-        y, weight = (None if isinstance(one, str) else one for one in (y, weight))
+        features = tuple(name for name in kinds if name in tables.schema.names)
+        fields = Fields(features, labels, weights, kinds=None if zones is None else kinds, zones=zones)
+        y, weight = (None if isinstance(column, str) else column for column in (y, weight))
         columns = open_columns(y, weight, tables.n_rows, False)
         return cls(tables.selected(fields), columns, n_threads=n_threads)
 
