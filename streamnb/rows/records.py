@@ -176,20 +176,25 @@ def of_columns(columns: Mapping[str, Any]) -> StoredColumns:
     return StoredColumns(pa.RecordBatch.from_arrays([pa.array(one) for one in columns.values()], names=list(columns)))
 
 
+def line_ends(letters: np.ndarray, kind: str) -> np.ndarray:
+    """The positions of newlines that end a line; in CSV, a quoted field may go on in the next line."""
+    ends = np.flatnonzero(letters == 10)
+    if kind == CSV and len(quotes := np.flatnonzero(letters == 34)):
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    return ends
+
+
 def bounds_of(piece: bytes, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Where each row of whole lines begins and ends; blank lines of JSON and empty lines of CSV are no rows."""
     letters = np.frombuffer(piece, np.uint8)
-    ends = np.flatnonzero(letters == 10)
-    if kind == CSV and b'"' in piece:  # a quoted field may go on in the next line
-        ends = ends[np.cumsum(letters == 34)[ends] % 2 == 0]
+    ends = line_ends(letters, kind)
     starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
     stops = np.append(ends, len(piece))
     stops = stops - ((stops > starts) & (letters[stops - 1] == 13)) if len(piece) else stops
-    there = stops > starts
-    if kind == JSON and (letters[starts[there]] <= 32).any():
-        bounds = zip(starts[there].tolist(), stops[there].tolist(), strict=True)
-        there[there] = [max(piece[start:stop]) > 32 for start, stop in bounds]
-    return starts[there], stops[there]
+    is_row = stops > starts
+    if kind == JSON and (letters[starts[is_row]] <= 32).any():
+        is_row[is_row] = np.maximum.reduceat(letters, starts[is_row]) > 32
+    return starts[is_row], stops[is_row]
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
