@@ -97,14 +97,15 @@ def test_an_error_at_any_call_leaves_the_old_or_the_new(kind, before, stop, tmp_
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked to be killed")
-@pytest.mark.parametrize(("kind", "before"), REPLACED)
-def test_a_process_killed_at_any_call_leaves_the_old_or_the_new(kind, before, tmp_path):
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_process_killed_before_any_call_leaves_the_old_or_the_new(kind, tmp_path):
+    """What is there after a call is there before the next one."""
     path, write = tmp_path / "rows.zarr", WRITERS[kind]
     write(path, "old")
     for n in range(1, 100):
         child = os.fork()
         if not child:
-            with stopped_at(n, lambda: os.kill(os.getpid(), signal.SIGKILL), before):
+            with stopped_at(n, lambda: os.kill(os.getpid(), signal.SIGKILL), before=True):
                 write(path, "new")
             os._exit(0)
         _, status = os.waitpid(child, 0)

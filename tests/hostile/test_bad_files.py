@@ -137,14 +137,19 @@ DAMAGE = {
     "short": lambda path: path.write_bytes(path.read_bytes()[:-1]),
 }
 LAYOUTS = {"v2": {"zarr_format": 2}, "v3": {}, "sharded": {"shards": (21,)}}
+ARRAYS = ["data", "indices", "indptr"]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("name", ["data", "indices", "indptr"])
-@cases(DAMAGE)
-def test_damaged_chunks_of_csr(layout, name, case, tmp_path):
-    group = csr_group(ROWS, tmp_path, **layout)
-    case(chunk_files(tmp_path, name)[1])
+def in_each_layout(values):
+    """Each array with each of the values, and either of them in each layout."""
+    layouts = [*LAYOUTS]
+    return [(layouts[(i + j) % 3], name, value) for i, name in enumerate(ARRAYS) for j, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(("layout", "name", "damage"), in_each_layout(DAMAGE))
+def test_damaged_chunks_of_csr(layout, name, damage, tmp_path):
+    group = csr_group(ROWS, tmp_path, **LAYOUTS[layout])
+    DAMAGE[damage](chunk_files(tmp_path, name)[1])
     with refused(snb.DataError, name, "chunk"):
         snb.scan(group, ROWS.y)
 
@@ -170,11 +175,9 @@ def test_damaged_chunks_without_a_codec(compressed, tmp_path):
         snb.scan(group, ROWS.y)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("name", ["data", "indices", "indptr"])
-@pytest.mark.parametrize("which", [0, 1, -1])
+@pytest.mark.parametrize(("layout", "name", "which"), in_each_layout([0, 1, -1]))
 def test_missing_chunks_of_csr(layout, name, which, tmp_path):
-    group = csr_group(ROWS, tmp_path, **layout)
+    group = csr_group(ROWS, tmp_path, **LAYOUTS[layout])
     chunk_files(tmp_path, name)[which].unlink()
     for use in USES.values():
         with refused(snb.DataError, name, "chunk"):

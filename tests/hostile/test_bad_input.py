@@ -25,7 +25,7 @@ from tests.support.ways_in import BAD_ROW, ROWS, every_run
 EVERYWHERE = ["numpy f4", "numpy f8", "csr_array", "csr int64", "csc_array", "dask", "dask csr array", "zarr v3"]
 EVERYWHERE += ["zarr csr v3", "zarr csr sharded", "path to group", "anndata csr v2", "dask dense unknown, y known"]
 EVERYWHERE += ["generator, chunks of X, y, w", "frame"]
-NOT_FINITE = [(name, value) for name in EVERYWHERE for value in (np.nan, np.inf, -np.inf)]
+NOT_FINITE = [(name, value) for i, name in enumerate(EVERYWHERE) for value in (np.nan, (np.inf, -np.inf)[i % 2])]
 NOT_FINITE.remove(("frame", np.nan))  # a frame that lacks values is a table
 
 
@@ -48,8 +48,7 @@ def test_values_that_are_not_finite_at_predict(name, tmp_path):
         model.predict(build(name, with_value(np.nan), tmp_path)["X"])
 
 
-@pytest.mark.parametrize("family", ["poisson", "multinomial"])
-@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize(("name", "family"), [*zip(EVERYWHERE, ["poisson", "multinomial"] * 8)])
 def test_negative_counts_are_refused_by_fit(name, family, tmp_path):
     with refused(ValueError, "negative values in data passed to", rf"row {BAD_ROW}\b"):
         snb.LinearNB(family).fit(**build(name, with_value(-1.0), tmp_path))

@@ -96,10 +96,12 @@ def total_of(example, cuts, n_rows=None):
     return partial.finish()
 
 
-def parts_of(example, n_parts=3):
-    """Totals of some runs of rows."""
-    cuts = np.linspace(0, example.rows.n_rows, n_parts + 1).astype(int).tolist()
-    return [total_of(example, cut) for cut in pairwise(cuts)]
+@cache
+def parts_of(example):
+    """The totals of three runs of rows, made once."""
+    of_example, _ = made(example)
+    cuts = np.linspace(0, of_example.rows.n_rows, 4).astype(int).tolist()
+    return [total_of(of_example, cut) for cut in pairwise(cuts)]
 
 
 every_task = tables(examples.TASKS)
@@ -125,8 +127,8 @@ def test_blocks_of_any_size_leave_the_same_total(example):
 
 @every_task
 def test_totals_add_up_in_any_order_and_grouping_and_stay_as_they_are(example):
-    example, whole = made(example)
     a, b, c = parts_of(example)
+    example, whole = made(example)
     before = copy.deepcopy([said(part) for part in (a, b, c)])
     same((a + b) + c, a + (b + c))
     same(c + (a + b), whole)
@@ -155,8 +157,8 @@ def test_tasks_are_sent_elsewhere_and_are_the_same_there(example):
 
 @every_task
 def test_totals_are_made_again_of_their_arrays(example, tmp_path):
-    example, whole = made(example)
     first, *others = parts_of(example)
+    example, whole = made(example)
     kept = Checkpoint({}, [], None, Report(), tmp_path / "c.snb", example.task)
     kept.add(first, Report(), [(0, 1)])
     stats = snb.load(tmp_path / "c.snb").stats
@@ -183,8 +185,8 @@ def test_a_pass_that_was_broken_off_goes_on(example, tmp_path):
 
 @every_task
 def test_totals_that_subtract_and_fade_are_those_of_the_rows_left(example):
-    example, whole = made(example)
     a, b, c = parts_of(example)
+    example, whole = made(example)
     if hasattr(whole, "__sub__"):
         zero = whole - whole  # with room for all that was seen
         same(whole + zero, whole)

@@ -50,30 +50,30 @@ def test_every_family_and_penalty(family, penalty, storage):
     assert_label_by_label(storage(FAMILIES[family]), family, penalty=penalty)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES[:3], ids=str)
+OPTIONS = [
+    ("multinomial", {"idf": True}),
+    ("poisson", {"idf": True, "transform": "log1p", "normalize": "l2"}),
+    ("gaussian", {"transform": "sqrt", "normalize": "l1"}),
+    ("multinomial", {"transform": "binary", "normalize": "l1", "smoothing": 0.2}),
+    ("bernoulli", {"binarize": -0.5}),
+    ("bernoulli", {"binarize": 1.0, "transform": "log1p"}),
+    ("bernoulli", {"smoothing": 2.5, "estimate": "map"}),
+    ("poisson", {"smoothing": 3.0, "estimate": "map"}),
+    ("multinomial", {"smoothing": 2.0, "estimate": "map"}),
+    ("poisson", {"smoothing": snb.GammaPrior(2.0, 1.5), "estimate": "map"}),
+    ("poisson", {"smoothing": snb.GammaPrior(2.0, 1.5)}),
+    ("bernoulli", {"smoothing": snb.BetaPrior(np.linspace(0.5, 2.0, 7), 3.0)}),
+    ("multinomial", {"smoothing": snb.DirichletPrior(np.linspace(0.5, 2.0, 7))}),
+    ("gaussian", {"smoothing": snb.NormalInverseGamma(1.0, 2.0, 3.0, 2.0)}),
+    ("gaussian", {"smoothing": snb.NormalInverseGamma(1.0, 2.0, 3.0, 2.0), "estimate": "map"}),
+    ("gaussian", {"estimate": "mle"}),
+    ("poisson", {"priors": "uniform"}),
+    ("poisson", {"priors": [0.5, 0.1, 0.9, 0.2]}),
+]
+
+
 @pytest.mark.parametrize(
-    ("family", "options"),
-    [
-        ("multinomial", {"idf": True}),
-        ("poisson", {"idf": True, "transform": "log1p", "normalize": "l2"}),
-        ("gaussian", {"transform": "sqrt", "normalize": "l1"}),
-        ("multinomial", {"transform": "binary", "normalize": "l1", "smoothing": 0.2}),
-        ("bernoulli", {"binarize": -0.5}),
-        ("bernoulli", {"binarize": 1.0, "transform": "log1p"}),
-        ("bernoulli", {"smoothing": 2.5, "estimate": "map"}),
-        ("poisson", {"smoothing": 3.0, "estimate": "map"}),
-        ("multinomial", {"smoothing": 2.0, "estimate": "map"}),
-        ("poisson", {"smoothing": snb.GammaPrior(2.0, 1.5), "estimate": "map"}),
-        ("poisson", {"smoothing": snb.GammaPrior(2.0, 1.5)}),
-        ("bernoulli", {"smoothing": snb.BetaPrior(np.linspace(0.5, 2.0, 7), 3.0)}),
-        ("multinomial", {"smoothing": snb.DirichletPrior(np.linspace(0.5, 2.0, 7))}),
-        ("gaussian", {"smoothing": snb.NormalInverseGamma(1.0, 2.0, 3.0, 2.0)}),
-        ("gaussian", {"smoothing": snb.NormalInverseGamma(1.0, 2.0, 3.0, 2.0), "estimate": "map"}),
-        ("gaussian", {"estimate": "mle"}),
-        ("poisson", {"priors": "uniform"}),
-        ("poisson", {"priors": [0.5, 0.1, 0.9, 0.2]}),
-    ],
-    ids=str,
+    ("family", "options", "penalty"), [(*case, PENALTIES[i % 3]) for i, case in enumerate(OPTIONS)], ids=str
 )
 def test_every_option(family, options, penalty):
     x = messy_csr(COUNTS)
