@@ -64,9 +64,11 @@ OF_LABELS = snb.scan(X, np.column_stack([Y > 0, Y == 1, X[:, 0] > 1]))
 @pytest.mark.parametrize(("family", "priors"), [*ALIKE.items(), *TABLES.items()])
 def test_priors_that_are_alike_are_the_prior_of_all_classes_and_features(scheme, family, priors):
     """Also where features are solved for block by block: priors go with their columns."""
-    every = (STATS, "posterior_mean"), (HEAVY, "map"), (OF_LABELS, "map")
-    for stats, estimate in every[:2] if scheme == "ovo" else every:
-        for penalty in (snb.L1([0.0, 0.3, 2.0]), snb.L1(0.3, scale="score"), snb.L2(0.5), snb.TopK(2)):
+    grid, scored, shrunk, few = snb.L1([0.0, 0.3, 2.0]), snb.L1(0.3, scale="score"), snb.L2(0.5), snb.TopK(2)
+    every = [(STATS, "posterior_mean", [grid, scored]), (HEAVY, "map", [grid, shrunk, few])]
+    every += [(OF_LABELS, "map", [grid, scored])] if scheme != "ovo" else []
+    for stats, estimate, penalties in every:
+        for penalty in penalties:
             options = {"scheme": scheme, "estimate": estimate}
             one, *others = (weight_path(stats, family, penalty, smoothing=prior, **options) for prior in priors)
             for other in others:
