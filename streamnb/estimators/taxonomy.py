@@ -15,6 +15,7 @@ from streamnb.models.ranks import RankedDraws, Taxonomy
 from streamnb.passes.answering import answer
 from streamnb.problem.families import as_family
 from streamnb.rows.sequence_files import SequenceFiles
+from streamnb.rows.source import RawSource
 
 UNKNOWN = "Unassigned"
 
@@ -82,7 +83,7 @@ def predict_ranks(self: Any, reads: Rows, confidence: float = 0.7, draws: int = 
 
 def identifiers_of(rows: Any) -> list[str] | None:
     """The identifiers of sequences in files; None for other rows."""
-    files = getattr(rows, "texts", None)
+    files = rows.raw if isinstance(rows, RawSource) else None
     return [identifier for identifier, _ in files.headers()] if isinstance(files, SequenceFiles) else None
 
 

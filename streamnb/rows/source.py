@@ -237,7 +237,7 @@ class RawSource(Source):
         n_threads: int = 1,
     ):
         super().__init__(columns)
-        self._raw, self._step, self._about, self._n_threads = raw, step, about, n_threads
+        self.raw, self._step, self._about, self._n_threads = raw, step, about, n_threads
         self.n_rows, self.n_features, self.nbytes = raw.n_rows, n_features, raw.nbytes
         self.files, self.making = raw.files, Clock()
         row_checks.check_min_size(raw.n_rows, 1)
@@ -265,11 +265,11 @@ class RawSource(Source):
             yield dict(zip(self._columns.names, found, strict=True))
 
     def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, tuple[float, float]]]:
-        jobs = self._raw.jobs(start, self._raw.n_rows if stop is None else stop)
+        jobs = self.raw.jobs(start, self.raw.n_rows if stop is None else stop)
         return in_order(partial(_decoded, step), jobs, self._n_threads)
 
     def named(self, column: Any, name: str) -> Any:
-        return self._raw.column(column, name) if isinstance(column, str) else column
+        return self.raw.column(column, name) if isinstance(column, str) else column
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
@@ -280,7 +280,7 @@ class RawSource(Source):
         return {"the features": self._about}
 
     def rows_near(self, n_rows: int) -> int:
-        return multiple(self._raw.step, n_rows)
+        return multiple(self.raw.step, n_rows)
 
     def with_step(
         self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None

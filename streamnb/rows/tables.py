@@ -295,4 +295,4 @@ class TableSource(RawSource):
     @property
     def tables(self) -> Tables:
         """The table that holds the rows."""
-        return cast(Tables, self._raw)
+        return cast(Tables, self.raw)
