@@ -2,16 +2,19 @@
 
 import inspect
 import re
+from pkgutil import iter_modules
 
 import pytest
 from sklearn.base import BaseEstimator
 
 import streamnb as snb
 from tests.support import exported
+from tests.support.processes import python
 
 NAMES = sorted(name for name in snb.__all__ if callable(getattr(snb, name)))
 CLASSES = [name for name in NAMES if inspect.isclass(value := getattr(snb, name)) and not issubclass(value, Exception)]
 INTERNALS = {"to_state", "from_state", "plan_scan", "plan_pooled", "plan_reads"}
+HEAVY = {"numba", "dask", "distributed", "zarr", "zarrs", "sklearn", "scipy", "pandas", "matplotlib", "anndata"}
 ANNOTATION = 50  # characters; kinds of arrays that are written out take some hundred
 
 
@@ -22,6 +25,25 @@ def functions(value):
         static = inspect.getattr_static(value, name)
         if not name.startswith("_") and (callable(static) or hasattr(static, "__func__")):
             yield getattr(value, name)
+
+
+def test_import_is_light():
+    code = "import sys, streamnb; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    out = python("-c", code, check=True).stdout
+    assert "streamnb" in out.split()
+    assert HEAVY.isdisjoint(out.split())
+
+
+def test_public_names_resolve_and_no_others():
+    for name in snb.__all__:
+        assert getattr(snb, name) is not None and name in dir(snb)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = snb.no_such_name
+
+
+def test_no_submodule_is_named_like_a_public_name():
+    """Importing such a module would replace the lazy name in the package."""
+    assert {module.name for module in iter_modules(snb.__path__)}.isdisjoint(snb.__all__)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("DataError", "StreamnbWarning")])
