@@ -201,28 +201,38 @@ class MultiLabel(Scheme):
         return log_expit(self.ranking(margins))
 
 
-class Reference(Contrasts):
+class AgainstReference(Contrasts):
+    """Each class or label against one of them, the reference, or against rows without any label (None)."""
+
+    least = LEAST
+
+    def __init__(self, n_classes: int, reference: int | None):
+        against = n_classes if reference is None else reference
+        super().__init__(np.setdiff1d(np.arange(n_classes), against), np.array([against]))
+        self.reference = reference
+
+    def with_reference_column(self, of_rows: np.ndarray, of_reference: Any) -> np.ndarray:
+        """Values (n, R) of rows of weights, with those of the reference in its column, if it has one."""
+        return of_rows if self.reference is None else np.insert(of_rows, self.reference, of_reference, axis=1)
+
+    def of_each_class(self, of_rows, of_all, n_classes):
+        return self.with_reference_column(of_rows, of_all)
+
+
+class Reference(AgainstReference):
     """Each class against one named class, which scores 0."""
 
     name = "reference"
-    least = LEAST
     ranking, log_proba = Joint.ranking, Joint.log_proba
 
-    def __init__(self, n_classes: int, reference: int):
-        super().__init__(np.delete(np.arange(n_classes), reference), np.array([reference]))
-        self.reference = reference
-
     def class_scores(self, margins):
-        return np.insert(margins, self.reference, 0.0, axis=1)
+        return self.with_reference_column(margins, 0.0)
 
     def judged_by(self, n_classes):
         return np.insert(np.arange(n_classes - 1), self.reference, n_classes - 1)
 
-    def of_each_class(self, of_rows, of_all, n_classes):
-        return np.insert(of_rows, self.reference, of_all, axis=1)
 
-
-class LabelReference(Contrasts):
+class LabelReference(AgainstReference):
     """Each label against one of them, or against the rows without any label, whose index follows the last label's.
 
     Rows of other labels have no effect: means, dispersion and prior of a row of weights are those of its two groups
@@ -232,13 +242,7 @@ class LabelReference(Contrasts):
     name = "label reference"
     multilabel = True
     apart = True
-    least = LEAST
     log_proba = MultiLabel.log_proba
-
-    def __init__(self, n_labels: int, reference: int | None):
-        against = n_labels if reference is None else reference
-        super().__init__(np.setdiff1d(np.arange(n_labels), against), np.array([against]))
-        self.reference = reference
 
     def width(self, n_classes):
         return len(self.positive)
@@ -251,16 +255,10 @@ class LabelReference(Contrasts):
 
     def ranking(self, margins):
         """The margin of each label; that of the reference is the negative of the highest margin."""
-        if self.reference is None:
-            return margins
-        return np.insert(margins, self.reference, -margins.max(axis=1), axis=1)
-
-    def of_each_class(self, of_rows, of_all, n_classes):
-        return of_rows if self.reference is None else np.insert(of_rows, self.reference, of_all, axis=1)
+        return self.with_reference_column(margins, -margins.max(axis=1))
 
     def decide(self, margins):
-        labels = super().decide(margins)
-        return labels if self.reference is None else np.insert(labels, self.reference, 0, axis=1)
+        return self.with_reference_column(super().decide(margins), 0)
 
 
 class Ballot:
