@@ -23,7 +23,7 @@ from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.sharing.learned_columns import LabelScan, LearnedColumns, LearnedSchema, LearnedTable, LearnedVocabulary
 from streamnb.sharing.rounds import begun
 from streamnb.sharing.site_rows import SiteRows, no_rows
-from streamnb.sharing.site_sums import Site, SiteSums
+from streamnb.sharing.site_sums import Site, SiteSums, folding_of_sites
 from streamnb.stats.moments import check_moments
 
 _WORDS = {
@@ -149,17 +149,13 @@ class Schema(persistence.Saved):
         y, weight = self.y if y is None else y, self.weight if sample_weight is None else sample_weight
         rows = opened_for(self.encoding, X, y, weight)
         self._check(rows)
-        return SiteRows(rows, self.classes, self._by_site, self.sites.index(site) if self.sites and site else 0)
+        number = self.sites.index(site) if self.sites and site else 0
+        return SiteRows(rows, self.classes, folding_of_sites(self.sites), number)
 
     def rows_elsewhere(self) -> Source:
         """A placeholder for the rows of all sites, which has their columns."""
         names = getattr(self.encoding, "column_names", self.names)
-        return SiteRows(no_rows(self.n_columns, names, self.encoding), self.classes, self._by_site)
-
-    @property
-    def _by_site(self) -> Folding | None:
-        """The folding in which each site is a fold."""
-        return Folding(len(self.sites), by="given", names=self.sites) if self.sites else None
+        return SiteRows(no_rows(self.n_columns, names, self.encoding), self.classes, folding_of_sites(self.sites))
 
     def _check(self, rows: Source) -> None:
         if rows.lazy:

@@ -50,8 +50,8 @@ class SiteSums(persistence.Saved):
         names = self.schema.sites
         if not names or {*names} != {*self.by_site}:
             return self.total
-        folding = Folding(len(names), by="given", names=names)
-        return replace(self.total, folds=tuple(self.by_site[name] for name in names), folding=folding)
+        folds = tuple(self.by_site[name] for name in names)
+        return replace(self.total, folds=folds, folding=folding_of_sites(names))
 
     @property
     def missing(self) -> list[str]:
@@ -94,6 +94,11 @@ class SiteSums(persistence.Saved):
 
     def _check_loaded(self) -> None:
         check_schema(self.schema, self.total)
+
+
+def folding_of_sites(names: tuple[str, ...]) -> Folding | None:
+    """The folding in which each of the named sites is a fold, if any are named."""
+    return Folding(len(names), by="given", names=names) if names else None
 
 
 def check_schema(schema: Any, stats: ClassStats) -> None:
