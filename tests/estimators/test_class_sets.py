@@ -97,7 +97,7 @@ def test_labels_that_no_row_bears_are_named():
 DIGITS, DIGIT = (part[:600] for part in load_digits(return_X_y=True))
 
 
-@parametrize_with_checks([snb.OutputCodeNB("gaussian", code_size=3)])
+@parametrize_with_checks([snb.OutputCodeNB("gaussian", code_size=2)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
