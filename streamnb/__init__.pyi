@@ -107,9 +107,9 @@ from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.planning import plan as plan
 from streamnb.scanning.user_tasks import accumulate as accumulate
 from streamnb.searching.comparing import compare as compare
+from streamnb.searching.comparing_models import ModelComparison as ModelComparison
 from streamnb.searching.comparing_models import compare_models as compare_models
 from streamnb.searching.comparison import Comparison as Comparison
-from streamnb.searching.model_comparison import ModelComparison as ModelComparison
 from streamnb.searching.search_result import Search as Search
 from streamnb.searching.searching import search as search
 from streamnb.searching.warming import warm as warm

@@ -93,7 +93,7 @@ class CodedRows:
 
 @dataclass(frozen=True)
 class AdditiveRequest:
-    """What an additive model is asked for.
+    """The parameters of the choice and fit of an additive model.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def choose(
     Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
     """
     judged = chooser.best_alone(request.l2)
-    best, stage = max(judged, key=lambda one: one.mean), chooser.alone
+    best, stage = max(judged, key=lambda point: point.mean), chooser.alone
     automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
     pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
     numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
@@ -193,10 +193,10 @@ def choose(
         ranked = chooser.ranked(best, max(numbers), left_out, MOST_FEATURES)
     pair_factors = request.pair_factors
     for number in numbers:
-        chosen = {fold: some[:number] for fold, some in ranked.items()}
+        chosen = {fold: pairs[:number] for fold, pairs in ranked.items()}
         if not any(chosen.values()) or chosen == stage.pairs:
             break
-        points = [{**best.point, "pair_factor": one, "interactions": len(chosen[ALL])} for one in pair_factors]
+        points = [{**best.point, "pair_factor": factor, "interactions": len(chosen[ALL])} for factor in pair_factors]
         try:
             with_pairs = chooser.stage(chosen)
             more = with_pairs.judged(points)
@@ -204,14 +204,14 @@ def choose(
             if automatic:
                 break
             raise
-        judged, top = judged + more, max(more, key=lambda one: one.mean)
+        judged, top = judged + more, max(more, key=lambda point: point.mean)
         if automatic and not _clearly_better(top.scores, best.scores):
             break
         best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
-    others = [one for one in request.l2 if one != best.point["l2"]]
+    others = [l2 for l2 in request.l2 if l2 != best.point["l2"]]
     if stage is not chooser.alone and others:  # pairs may bear a smaller penalty than features by themselves
-        more = stage.judged([{**best.point, "l2": one} for one in others])
-        judged, best = judged + more, max([best, *more], key=lambda one: one.mean)
+        more = stage.judged([{**best.point, "l2": l2} for l2 in others])
+        judged, best = judged + more, max([best, *more], key=lambda point: point.mean)
     return best, stage, judged
 
 
