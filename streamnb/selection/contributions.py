@@ -18,6 +18,7 @@ from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.problem.score_logs import top_class
 from streamnb.problem.together import Together
 from streamnb.selection.class_sample import ClassSample
+from streamnb.selection.criteria import Criterion
 from streamnb.solving.decorrelation import decorrelated
 from streamnb.solving.penalty_checks import check_penalty
 from streamnb.solving.weight_problem import Problem
@@ -136,15 +137,15 @@ class JudgedSubsets:
 
 
 def judged(
-    stats: ClassStats, sample: ClassSample, by: str, options: dict[str, Any], penalty: Penalty | None, limit: int | None
+    stats: ClassStats, sample: ClassSample, by: str, criterion: Criterion, penalty: Penalty | None
 ) -> JudgedSubsets:
-    """Contributions of features to the scores of a sample's rows, with `options` (scheme, reference, ..) of `solve`."""
+    """Contributions of features to the scores of a sample's rows, under the family and scheme of a criterion."""
     sample = sample.by_fold()
-    family = check_adds_up(by, options["family"], options["scheme"], penalty)
-    scheme = as_scheme(options["scheme"], stats.classes, options["reference"], False)
+    family = check_adds_up(by, criterion.family, criterion.scheme, penalty)
+    scheme = as_scheme(criterion.scheme, stats.classes, criterion.reference, False)
     n_rows = scheme.n_rows(len(stats.classes))
     what = f"contributions of {len(sample.columns):,} features to {n_rows} scores of {len(sample.codes):,} rows"
-    memory.check(what, 4 * len(sample.codes) * len(sample.columns) * n_rows, limit, CURE)
+    memory.check(what, 4 * len(sample.codes) * len(sample.columns) * n_rows, None, CURE)
     ends = np.searchsorted(sample.fold, np.arange(stats.n_folds + 1))
     weighed = [sample.weight[a:b].sum() > 0.0 for a, b in pairwise(ends)]
     if not all(weighed):
@@ -153,12 +154,11 @@ def judged(
             "folds; take more rows of each class, or fewer folds"
         )
     outside = [stats.without_fold(fold) for fold in range(stats.n_folds)]
-    smoothing = options["smoothing"]
     parts: AddedScores | CountedScores
     if isinstance(family, Multinomial):
-        parts = _counted(sample, outside, ends, smoothing)
+        parts = _counted(sample, outside, ends, criterion.smoothing)
     else:
-        parts = _added(sample, outside, ends, family, scheme, smoothing, penalty)
+        parts = _added(sample, outside, ends, family, scheme, criterion.smoothing, penalty)
     weight = sample.shares(stats)
     return JudgedSubsets(parts, sample.codes, None if (weight == 1.0).all() else weight, ends)
 

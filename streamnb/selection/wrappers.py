@@ -100,8 +100,7 @@ class Wrapper(FeatureSearch):
         sample = self.checked_sample(beside if stats.folding is not None else None)
         self._check_k(len(sample.columns), stats.n_features)
         scores, order = self.best_first(stats, criterion)
-        options = {name: getattr(criterion, name) for name in ("family", "scheme", "reference", "smoothing")}
-        models = judged(stats, sample, self.name, options, as_penalty(self.penalty), None)
+        models = judged(stats, sample, self.name, criterion, as_penalty(self.penalty))
         order = order[np.isin(order, sample.columns)]
         chosen, path, curve = self._search(models, np.searchsorted(sample.columns, order))
         first = sample.columns[np.array([*chosen, *path], np.int64)]

@@ -5,14 +5,15 @@ import pytest
 from sklearn.datasets import load_digits
 
 import streamnb as snb
+from streamnb.core import memory
 from streamnb.selection.contributions import check_adds_up, judged
+from streamnb.selection.criteria import as_criterion
 from tests.support.strategies import example
 
 ROWS = example("int")
 X, Y = np.abs(ROWS.x) + 1.0, ROWS.y
 FOLDS = 3
 SOME = [1, 4, 6]
-OPTIONS = {"scheme": "joint", "reference": None, "smoothing": 1.0}
 FAMILIES = {
     "gaussian": ("gaussian", "joint", None),
     "ovr": ("poisson", "ovr", None),
@@ -31,7 +32,7 @@ def test_they_add_up_to_models_of_the_subset(family, scheme, penalty):
     reference = stats.classes[0].item() if scheme == "reference" else None
     options = {"scheme": scheme, "reference": reference, "smoothing": 1.0}
     sample = snb.sample_rows(X, Y, stats, rows=None)
-    models = judged(stats, sample, "sfs", {"family": family, **options}, penalty, None)
+    models = judged(stats, sample, "sfs", as_criterion("score", family=family, **options), penalty)
     parts, state = models.contributions, models.contributions.start()
     for feature in SOME[:2]:
         state = parts.moved(state, feature, 1.0)
@@ -77,16 +78,16 @@ def test_what_does_not_add_up_is_named():
         check_adds_up("sfs", "multinomial", "ovr", None)
 
 
-def test_a_sample_too_small_or_too_large():
+def test_a_sample_too_small_or_too_large(monkeypatch):
     stats = snb.scan(X, Y, folds=12)
-    sample = snb.sample_rows(X, Y, stats, rows=1)
+    few, whole = (snb.sample_rows(X, Y, stats, rows=rows) for rows in (1, None))
     with pytest.raises(ValueError, match=r"no row of fold \d+, .*; take more rows"):
-        judged(stats, sample, "sfs", {"family": "poisson", **OPTIONS}, None, None)
-    with pytest.raises(MemoryError, match="contributions of 9 features to 3 scores"):
-        judged(stats, sample, "sfs", {"family": "poisson", **OPTIONS}, None, 10)
+        judged(stats, few, "sfs", as_criterion("score"), None)
     with pytest.raises(ValueError, match=r"smoothing=0\.0 should be above 0"):
-        every = snb.sample_rows(X, Y, stats, rows=None)
-        judged(stats, every, "sfs", {"family": "multinomial", **OPTIONS, "smoothing": 0.0}, None, None)
+        judged(stats, whole, "sfs", as_criterion("score", family="multinomial", smoothing=0.0), None)
+    monkeypatch.setattr(memory, "free_memory", lambda: 20)
+    with pytest.raises(MemoryError, match="contributions of 9 features to 3 scores"):
+        judged(stats, few, "sfs", as_criterion("score"), None)
 
 
 def test_one_count_alone_leaves_the_choice_to_priors():
