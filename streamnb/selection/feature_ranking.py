@@ -164,7 +164,7 @@ class FeatureSearch(persistence.Parameters):
     """A way to choose features that considers several together; it begins with the scores of a criterion.
 
     By default it reads a sample of rows, in the candidates: features that are best by the criterion. Subclasses are
-    frozen dataclasses with fields of these names.
+    frozen dataclasses; those that read a sample have the fields `rows`, `candidates` and `seed`.
 
     Attributes
     ----------
@@ -195,9 +195,9 @@ class FeatureSearch(persistence.Parameters):
     seed: int
 
     def __post_init__(self) -> None:
-        arguments.whole_number("seed", self.seed)
+        arguments.whole_number("seed", getattr(self, "seed", 0))
         for name in ("rows", "candidates"):
-            if getattr(self, name) is not None:
+            if getattr(self, name, None) is not None:
                 arguments.positive_integer(name, getattr(self, name))
 
     def needs(self, criterion: Criterion) -> list[Criterion | Family]:
