@@ -15,6 +15,7 @@ from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import write_tables
+from streamnb.searching.search_result import by_reason
 from streamnb.selection.score_table import GridScores
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 
@@ -200,11 +201,8 @@ class Comparison(persistence.Saved):
 
     def _notes(self, f: int) -> list[str]:
         """The penalties left out of a family's table, with reasons."""
-        reasons: dict[str, list[str]] = {}
-        for (family, penalty), why in self.left_out.items():
-            if family == self.families[f]:
-                reasons.setdefault(why, []).append(penalty)
-        return [f"Left out: {', '.join(names)}; {why}" for why, names in reasons.items()]
+        of_family = {penalty: why for (family, penalty), why in self.left_out.items() if family == self.families[f]}
+        return [f"Left out: {', '.join(names)}; {why}" for why, names in by_reason(of_family).items()]
 
 
 def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[int, Any, float, int, Any]]:

@@ -106,13 +106,20 @@ def _clearly_ahead(best: Judged, other: Judged, scoring: str) -> bool:
     return len(gains) < 2 or bool(gains.mean() > standard_error(gains))
 
 
+def by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of the candidates that are left out for each reason."""
+    names: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        names.setdefault(why, []).append(name)
+    return names
+
+
 def reasons(left_out: Mapping[str, str]) -> list[str]:
     """The reasons why candidates are left out, each once."""
-    of_reason: dict[str, list[str]] = {}
-    for name, why in left_out.items():
-        of_reason.setdefault(why, []).append(name)
-    several = {why: f"{len(names)} candidates, such as {names[0]}" for why, names in of_reason.items()}
-    return [f"{names[0] if len(names) == 1 else several[why]}: {why}" for why, names in of_reason.items()]
+    return [
+        f"{names[0] if len(names) == 1 else f'{len(names)} candidates, such as {names[0]}'}: {why}"
+        for why, names in by_reason(left_out).items()
+    ]
 
 
 @persistence.register
