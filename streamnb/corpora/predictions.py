@@ -113,7 +113,9 @@ def write_predictions(
     started = time.perf_counter()
     arguments.one_of("format", format, list(FORMATS))
     arguments.one_of("errors", errors, [STRICT, SKIP])
-    keep = names_to_keep(keep)
+    if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
+        raise TypeError(f"keep={keep!r} should be a list of names of fields, such as keep=['url']")
+    keep = tuple(dict.fromkeys(keep))
     options = RunOptions(progress, n_threads, None, client)
     files, models = corpus(model, X, text)
     kind = kind_of_files(files, whole_files)
@@ -133,13 +135,6 @@ def write_predictions(
     written = write_parts(work, parts_of(files, kind), options)
     place.remove_unfinished()
     return Written.of(written, started)
-
-
-def names_to_keep(keep: Any) -> tuple[str, ...]:
-    """The names of fields."""
-    if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
-        raise TypeError(f"keep={keep!r} should be a list of names of fields, such as keep=['url']")
-    return tuple(dict.fromkeys(keep))
 
 
 def warn_of_unknown(argument: str, names: Iterable[str], path: str) -> None:

@@ -17,11 +17,12 @@ from streamnb.rows.table_columns import (
     CATEGORY,
     DATES,
     LEVEL,
+    MEASURE,
+    MEASURED,
     NOTHING,
     WEEKDAYS,
     ColumnPart,
     kind_of,
-    part_of,
     parts_of_dates,
 )
 from streamnb.rows.tables import Tables, check_has
@@ -97,7 +98,7 @@ class ColumnOptions:
             if kind in DATES:
                 parts += parts_of_dates(name, tables.schema.field(name).type)
             elif name not in self.text:
-                parts.append(part_of(name, kind))
+                parts.append(ColumnPart((name,), MEASURE if kind in MEASURED else LEVEL))
         return (*parts, *(ColumnPart(pair, LEVEL) for pair in self.pairs))
 
     def encoding(

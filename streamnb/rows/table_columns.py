@@ -367,11 +367,6 @@ def _span_strings(low: int, n: int) -> np.ndarray:
     return out
 
 
-def part_of(name: str, kind: str | None) -> ColumnPart:
-    """The part that is a whole column, with the default role of its kind."""
-    return ColumnPart((name,), MEASURE if kind in MEASURED else LEVEL)
-
-
 def parts_of_dates(name: str, dtype: Any) -> list[ColumnPart]:
     """The parts of a column of dates; those without a time of day have no hour."""
     parts = DATE_PARTS[:-1] if arrow().types.is_date(dtype) else DATE_PARTS
