@@ -242,9 +242,12 @@ class Lasso(ElasticNet):
     array([1.92, 0.  ])
     """
 
-    l1_ratio = 1.0
-
     def __init__(
         self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, exact: bool | str = "auto"
     ):
         self.alpha, self.fit_intercept, self.standardize, self.exact = alpha, fit_intercept, standardize, exact
+
+    @property
+    def l1_ratio(self) -> float:  # type: ignore[override]
+        """1: all of the penalty is L1."""
+        return 1.0

@@ -64,8 +64,7 @@ def weight_path(
         )
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
-    checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    member = as_family(family)
+    checked, member = as_scheme(scheme, stats.classes, reference, stats.multilabel), as_family(family)
     options["smoothing"] = chosen(options.get("smoothing", 1.0), member, options.get("estimate", "posterior_mean"))
     given = {"scheme": scheme, "reference": reference, **options}
     check_normal(member, penalty, checked, options)

@@ -1,7 +1,6 @@
 """Examples of all that keeps a contract: tasks, what merges, sources, families, penalties, moments.
 
-tests/laws/test_contracts.py finds the classes by walking the package, and puts the examples here through the laws of
-their contracts. A class without an example fails there by its name; one line in its table is what it needs.
+tests/laws/test_contracts.py walks the package and puts these examples through laws; a class without one fails there.
 """
 
 from collections.abc import Callable
