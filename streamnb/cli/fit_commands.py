@@ -168,7 +168,7 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     run = {name: settings[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
-        found = find(X, **per_row, **named, **run, scoring=settings["scoring"], show=False, progress=True)
-    found.best_.save(path, stats=stats)
-    click.echo(found)
-    say(f"{out}: {found.best_}")
+        result = find(X, **per_row, **named, **run, scoring=settings["scoring"], show=False, progress=True)
+    result.best_.save(path, stats=stats)
+    click.echo(result)
+    say(f"{out}: {result.best_}")

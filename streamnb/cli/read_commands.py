@@ -113,8 +113,8 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
         refuse(NOT_OF_RANKS, "has no effect beside --confidence")
     if out is not None and is_folder(out):
         refuse(["confidence"], "is for a file, and -o is a folder")
-        asked = {name: settings[name] for name in ("proba", "scores", "format", "force")}
-        options = {**asked, "keep": settings["keep"] or [], **parts_options(settings)}
+        chosen = {name: settings[name] for name in ("proba", "scores", "format", "force")}
+        options = {**chosen, "keep": settings["keep"] or [], **parts_options(settings)}
         with connected(settings["client"]):
             say(str(write_predictions(model_of(model), data, out, **options)))
         return
@@ -171,14 +171,14 @@ def select(models: tuple[str, ...], data: str, out: str, client: str | None, **s
 
     Example: streamnb select en.snb good.snb 'crawl/*.jsonl.zst' --where 'en > .65 and good > .3' -o kept/
     """
-    given = {Path(path).stem: model_of(path) for path in models}
-    if len(given) < len(models):
+    named = {Path(path).stem: model_of(path) for path in models}
+    if len(named) < len(models):
         raise click.BadParameter("two models have one name; rename a file", param_hint="MODELS")
     names = "label", "threshold", "share", "number", "resample", "where", "seed", "drop_repeats", "force"
     chosen = {name: settings[name] for name in names}
     with connected(client):
         options = {**chosen, "score": settings["score"] or None, **parts_options(settings)}
-        say(str(select_rows(given if len(given) > 1 else next(iter(given.values())), data, out, **options)))
+        say(str(select_rows(named if len(named) > 1 else next(iter(named.values())), data, out, **options)))
 
 
 @click.command()
@@ -206,11 +206,11 @@ def evaluate(
     """
     fitted, (X, per_row) = model_of(model), rows_of(data, settings)
     with connected(client):
-        found = judge(fitted, X, **per_row, interval=interval, by=by)
+        evaluation = judge(fitted, X, **per_row, interval=interval, by=by)
     if as_json:
-        write_json(found.summary() | ({"slices": found.slices.to_dict("records")} if by else {}))
+        write_json(evaluation.summary() | ({"slices": evaluation.slices.to_dict("records")} if by else {}))
     else:
-        click.echo(f"{found}\n{found.slices.to_string(index=False)}" if by else found)
+        click.echo(f"{evaluation}\n{evaluation.slices.to_string(index=False)}" if by else evaluation)
 
 
 @click.command()
@@ -231,17 +231,17 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
     Example: streamnb report m.snb test.parquet --y late --by city -o report.html
     """
     path = new_file(out, settings["force"])
-    found = model_of(model, Search)
+    shown = model_of(model, Search)
     given = RowsToJudge(interval=settings["interval"])
     if data is not None:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
         given = RowsToJudge(X=X, interval=settings["interval"], by=settings["by"], against=against, **per_row)
     with connected(settings["client"]):
-        if isinstance(found, Search):
-            found.report(path, **vars(given), force=settings["force"])
+        if isinstance(shown, Search):
+            shown.report(path, **vars(given), force=settings["force"])
         else:
-            write_report(found, given, path, force=settings["force"], file=model)
+            write_report(shown, given, path, force=settings["force"], file=model)
     assert path is not None
     say(f"{out}: {path.stat().st_size:,} bytes")
 

@@ -87,8 +87,8 @@ def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings
 
     Example: streamnb scan hospital_a.parquet --schema schema.snb -o a.snb
     """
-    path, found = new_place(out, force), saved(by, "--schema", "schema", (Schema,))
-    sums = found.scan(data, site=site or Path(data).stem, **_run(settings))
+    path, site_schema = new_place(out, force), saved(by, "--schema", "schema", (Schema,))
+    sums = site_schema.scan(data, site=site or Path(data).stem, **_run(settings))
     _write(sums, path, out)
 
 
@@ -127,8 +127,8 @@ def read(data: str, of: str, site: str | None, out: str, force: bool, **settings
 
     Example: streamnb read hospital_a.parquet --weights w.snb -o read_a.snb
     """
-    path, asked = new_place(out, force), saved(of, "--weights", "fit or step", (Round,))
-    answer = asked.read(data, site=site or Path(data).stem, **_run(settings))
+    path, round_ = new_place(out, force), saved(of, "--weights", "fit or step", (Round,))
+    answer = round_.read(data, site=site or Path(data).stem, **_run(settings))
     _write(answer, path, out)
 
 
@@ -142,14 +142,14 @@ def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) 
 
     Example: streamnb step w.snb read_a.snb read_b.snb -o w2.snb
     """
-    path, asked = new_place(out, force), saved(of, "OF", "fit or step", (Round,))
-    leave(asked.step(*(saved(file, "ANSWERS", "read", (Answer,)) for file in answers)), path, stats)
+    path, round_ = new_place(out, force), saved(of, "OF", "fit or step", (Round,))
+    leave(round_.step(*(saved(file, "ANSWERS", "read", (Answer,)) for file in answers)), path, stats)
 
 
 def of_sites(path: str, sums: bool) -> Any:
     """The sums or the schema in a file; of sums only the schema unless a model is fitted from `sums`."""
-    found = saved(path, "DATA", "merge, scan or schema", (SiteSums, Schema))
-    return found if sums or isinstance(found, Schema) else found.schema
+    shared = saved(path, "DATA", "merge, scan or schema", (SiteSums, Schema))
+    return shared if sums or isinstance(shared, Schema) else shared.schema
 
 
 def folds_of(shared: Any) -> dict[str, Any]:

@@ -39,12 +39,12 @@ def on_dask_blocks(task: PassTask, rows: Any, progress: bool | None, client: Any
 
 def _pack_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
     """A function that packs a block of X and of the columns beside it, and its arguments as Dask arrays."""
-    X, beside = rows.X, rows.columns
-    held = [name for name, column in beside.items() if column is not None and not is_dask(column)]
+    X, named = rows.X, rows.columns
+    held = [name for name, column in named.items() if column is not None and not is_dask(column)]
     if held and np.isnan(X.shape[0]):
         X = _counted(X, held[0], client)
-    columns = [_beside(X, column, name, rows.check_y) for name, column in beside.items()]
-    return partial(_packed, names=tuple(beside), check_y=rows.check_y), [X, _first_rows(X, columns[0]), *columns]
+    columns = [_beside(X, column, name, rows.check_y) for name, column in named.items()]
+    return partial(_packed, names=tuple(named), check_y=rows.check_y), [X, _first_rows(X, columns[0]), *columns]
 
 
 def _pack_columns(rows: Any) -> tuple[Callable, list[Any]]:

@@ -323,15 +323,15 @@ def _itself(value: Any) -> Any:
 
 def _on_segments(function: Callable, shared: Any, segments: list[tuple[Source, int, int]]) -> Any:
     """What a function makes of a segment, or the sum for several."""
-    found: Any = None
+    total: Any = None
     for source, start, stop in segments:
         try:
             check_found(source)
             part = function(shared, source, start, stop)
         except DataError as error:
             raise DataError(f"rows {start} to {stop}: {error}") from error
-        found = part if found is None else merged([found, part])
-    return found
+        total = part if total is None else merged([total, part])
+    return total
 
 
 def on_workers(

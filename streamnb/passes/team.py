@@ -91,9 +91,9 @@ class Team:
     def totals(self) -> list[Any]:
         """The total of each thread; an error in a thread is raised here at the latest."""
         self._dismiss()
-        found = [future.result() for future in self._results]
+        totals_of_threads = [future.result() for future in self._results]
         self._raise()
-        return list(chain.from_iterable(found)) or [self._task.partial().finish()]
+        return list(chain.from_iterable(totals_of_threads)) or [self._task.partial().finish()]
 
     def _dismiss(self) -> None:
         for _ in range(self._n_threads):

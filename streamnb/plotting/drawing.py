@@ -118,8 +118,8 @@ def _round_numbers(low: float, high: float, whole: bool) -> list[float]:
     if decades < 0.8:
         numbers = np.asarray(ticker.MaxNLocator(5, integer=whole).tick_values(low, high))
     else:
-        every = max(int(decades) // 8 + 1, 1)
-        powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)[::every]
+        step = max(int(decades) // 8 + 1, 1)
+        powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)[::step]
         numbers = np.outer(powers, [1.0, 2.0, 5.0] if decades < 2.5 else [1.0]).ravel()
     return numbers[(numbers >= 0.999 * low) & (numbers <= 1.001 * high)].tolist() or [low]
 
@@ -276,11 +276,11 @@ def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:
     if class_ is None and len(names) == 1:
         return 0, names[0]
     wanted = tuple(class_) if isinstance(class_, list) else class_
-    found = [row for row, name in enumerate(names) if name == wanted]
-    if not found:
+    rows = [row for row, name in enumerate(names) if name == wanted]
+    if not rows:
         shown = ", ".join(map(repr, names[:20])) + (", .." if len(names) > 20 else "")
         raise ValueError(f"class_={class_!r} has no row of weights; it should be one of {shown}")
-    return found[0], names[found[0]]
+    return rows[0], names[rows[0]]
 
 
 def title_of(name: Any) -> str:

@@ -226,8 +226,8 @@ class RocDisplay(DrawsEvaluation):
         right = max(1.25 * max(reached), 0.02)
         if right > 0.5:
             return 1.0, 0.0
-        found = [float(np.interp(0.02 * right, *curve)) for curve in self.curves.values()]
-        return right, max(np.floor(10.0 * min(found)) / 10.0 - 0.1, 0.0)
+        heights = [float(np.interp(0.02 * right, *curve)) for curve in self.curves.values()]
+        return right, max(np.floor(10.0 * min(heights)) / 10.0 - 0.1, 0.0)
 
     def _finding(self) -> str:
         """The classes that are separated best and worst."""

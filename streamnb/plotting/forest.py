@@ -127,20 +127,21 @@ class SlicesDisplay(Forest):
     def from_frame(cls, slices: Any, *, metric: str = "accuracy", ax: Any = None, **kwargs: Any) -> Self:
         """The same of the data frame `Evaluation.slices`, or of some of its rows."""
         arguments.one_of("metric", metric, slices["metric"].unique().tolist())
-        every = slices[(slices["metric"] == metric) & slices["value"].notna()]
-        if not len(every):
+        of_metric = slices[(slices["metric"] == metric) & slices["value"].notna()]
+        if not len(of_metric):
             raise ValueError(f"metric={metric!r} has no value for any slice")
-        shown = every.head(LONGEST)
+        shown = of_metric.head(LONGEST)
         named = list(zip(shown["column"], shown["slice"], strict=True))
         names = [
-            f"{shortened(f'{by} = {one}')} ({n:,} rows)" for (by, one), n in zip(named, shown["n_rows"], strict=True)
+            f"{shortened(f'{by} = {level}')} ({n:,} rows)"
+            for (by, level), n in zip(named, shown["n_rows"], strict=True)
         ]
         value, low, high = (shown[name].to_numpy(np.float64) for name in ("value", "low", "high"))
         whole, metric_name = float(shown["whole"].iloc[0]), scoring_label(metric)
         worst = f"{shortened(named[0][0])} = {shortened(named[0][1])}: {value[0]:.3f} [{low[0]:.3f}, {high[0]:.3f}]"
         finding = f"{metric_name} is worst for {worst}, and {whole:.3f} of all rows"
-        if len(every) > len(shown):
-            finding += f" ({len(every) - len(shown):,} better slices are not shown)"
+        if len(of_metric) > len(shown):
+            finding += f" ({len(of_metric) - len(shown):,} better slices are not shown)"
         axis = f"{metric_name} (dotted: all rows)"
         return cls(names, value, low, high, line=whole, axis=axis, finding=finding).plot(ax, **kwargs)
 
@@ -173,10 +174,10 @@ class DifferencesDisplay(Forest):
         baseline, metric_name = shortened(shown["versus"].iloc[0]), scoring_label(metric)
         apart = np.flatnonzero(shown["p_adjusted"].to_numpy() < SURE)
         most = apart[np.argmax(np.abs(value[apart]))] if len(apart) else 0
-        which = f"{names[most]} differs" if len(apart) == 1 else f"{len(apart)} models differ"
+        who = f"{names[most]} differs" if len(apart) == 1 else f"{len(apart)} models differ"
         by = f"by {value[most]:.3f} [{low[most]:.3f}, {high[most]:.3f}]"
         by = by if len(apart) == 1 else f"{names[most]} most, {by}"
-        finding = f"{which} from {baseline}, {by}" if len(apart) else f"no model is known to differ from {baseline}"
+        finding = f"{who} from {baseline}, {by}" if len(apart) else f"no model is known to differ from {baseline}"
         finding += f" (p < {SURE}, Holm)" if len(apart) else ""
         axis = f"{metric_name}: difference from {baseline}"
         return cls(names, value, low, high, line=0.0, axis=axis, finding=f"{metric_name}: {finding}").plot(ax, **kwargs)

@@ -169,14 +169,14 @@ class ScoreDisplay:
         """Draw each line in a panel, the others grey behind it."""
         grid = panels([self.line_names[k] for k in named])
         self.ax_ = grid[named.index(self.lines[self.chosen])]
-        self.figure_, own = self.ax_.figure, dict[int, Any]()
+        self.figure_, line_of = self.ax_.figure, dict[int, Any]()
         for ax, mine in zip(grid, named, strict=True):
             for k in range(len(self.line_names)):
                 if k != mine:
-                    own.setdefault(k, self._line(ax, k, {**QUIET, "label": f"_{self.line_names[k]}"}))
+                    line_of.setdefault(k, self._line(ax, k, {**QUIET, "label": f"_{self.line_names[k]}"}))
             style = {"color": COLOURS[0], "label": self.line_names[mine], **kwargs}
-            own[mine] = self._line(ax, mine, style, band=True, train=True)
-        self.lines_ = [own[k] for k in range(len(self.line_names))]
+            line_of[mine] = self._line(ax, mine, style, band=True, train=True)
+        self.lines_ = [line_of[k] for k in range(len(self.line_names))]
         meaning = ["shaded: ± standard deviation over splits", *self._of_whisker()]
         if level := self._level():
             meaning.append(f"dotted: {level}")

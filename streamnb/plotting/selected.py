@@ -71,8 +71,8 @@ class SelectionDisplay:
         """Draw the results of `rank_features` by such a search; `feature_names` are those of all features."""
         if not isinstance(ranking, FeatureRanking):
             raise TypeError(f"ranking is of type {type(ranking).__name__}; it should be what rank_features returns")
-        found = ranking.ranking, ranking.chosen, ranking.curve
-        return cls._of(ranking.by, *found, feature_names).plot(ax, **kwargs)
+        results = ranking.ranking, ranking.chosen, ranking.curve
+        return cls._of(ranking.by, *results, feature_names).plot(ax, **kwargs)
 
     @classmethod
     def _of(cls, by: str, ranking: np.ndarray, chosen: Any, curve: Any, feature_names: Any) -> Self:

@@ -64,14 +64,14 @@ def drawn(draw: Callable[[Any], Any], name: str, height: int = 250, width: int =
 
     with _page_style():
         figure = Figure((width / 72.0, height / 72.0), layout="compressed")
-        own = getattr(draw(figure.add_subplot()), "figure_", figure)
-        legend, finding = _legend(own), _finding(own)
-        _enlarge(own)
-        svg = _svg(own)
-        if own is not figure:
+        shown = getattr(draw(figure.add_subplot()), "figure_", figure)
+        legend, finding = _legend(shown), _finding(shown)
+        _enlarge(shown)
+        svg = _svg(shown)
+        if shown is not figure:
             from matplotlib import pyplot
 
-            pyplot.close(own)
+            pyplot.close(shown)
     return Drawing(for_page(svg, name), finding, legend)
 
 
@@ -89,26 +89,26 @@ def _page_style() -> Iterator[None]:
 
 def _finding(figure: Any) -> str:
     """Take the titles at the left, which say what is to be seen, off the picture."""
-    found = [ax.get_title("left") for ax in figure.axes]
+    titles = [ax.get_title("left") for ax in figure.axes]
     if figure.get_suptitle():
-        found.append(figure.get_suptitle())
+        titles.append(figure.get_suptitle())
         figure.suptitle("")
     for ax in figure.axes:
         ax.set_title("", loc="left")
-    return " ".join("; ".join(filter(None, found)).replace(r"\$", "$").split())
+    return " ".join("; ".join(filter(None, titles)).replace(r"\$", "$").split())
 
 
 def _legend(figure: Any) -> tuple[Entry, ...]:
     """Take the legends off the picture."""
     legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend() is not None)]
-    found = []
+    entries = []
     for legend in legends:
         notes = legend.get_title().get_text().split("\n")[1:]  # behind what the names are
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-            found.append(Entry(text.get_text().replace(r"\$", "$"), *_line_of(handle)))
-        found += [Entry(note, "", "") for note in notes]
+            entries.append(Entry(text.get_text().replace(r"\$", "$"), *_line_of(handle)))
+        entries += [Entry(note, "", "") for note in notes]
         legend.remove()
-    return tuple(found)
+    return tuple(entries)
 
 
 def _line_of(handle: Any) -> tuple[str, str]:

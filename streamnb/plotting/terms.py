@@ -153,19 +153,19 @@ class AdditiveDisplay:
 
     def _levels(self, ax: Any, name: str, table: Any, span: tuple[float, float]) -> None:
         """A bar for each level, the most frequent ones, in the order of scores."""
-        some = table.nlargest(MOST_LEVELS, "count", keep="first").sort_values("score" + self.column)
-        places = np.arange(len(some))
-        missing = some["level"].isna()
-        spread = BANDS * np.nan_to_num(some["std" + self.column].to_numpy())
+        frequent = table.nlargest(MOST_LEVELS, "count", keep="first").sort_values("score" + self.column)
+        places = np.arange(len(frequent))
+        missing = frequent["level"].isna()
+        spread = BANDS * np.nan_to_num(frequent["std" + self.column].to_numpy())
         colours = np.where(missing, COLOURS[1], COLOURS[0]).tolist()
-        ax.barh(places, some["score" + self.column], xerr=spread, color=colours, alpha=0.8, ecolor="0.4")
-        names = np.where(missing, "missing", some["level"])
-        labels = [f"{shortened(level)} ({count:,.0f})" for level, count in zip(names, some["count"], strict=True)]
+        ax.barh(places, frequent["score" + self.column], xerr=spread, color=colours, alpha=0.8, ecolor="0.4")
+        names = np.where(missing, "missing", frequent["level"])
+        labels = [f"{shortened(level)} ({count:,.0f})" for level, count in zip(names, frequent["count"], strict=True)]
         ax.set_yticks(places, labels, fontsize="medium" if len(places) <= MOST_LEVELS // 2 else "x-small")
         ax.axvline(0.0, **QUIET)
         ax.set(xlim=span, xlabel=self._score)
-        shown = shortened(name) if len(some) == len(table) else f"{shortened(name)}, the {len(some)} most frequent"
-        ax.set_title(shown, fontsize="medium")
+        which = "" if len(frequent) == len(table) else f", the {len(frequent)} most frequent"
+        ax.set_title(f"{shortened(name)}{which}", fontsize="medium")
 
     def _pair(self, ax: Any, names: Sequence[str], table: Any) -> None:
         """A heat map of the cells of a pair; cells without rows are grey."""

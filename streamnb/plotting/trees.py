@@ -85,8 +85,8 @@ class TreeDisplay:
         self.edges_ = LineCollection(list(lines), **{"linewidths": widths, "colors": COLOURS[0], "zorder": 1, **kwargs})
         ax.add_collection(self.edges_)
         ax.scatter(*ends[drawn].T, 14.0, color=COLOURS[0], zorder=2)
-        beside = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
-        self.labels_ = [ax.annotate(shortened(self.names[j]), ends[j], **beside) for j in drawn]
+        style = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
+        self.labels_ = [ax.annotate(shortened(self.names[j]), ends[j], **style) for j in drawn]
         ax.set(xlim=(-0.3, deepest + BESIDE / step), ylim=(height[drawn].max() + 0.6, -0.6))
         ax.set_axis_off()
         if len(children):

@@ -62,8 +62,8 @@ def compared(title: str, choice: FactTable, passes: Report) -> Described:
 
 def _n_columns(model: Any, encoding: Any) -> int:
     columns = getattr(encoding, "columns", None)
-    given = len(columns) if isinstance(columns, dict) else getattr(model, "n_features_in_", None)
-    return int(getattr(model, "n_features", 0) if given is None else given)
+    n = len(columns) if isinstance(columns, dict) else getattr(model, "n_features_in_", None)
+    return int(getattr(model, "n_features", 0) if n is None else n)
 
 
 def _question(model: Any, classes: Any, target: str, n_columns: int) -> str:

@@ -58,10 +58,10 @@ def drift(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluation]) -> 
     here, there = (_sums(model, rows) for rows in (X, other))
     names = names_of_columns(model)
     names = names if names is not None and len(names) == here.n_features else None
-    found = here.drift(there, MOST_COLUMNS, feature_names=names)
+    differences = here.drift(there, MOST_COLUMNS, feature_names=names)
     error = np.sqrt(1.0 / here.total_weight + 1.0 / there.total_weight)
     rows = [*_classes(evaluations)]
-    for feature, old, new, z in found[["feature", "old", "new", "z"]].itertuples(index=False, name=None):
+    for feature, old, new, z in differences[["feature", "old", "new", "z"]].itertuples(index=False, name=None):
         rows.append((column_name(feature), old, new, z * error, z))
     note = (
         "Means of the columns of the model. The difference is in standard deviations of the column; "

@@ -197,10 +197,10 @@ def _curved(found: Evaluation, areas: np.ndarray) -> list[int]:
 
 def _levels(found: Evaluation, k: int) -> tuple[np.ndarray, ...]:
     """Scores from the highest on, and the weight of the class and of the others from each of them on."""
-    others, own, scores = found.roc_curve(found.classes[k], drop_intermediate=False)
+    others, of_class, scores = found.roc_curve(found.classes[k], drop_intermediate=False)
     weight = found.class_weight
     rest = (found.weight if found.multilabel else weight.sum()) - weight[k]
-    return scores[1:], own[1:] * weight[k], others[1:] * rest
+    return scores[1:], of_class[1:] * weight[k], others[1:] * rest
 
 
 def _probabilities(found: Evaluation, scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> np.ndarray | None:

@@ -41,20 +41,22 @@ class Picture:
 
 def pictures(model: Any, facts: Facts, draw_choice: Any = None) -> dict[str, list[Picture]]:
     """The pictures of each section of the page; `draw_choice` draws the candidates of a search on axes."""
-    found: dict[str, list[Picture]] = {"judged": [], "features": [], "choice": []}
+    by_section: dict[str, list[Picture]] = {"judged": [], "features": [], "choice": []}
     if facts.judged is not None:
-        found["judged"] = list(_of_judged(facts.judged))
+        by_section["judged"] = list(_of_judged(facts.judged))
         if facts.judged.slices is not None:
-            found["slices"] = [_of_slices(facts.judged.slices)]
-    found["features"] = list(_of_features(model, facts))
+            by_section["slices"] = [_of_slices(facts.judged.slices)]
+    by_section["features"] = list(_of_features(model, facts))
     if draw_choice is not None and facts.described.choice is not None:
         n = len(facts.described.choice.rows)
         drawing = drawn(draw_choice, "candidates", height=90 + 34 * n, width=520)
-        found["choice"] = [Picture("Candidates", "The score of each candidate, and of each fold.", drawing)]
+        by_section["choice"] = [Picture("Candidates", "The score of each candidate, and of each fold.", drawing)]
     elif isinstance(model, LinearNBCV | TrainedClassifierCV) and not isinstance(model, AdditiveClassifier):
         drawing = drawn(lambda ax: ScoreDisplay.from_estimator(model, ax=ax, label=None), "grid", 300)
-        found["choice"] = [Picture("Scores along the grid", "Held-out scores along the grid of penalties.", drawing)]
-    return found
+        by_section["choice"] = [
+            Picture("Scores along the grid", "Held-out scores along the grid of penalties.", drawing)
+        ]
+    return by_section
 
 
 # ---- how good --------------------------------------------------------------------------------------------------------
@@ -96,10 +98,10 @@ def _precision_recall(ax: Any, judged: Performance) -> None:
     ax.set(xlabel="recall: share of the class found", ylabel="precision: share right", xlim=(-0.01, 1.01))
     ax.set_ylim(-0.01, 1.01)
     best, worst = (end(judged.curves, key=lambda one: one.average_precision) for end in (max, min))
-    found = f"{shortened(best.label)} has average precision {best.average_precision:.3f}"
+    finding = f"{shortened(best.label)} has average precision {best.average_precision:.3f}"
     if worst is not best:
-        found = f"{found}, {shortened(worst.label)} {worst.average_precision:.3f}"
-    ax.set_title(found, loc="left")
+        finding = f"{finding}, {shortened(worst.label)} {worst.average_precision:.3f}"
+    ax.set_title(finding, loc="left")
     ax.legend()
 
 
@@ -118,9 +120,9 @@ def _distributions(ax: Any, curves: ClassCurves) -> None:
 
 def _of_slices(slices: SlicedMetrics) -> Picture:
     """Intervals of the first metric in each slice, beside that of all rows."""
-    some, metric, whole = slices.rows[:MOST_SLICES], slices.metrics[0], slices.whole[0]
-    names = [shortened(f"{one.column} = {one.value}") for one in some]
-    numbers = np.array([one.numbers[0] for one in some]).T
+    rows, metric, whole = slices.rows[:MOST_SLICES], slices.metrics[0], slices.whole[0]
+    names = [shortened(f"{one.column} = {one.value}") for one in rows]
+    numbers = np.array([one.numbers[0] for one in rows]).T
     finding = f"The worst is {names[0]}; all rows have {whole:.3f}. Intervals that do not reach that are orange."
 
     def draw(ax: Any) -> None:
@@ -131,7 +133,7 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
     display = SlicesDisplay(names, *numbers, line=whole, axis=f"{metric} (dotted: all rows)", finding=finding)
     text = "; ".join(f"{name}: {value:.3f}" for name, value in zip(names, numbers[0], strict=True))
     heading = f"{metric[:1].upper()}{metric[1:]} of slices"
-    return Picture(heading, f"{heading}. {text}.", drawn(draw, "slices", 80 + 22 * len(some)))
+    return Picture(heading, f"{heading}. {text}.", drawn(draw, "slices", 80 + 22 * len(rows)))
 
 
 # ---- what it looks at ------------------------------------------------------------------------------------------------

@@ -101,8 +101,8 @@ def clipped(rows: tuple[Any, ...], classes: Any, clipping: Clipping) -> tuple[An
     if label_checks.label_kind(y) == label_checks.label_kind(classes) and codes.codes_of(y) is None:
         kept &= np.isin(y, classes)
     if not kept.all():
-        some = np.flatnonzero(kept)
-        chunk, y, column = chunk.picked(some), y[some], None if column is None else column[some]
+        rows_kept = np.flatnonzero(kept)
+        chunk, y, column = chunk.picked(rows_kept), y[rows_kept], None if column is None else column[rows_kept]
     chunk, survey = clipping.clip.applied(chunk)
     return chunk, survey, y, None, content_keys(chunk) if column is None else column
 

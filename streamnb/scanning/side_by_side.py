@@ -135,11 +135,11 @@ class SideBySide(PassTask):
         if n_features is not None and not self.domains:
             n_classes = 2 if first.classes is None else len(first.classes)
             splits = [1 if s.folding is None or s.outside is not None else s.folding.n_splits for s in self.scans]
-            every = [
+            sizes = [
                 (scan.moments, scan.how.pooled, n_classes, n_splits, scan.options.n_made(n_features))
                 for scan, n_splits in zip(self.scans, splits, strict=True)
             ]
-            needed = sum(second_moments.bytes_of(*each) for each in every)
+            needed = sum(second_moments.bytes_of(*each) for each in sizes)
             what = f"products of {n_features:,} features by {n_features:,}, each under {len(self.scans)} maps,"
             memory.check(what, needed, first.memory_limit, f"try fewer maps, or {second_moments.CURE}")
         wanted = [scan.wants(n_rows, n_features) for scan in self.scans]
@@ -180,5 +180,5 @@ def run_scans(
         stats, report = run_scan(scans[name], rows, options)
         return {name: stats}, report
     sharing = tuple(replace(scan, n_sharing=len(scans)) for scan in scans.values())
-    every, report = run_scan(SideBySide(sharing), rows, options)
-    return dict(zip(scans, every.parts, strict=True)), report
+    stats_of_all, report = run_scan(SideBySide(sharing), rows, options)
+    return dict(zip(scans, stats_of_all.parts, strict=True)), report

@@ -205,8 +205,8 @@ class Round(persistence.Saved):
         except _Asked as asked:
             rows.warn_of_outside()
             report = asked.report or Report()
-            found = Answer.of(self.fingerprint, asked.task, {}, asked.total, report)
-            return replace(found, sites={persistence.digest(found.total) if site is None else site: report.rows})
+            answer = Answer.of(self.fingerprint, asked.task, {}, asked.total, report)
+            return replace(answer, sites={persistence.digest(answer.total) if site is None else site: report.rows})
         raise ValueError("this round asks for nothing; it is complete")
 
     def merge(self, *answers: Answer) -> Answer:
@@ -218,8 +218,8 @@ class Round(persistence.Saved):
             An answer is of another round, such as a gradient at other weights; or a site is there twice, or read
             another number of rows than before.
         """
-        asked, _ = self._next()
-        if asked is None or not answers:
+        task, _ = self._next()
+        if task is None or not answers:
             raise ValueError("a round goes on with the answers of sites, and got none")
         for answer in answers:
             self._check(answer)
@@ -234,10 +234,10 @@ class Round(persistence.Saved):
                     raise ValueError(
                         f"site {name!r} read {n_rows:,} rows, and {before:,} before; each round reads the same rows"
                     )
-        total = reduce(add, [answer.of_task(asked) for answer in answers])
+        total = reduce(add, [answer.of_task(task) for answer in answers])
         report = reduce(add, [answer.report for answer in answers])
         rows = {name: n_rows for answer in answers for name, n_rows in answer.sites.items()}
-        return Answer.of(self.fingerprint, asked, rows, total, report)
+        return Answer.of(self.fingerprint, task, rows, total, report)
 
     def step(self, *answers: Answer) -> Any:
         """Go on with the answers of all sites: to the next round or, where no pass is left, to the fitted model.
@@ -354,6 +354,6 @@ def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = N
             )
         if len(estimators) > 1 and not hasattr(one, "scoring"):
             raise TypeError(f"of several estimators each should score itself on held-out rows, as {one!r} does not")
-    asked = tuple((type(one).__name__, one.get_params(deep=False)) for one in estimators)
+    named_estimators = tuple((type(one).__name__, one.get_params(deep=False)) for one in estimators)
     named = dict.fromkeys(schema.sites) if sites is None else dict(sites)
-    return Round(schema.without_counts(), asked, scanned, named).advanced()
+    return Round(schema.without_counts(), named_estimators, scanned, named).advanced()

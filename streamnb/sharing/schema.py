@@ -113,11 +113,11 @@ class Schema(persistence.Saved):
         return replace(self, declared=self.classes, fixed=self.encoding, learned=None)
 
     def __repr__(self) -> str:
-        beside = f"; sites {', '.join(self.sites)}" if self.sites else ""
-        beside = f"; {self.folding.n_folds} folds" if self.folding is not None else beside
+        folds = f"; sites {', '.join(self.sites)}" if self.sites else ""
+        folds = f"; {self.folding.n_folds} folds" if self.folding is not None else folds
         return (
             f"<Schema {self.fingerprint}: classes {messages.listed(self.classes)}, {self.n_columns:,} columns; "
-            f"{', '.join(self.moments)}{beside}>"
+            f"{', '.join(self.moments)}{folds}>"
         )
 
     def __add__(self, other: Schema) -> Schema:
@@ -200,8 +200,8 @@ class Schema(persistence.Saved):
         stats, report = run_scan(replace(task, folding=self.folding), rows, options)
         outside = rows.warn_of_outside()
         name = persistence.digest(stats) if site is None else site
-        found = Site(report.rows, outside.rows, outside.levels, persistence.digest(stats))
-        return SiteSums(self.without_counts(), {name: found}, stats, {name: stats} if self.sites else {})
+        read = Site(report.rows, outside.rows, outside.levels, persistence.digest(stats))
+        return SiteSums(self.without_counts(), {name: read}, stats, {name: stats} if self.sites else {})
 
     def fit(self, *estimators: Any) -> Any:
         """Begin to fit a model of the rows of all sites, which each of them reads in rounds.

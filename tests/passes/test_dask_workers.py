@@ -56,14 +56,8 @@ def here(function, *args, **options):
         return function(*args, **options)
 
 
-FORMS = [
-    "zarr sharded",
-    "zarr csr v3",
-    "zarr csr messy",
-    "zarr, y in zarr",
-    "url to group",
-    "anndata root v3, kind column",
-]
+FORMS = ["zarr sharded", "zarr csr v3", "zarr csr messy", "zarr, y in zarr", "url to group"]
+FORMS += ["anndata root v3, kind column"]  # of categories
 
 
 @pytest.mark.parametrize("name", FORMS)
