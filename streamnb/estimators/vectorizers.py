@@ -129,10 +129,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         return getattr(self, "feature_names_", _numbered(check_n_features(self.n_features)))
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        tags.requires_fit = False
-        return tags
+        return _of_texts(super().__sklearn_tags__())
 
 
 class Hashed(TransformerMixin, BaseEstimator):
@@ -312,10 +309,14 @@ class KMerVectorizer(TransformerMixin, BaseEstimator):
         return _numbered(kmers.n_columns) if names is None else names
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        tags.requires_fit = False
-        return tags
+        return _of_texts(super().__sklearn_tags__())
+
+
+def _of_texts(tags: Any) -> Any:
+    """The tags of a transformer of texts that needs no fit."""
+    tags.input_tags.string, tags.input_tags.two_d_array = True, False
+    tags.requires_fit = False
+    return tags
 
 
 def _matrix_of(rows: TextSource) -> sp.csr_array:
