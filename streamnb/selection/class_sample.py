@@ -123,31 +123,26 @@ def sample_rows(
             f"stats were scanned with folds by {stats.folding.by!r}, which the rows do not tell; scan with folds=5 or "
             "another number, or take snb.FeatureSelector, which splits the rows itself"
         )
-    source = opened_through(stats.step, X, y, sample_weight)
-    return sampled(stats, source, rows, _columns(columns, stats.n_features), seed, options)
+    source, kept = opened_through(stats.step, X, y, sample_weight), None
+    if columns is not None:
+        kept, n_features = np.unique(arguments.as_array("columns", columns)), stats.n_features
+        if kept.dtype.kind not in "iu" or not kept.size or kept[0] < 0 or kept[-1] >= n_features:
+            raise ValueError(f"columns should be numbers of features, from 0 to {n_features - 1}; got {columns!r}")
+    return sampled(stats, source, rows, kept, seed, options)
 
 
 def sampled(
     stats: ClassStats, source: Source, rows: int | None, columns: np.ndarray | None, seed: int, options: RunOptions
 ) -> ClassSample:
-    """The same for an open source of rows."""
+    """The same as `sample_rows` for an open source of rows."""
     most = int(stats.rows.max(initial=1))
     each = most if rows is None else min(arguments.positive_integer("rows", rows), most)
     width = stats.n_features if columns is None else len(columns)
     what = f"up to {each:,} rows of each of {len(stats.classes):,} classes, {width:,} values each,"
     memory.check(what, 8 * int(np.minimum(stats.rows, each).sum()) * width, options.memory_limit, CURE)
     task = SampleTask(stats.classes, stats.folding, 0, each, seed, columns, stats.options, stats.n_features)
-    found, report = run(task, source, options)
+    sample, report = run(task, source, options)
     row_checks.check_same_rows(report.rows, stats.n_rows)
-    drawn = found.drawn(weighed=False)
+    drawn = sample.drawn(weighed=False)
     columns = np.arange(stats.n_features) if columns is None else columns
     return ClassSample(drawn.X, drawn.labels.indices.astype(np.int64), drawn.weight, drawn.fold, columns)
-
-
-def _columns(columns: Any, n_features: int) -> np.ndarray | None:
-    if columns is None:
-        return None
-    given = np.unique(arguments.as_array("columns", columns))
-    if given.dtype.kind not in "iu" or not given.size or given[0] < 0 or given[-1] >= n_features:
-        raise ValueError(f"columns should be numbers of features, from 0 to {n_features - 1}; got {columns!r}")
-    return given
