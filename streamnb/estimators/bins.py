@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -153,8 +152,15 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return rows
 
-    edges_ = property(attrgetter("_bins.edges"), doc="Inner borders of the bins of each feature.")
-    missing_ = property(attrgetter("_bins.missing"), doc="Which features have a bin for missing values.")
+    @property
+    def edges_(self) -> list[np.ndarray]:
+        """Inner borders of the bins of each feature."""
+        return self._bins.edges
+
+    @property
+    def missing_(self) -> np.ndarray:
+        """Which features have a bin for missing values."""
+        return self._bins.missing
 
     def transform(self, X: Rows) -> Any:
         """The bins of rows.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import combinations
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -250,8 +249,15 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             )
         return self._counters.class_stats(check_moments(moments), without_fold)
 
-    counts_ = property(attrgetter("_counters.counts"), doc="The counts, which are all that is kept of the data.")
-    classes_ = property(attrgetter("counts_.sums.classes"), doc="Sorted labels, or the numbers of the ranges of y.")
+    @property
+    def counts_(self) -> CategoryCounts:
+        """The counts, which are all that is kept of the data."""
+        return self._counters.counts
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Sorted labels, or the numbers of the ranges of y."""
+        return self.counts_.sums.classes
 
     @property
     def n_values_(self) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -240,11 +239,30 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
             return rank_features(self.stats_, self.by, **self._options())
         return searched(self.stats_, search, self._criterion(), self.__dict__.pop("_beside"))
 
-    scores_ = property(attrgetter("_ranked.scores"), doc="The score of each feature.")
-    ranking_ = property(attrgetter("_ranked.ranking"), doc="Features, best first.")
-    pvalues_ = property(attrgetter("_ranked.pvalues"), doc='The p-value of each feature for "chi2" and "f_classif".')
-    chosen_ = property(attrgetter("_ranked.chosen"), doc="The features that a search keeps, in its order.")
-    curve_ = property(attrgetter("_ranked.curve"), doc="Accuracies of a search with 1, 2, .. features on each fold.")
+    @property
+    def scores_(self) -> np.ndarray:
+        """The score of each feature."""
+        return self._ranked.scores
+
+    @property
+    def ranking_(self) -> np.ndarray:
+        """Features, best first."""
+        return self._ranked.ranking
+
+    @property
+    def pvalues_(self) -> np.ndarray | None:
+        """The p-value of each feature for the criteria "chi2" and "f_classif"."""
+        return self._ranked.pvalues
+
+    @property
+    def chosen_(self) -> np.ndarray | None:
+        """The features that a search keeps, in its order."""
+        return self._ranked.chosen
+
+    @property
+    def curve_(self) -> np.ndarray | None:
+        """The accuracy of a search with 1, 2, .. features on the rows of each fold."""
+        return self._ranked.curve
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "stats_")
