@@ -19,7 +19,7 @@ from streamnb.corpora.reading import CorpusReading
 from streamnb.passes import stopping
 from streamnb.passes.options import RunOptions
 from streamnb.passes.separately import separately
-from streamnb.rows.files import packing_said
+from streamnb.rows.files import compression_by_name
 from streamnb.rows.records import BatchWriter, LineWriter
 
 AT_ONCE = 16  # requests for small files
@@ -122,7 +122,7 @@ class PartWork:
         """Writes contents to a file: record batches, or lines packed as its ending says."""
         if self.ending == ".parquet":
             return BatchWriter(file)
-        return LineWriter(file, packing_said(self.ending))
+        return LineWriter(file, compression_by_name(self.ending))
 
     def file_of(self, part: CorpusPart) -> str:
         """The name of the file of a part."""

@@ -20,7 +20,7 @@ from streamnb.corpora.predictions import check_text, corpus, description
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
 from streamnb.passes.options import RunOptions
-from streamnb.rows.files import CSV, FILES, JSON, LINES, WARC, packing_said
+from streamnb.rows.files import CSV, FILES, JSON, LINES, WARC, compression_by_name
 from streamnb.rows.records import FieldsBeside
 
 SCORES = f"{ABOUT}/scores"
@@ -137,7 +137,8 @@ def select(
     begin(place, about | {"seed": seed if way.name == "resample" else None}, files, force)
     reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
     first = files[0][0]
-    ending = ENDINGS[kind] + (Path(first).suffix if packing_said(first) else "") if kind in ENDINGS else ".parquet"
+    packed = Path(first).suffix if compression_by_name(first) else ""
+    ending = ENDINGS[kind] + packed if kind in ENDINGS else ".parquet"
     least = None if threshold is None else float(threshold)
     if way.name in ("threshold", "where") and not drop_repeats:
         keeps = KeepRows(place, reading, errors, ending, models, labels, condition, least)

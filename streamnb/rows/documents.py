@@ -22,13 +22,13 @@ from streamnb.rows.files import (
     DAMAGED,
     TEXT_PACKED,
     compression_of,
+    compression_of_text,
     content_of,
     damaged,
     files_below,
     listed_at,
     of_each,
     opened_file,
-    packing_of_text,
     pyarrow_for,
     read_ahead,
     with_sizes,
@@ -264,7 +264,7 @@ class TextFolders(RawRows):
 
     def _texts(self, start: int, stop: int) -> Texts:
         paths = [path for path, _ in self.files[start:stop]]
-        parts = of_each(lambda path: content_of(path, packing_of_text(path)).removeprefix(BOM), paths)
+        parts = of_each(lambda path: content_of(path, compression_of_text(path)).removeprefix(BOM), paths)
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
 

@@ -172,7 +172,7 @@ def check_file(path: str, n_bytes: int) -> None:
         raise DataError(f"a worker finds another {path}, not of {n_bytes} bytes; it should be the same for all")
 
 
-def packing_said(path: str) -> str | None:
+def compression_by_name(path: str) -> str | None:
     """How a text file is compressed according to its name; None if it is not."""
     return next((how for end, how in TEXT_PACKED.items() if without_query(path).endswith(end)), None)
 
@@ -234,11 +234,11 @@ def compression_of(path: Any) -> str | None:
         return by_magic(file.read(8), COMPRESSED)
 
 
-def packing_of_text(path: str) -> str | None:
+def compression_of_text(path: str) -> str | None:
     """How a file of text is compressed, None if it is not; refuse files of other kinds than their names say."""
     with raw_file(path) as file:
         head = file.read(HEAD)[:8]
-    named, packed = packing_said(path), by_magic(head, COMPRESSED)
+    named, packed = compression_by_name(path), by_magic(head, COMPRESSED)
     if named is not None and packed != named:
         raise DataError(f"{path} is not a {named} file, as its name says; it begins with the bytes {head!r}")
     other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (packed if packed in ("bzip2", "xz") else None)

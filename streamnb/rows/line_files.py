@@ -21,9 +21,9 @@ from streamnb.rows.files import (
     LINES,
     TEXT_PACKED,
     by_name,
+    compression_of_text,
     damaged,
     opened_file,
-    packing_of_text,
     size_of,
     stored,
     unpacked_file,
@@ -68,10 +68,10 @@ class LineFile:
                 yield LinePiece(self.form, self.path, piece, n_rows, self.rows[k], self.offsets[k])
 
 
-def _index(infer: Infer, packing: Callable[[str], str | None], path: str) -> LineFile:
-    """Index the rows of a file; `infer` finds its format and where the rows begin, `packing` how it is compressed."""
+def _index(infer: Infer, compression: Callable[[str], str | None], path: str) -> LineFile:
+    """Index the rows of a file; `infer` finds its format and where rows begin, `compression` how it is compressed."""
     file_now, offsets, rows = stored(path), [0], [0]
-    packed = packing(path)
+    packed = compression(path)
     with unpacked_file(path, packed, file_now) as file:
         form, offsets[0], rest = _read_head(infer, file, path)
         for n, piece in _whole_pieces(form, file, rest, path):
@@ -174,7 +174,7 @@ class LinesOfFile:
 
     def pieces(self) -> Iterator[LinePiece]:
         """Yield the rows piece by piece, in order."""
-        with unpacked_file(self.path, packing_of_text(self.path)) as file:
+        with unpacked_file(self.path, compression_of_text(self.path)) as file:
             form, place, rest = _read_head(self.infer, file, self.path)
             if self.n_parts > 1:
                 begin, end = (size_of(self.path) * k // self.n_parts for k in (self.part, self.part + 1))
@@ -244,9 +244,9 @@ class LineFiles(RawRows):
         paths: list[str],
         infer: Infer,
         n_threads: int,
-        packing: Callable[[str], str | None] = packing_of_text,
+        compression: Callable[[str], str | None] = compression_of_text,
     ):
-        files = list(in_order(partial(_index, infer, packing), paths, n_threads))
+        files = list(in_order(partial(_index, infer, compression), paths, n_threads))
         self._files, self._firsts = files, list(accumulate((file.rows[-1] for file in files), initial=0))
         self.n_rows, self.files = self._firsts[-1], tuple((file.path, file.stored.size) for file in files)
         self.nbytes = sum(file.offsets[-1] for file in files)

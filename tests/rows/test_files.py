@@ -9,11 +9,11 @@ from streamnb.rows.files import (
     TEXT_PACKED,
     by_name,
     check_file,
+    compression_by_name,
     files_at,
     files_below,
     holds_numbers,
     is_svmlight,
-    packing_said,
     stored,
     unlike_zarr,
 )
@@ -53,7 +53,7 @@ def test_kinds_are_told_by_names_that_may_say_how_files_are_packed():
 
 def test_names_of_web_addresses_end_before_their_query():
     assert by_name("https://host/a.csv.gz?sign=x.parquet") == "CSV" and by_name("s3://bucket/a?b.csv") == "CSV"
-    assert packing_said("https://host/a.csv.gz?sign=x") == "gzip"
+    assert compression_by_name("https://host/a.csv.gz?sign=x") == "gzip"
 
 
 def test_files_at_urls_are_told_like_others(tmp_path):
