@@ -65,6 +65,17 @@ def test_tokens_of_a_vocabulary_alone_are_counted():
     assert found.toarray()[0].tolist() == [2, 2, 1, 0] and not found[1:].nnz
 
 
+def test_lines_are_counted_by_what_stands_in_them():
+    def counted(text, *how):
+        n, end, inside = ngrams.count_lines(np.frombuffer(text, np.uint8), *how)
+        return int(n), int(end), bool(inside)
+
+    assert counted(b"a\n\nb\nc", False, 0, False) == (3, 5, False)
+    assert counted(b"a\n\r\nb\n \n", False, 1, False) == (3, 8, False)
+    assert counted(b"{}\n  \n{", False, 33, False) == (1, 6, False)
+    assert counted(b'a,"x\ny"\nb,"', True, 1, False) == (1, 8, True)
+
+
 @pytest.mark.parametrize(
     "bad", [b"\xff", b"\xc3", b"\xe2\x82", b"\xc0\x80", b"\xed\xa0\x80", b"\x80", b"\xf5\x80\x80\x80"]
 )

@@ -18,6 +18,7 @@ def read(data, kind=JSON, **named):
 def test_rows_are_counted_by_what_stands_in_them():
     for kind, text, expected in (
         (LINES, b"a\n\nb\nc", (3, 5, 1)),
+        (LINES, b"a\n\r", (1, 2, 1)),
         (CSV, b"a\n\r\nb\n \n", (3, 8, 0)),
         (JSON, b"{}\n  \n{", (1, 6, 1)),
         (JSON, b" \n\r\n{", (0, 4, 1)),
