@@ -218,6 +218,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.known(cls, state, "params", "bins", "precision", "names")
         self, bins = cls(**state["params"]), state["bins"]
         if bins is None:
             self._check_params()

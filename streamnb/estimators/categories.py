@@ -271,7 +271,7 @@ class CategoryStats:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        sizes, sums = persistence.array("sizes", state["sizes"], ["i8"], (None,)), state["sums"]
+        sizes, sums = persistence.parts(cls, state, sizes="i8[_]", sums=ClassStats)
         if ((sizes < 1) | (sizes > MOST + 1)).any() or sizes.sum() != sums.n_features:
             raise ValueError(f"sizes {sizes.tolist()} should be from 1 to {MOST + 1} and {sums.n_features} in all")
         return cls(sizes, sums)

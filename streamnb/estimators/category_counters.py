@@ -366,6 +366,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.known(cls, state, "params", "counts", "columns", "names")
         counts, columns = state["counts"], state["columns"]
         of_types = isinstance(counts, CategoryCounts) and isinstance(columns, CountedColumns)
         if not of_types or counts.sums.folding is None:

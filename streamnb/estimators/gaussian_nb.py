@@ -61,6 +61,7 @@ class GaussianNB(IncrementalClassifier):
     (['cat', 'dog'], [[2.5], [8.0]])
     """
 
+    _saved = (*IncrementalClassifier._saved, "dtype")
     _checks: ClassVar = {"var_smoothing": number_from_0}
     class_count_ = incremental.class_count_
     predict_joint_log_proba = incremental.predict_joint_log_proba

@@ -37,6 +37,7 @@ class IncrementalClassifier(Classifier):
     _memory_limit: int | None = None  # of the last fit
     _n_threads: int | None = None  # of the last fit
     _statistics = "ClassStats"  # the class of the statistics
+    _saved: tuple[str, ...] = ("params", "fitted", "step")  # parts of the state in a file
     _keeps_batches = True  # False where statistics have no sums of parts of the rows
     _takes_indicator = False  # True where a row may have any number of labels
     _indicator_advice = "take snb.LinearNB, which has a model for each label"  # for the error message

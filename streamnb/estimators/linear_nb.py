@@ -37,8 +37,6 @@ from streamnb.solving.weight_problem import check_feature_weight
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 
-_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "step", "mapped"  # what is saved
-
 
 @persistence.register
 class LinearNB(IncrementalClassifier):
@@ -124,6 +122,7 @@ class LinearNB(IncrementalClassifier):
     ['cat']
     """
 
+    _saved = (*IncrementalClassifier._saved, "model", "settled")
     _checks: ClassVar = {"scheme": one_of(*SCHEMES), "idf": boolean, "overlap": one_of(*OVERLAPS)}
     transform = Parameter()
     _takes_indicator = True
@@ -340,7 +339,7 @@ class LinearNB(IncrementalClassifier):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        state = {**persistence.known(cls, state, *_STATE), "params": loaded_parameters(state["params"])}
+        state = {**state, "params": loaded_parameters(state["params"])}
         self, model = super()._from_state(state), state["model"]
         if model is not None:
             if not isinstance(model, LinearModel) or model.n_features != self.stats_.n_features:

@@ -132,6 +132,7 @@ class LinearNBCV(LinearNB):
     ({'top_k': 2}, 0.97)
     """
 
+    _saved = (*LinearNB._saved, "scores", "scoring_report", "mapped")
     _checks: ClassVar = {
         **LinearNB._checks,
         "return_train_score": boolean,

@@ -261,6 +261,7 @@ def to_state(self: Any) -> dict[str, Any]:
 
 def from_state(cls: Any, state: dict[str, Any]) -> Any:
     """The estimator from its saved state."""
+    persistence.known(cls, state, *cls._saved)
     self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
     stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
     if type(stats).__name__ != cls._statistics or decay > 1.0:

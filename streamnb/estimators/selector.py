@@ -147,6 +147,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     _preparation = Preparation()
     _memory_limit = None
     _statistics = "ClassStats"
+    _saved = "params", "fitted", "step", "ranked"
     _keeps_batches = False
     _takes_indicator = False
     _indicator_advice = "take snb.LinearNB, which has a model for each label"

@@ -355,8 +355,8 @@ class TreeNB(IncrementalClassifier):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        state = persistence.known(cls, state, "params", "fitted", "step")  # older files have no level: all edges
-        return super()._from_state({**state, "params": {"significance_level": None, **state["params"]}})
+        params = {"significance_level": None, **state["params"]}  # older files have no level: all edges
+        return super()._from_state({**state, "params": params})
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
         super()._check_loaded(state)

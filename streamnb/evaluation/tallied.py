@@ -294,6 +294,7 @@ class Tallied:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.known(cls, state, "classes", "form", "n_rows", "tallies", "interval", "grouped", "slicing")
         classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
         if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
             raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")
