@@ -59,6 +59,7 @@ class ScoringTask(PassTask):
 
     candidates: tuple[tuple[GridModels | CovarianceModels, ...], ...]
     judge: FoldJudge
+    n_rows: int | None = None
     train: bool = False
     sampled: int = 0
     held: tuple[int, ...] | None = None
@@ -242,7 +243,7 @@ def judged_together(
     joined = tuple(grid_models.of_group([grids[number] for number in group]) for group in groups)
     n_models = sum(len(models) * models[0].shape[0] for models in joined) * (1 + train)
     judge = FoldJudge(stats.classes, folding, needs, n_models, stats.multilabel)
-    task = ScoringTask(joined, judge, train, sampled, named, costly)
+    task = ScoringTask(joined, judge, stats.n_rows, train, sampled, named, costly)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     row_checks.check_same_rows(report.rows, stats.n_rows)
