@@ -16,7 +16,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
@@ -33,6 +33,7 @@ _HEADER = "streamnb.json"
 _SEAL = 64  # bytes of the hexadecimal checksum
 _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
+_kinds_of = cache(partial(get_type_hints, include_extras=True))  # takes long
 # Imported when a file names a class that is not registered yet; classes that load fast have a module of their own.
 _ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
 _OF_LIGHT = {"PortableModel", "RowStep", "Indicators"}
@@ -61,7 +62,7 @@ class Parameters:
             names = {_name_in_files(part): part.name for part in fields(cls)}
             known(cls, state, *names)
             state = {names[name]: value for name, value in state.items()}
-            kinds, lengths = get_type_hints(cls, include_extras=True), dict[str, int]()
+            kinds, lengths = _kinds_of(cls), dict[str, int]()
             state = {name: part(state, name, kinds[name], lengths) for name in names.values() if name in state}
         self = cls(**state)
         self._check_loaded()
@@ -240,8 +241,7 @@ def _encoded(value: Any, store: Callable[[np.ndarray], str]) -> Any:
     if isinstance(value, InPlace):
         return _encoded(value._to_state(), store)
     name = type(value).__name__
-    registered = _registry.get(name)
-    if registered is None:
+    if (registered := _registry.get(name)) is None:
         raise TypeError(f"{value!r} cannot be saved: {name} is not a plain value, an array or a part of streamnb")
     if _home(registered) != _home(type(value)):
         raise TypeError(f"{value!r} cannot be saved: a class of another module is named {name} too; rename one of them")

@@ -1,5 +1,6 @@
 """The classes of the package that keep a contract, and what their objects say, to be compared."""
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
@@ -73,4 +74,6 @@ def said(value, whole=False):
 
 def same(a, b, whole=False):
     """Fail unless two values say the same."""
-    np.testing.assert_equal(said(a, whole), said(b, whole))
+    one, other = said(a, whole), said(b, whole)
+    if pickle.dumps(one) != pickle.dumps(other):  # most are equal to the byte, which is seen far sooner
+        np.testing.assert_equal(one, other)
