@@ -8,7 +8,7 @@ DEV := $(VENV)/.installed-dev
 # index that leaves its array is an error there.
 INTERPRETED := tests/kernels $(patsubst %,tests/stats/test_%.py, \
 	histograms moment_sums moments products second_moments sparse_tables totals value_counts) \
-	$(patsubst %,tests/%.py,rows/test_splits models/test_predictive evaluation/test_metrics_blocks)
+	$(patsubst %,tests/%.py,rows/test_splits models/test_predictive evaluation/test_score_order)
 # Tests that run beside the quick ones, so that each part takes about as long.
 REST := $(addprefix tests/,hostile laws problem rows selection)
 # Files that have slow tests: to look through the others takes as long as some of these.

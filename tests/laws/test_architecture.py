@@ -66,7 +66,7 @@ METHODS = 20  # public ones that a class defines itself: fewer
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 HOOKS = defaultdict(lambda: 5, LinearModel=6)  # methods that a class calls and its subclasses define otherwise
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
-STATEMENTS, TEST_LINES = 42_500, 59_000  # of the package without docstrings, and of its tests
+STATEMENTS, TEST_LINES = 43_000, 60_000  # of the package without docstrings, and of its tests
 PARAMETERS = 8  # of a function that is neither public nor a kernel
 AROUND = [
     path for folder in ("tests", "examples", "benchmarks", "fuzz") for path in sorted((ROOT / folder).rglob("*.py"))

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import runpy
+import subprocess
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -100,6 +101,12 @@ def test_type_checkers_know_every_public_name():
         r"^from streamnb\.(\S+) import (\w+) as \2$", (ROOT / "streamnb/__init__.pyi").read_text(), re.MULTILINE
     )
     assert {name: home for home, name in told} == streamnb._HOMES
+
+
+def test_files_that_the_makefile_names_are_there():
+    asked = subprocess.run(["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    named = {word.rpartition("=")[2] for word in asked.split() if re.search(r"(^|=)tests/", word)}
+    assert len(named) > 10 and [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("command", ["make demo", "make test"])
