@@ -7,9 +7,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "module_map.md"
 HEAD = """# The map of modules
 
-Every module of the package with the first line of its docstring, room by room, in the order of the flow: a room uses
-those above it. `python -m tests.support.module_map` writes this page. [How streamnb is built](architecture.md) explains
-how the rooms work together.
+Every module of the package with the first line of its docstring, in the order of the flow: a folder uses those above
+it. `python -m tests.support.module_map` writes this page. [How streamnb is built](architecture.md) explains how the
+folders work together.
 """
 
 
