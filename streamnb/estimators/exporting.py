@@ -70,7 +70,7 @@ def export(self: Any, path: Any) -> None:
     ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))[:3]
     ['feature_names', 'format', 'multilabel']
     """
-    write(path, of_numbers(self._portable()))
+    write(path, lambda: of_numbers(self._portable()))
 
 
 def to_sklearn(self: Any) -> Pipeline:

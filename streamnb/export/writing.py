@@ -11,18 +11,22 @@ from streamnb.export.as_onnx import onnx_bytes
 from streamnb.export.regressions import RegressionWeights, json_of, onnx_of
 from streamnb.models.portable import PortableModel
 
-FORMATS: dict[type, dict[str, Callable[[Any], bytes]]] = {
-    PortableModel: {".onnx": onnx_bytes, ".json": json_bytes},
-    RegressionWeights: {".onnx": onnx_of, ".json": json_of},
+FORMATS: dict[str, dict[type, Callable[[Any], bytes]]] = {
+    ".onnx": {PortableModel: onnx_bytes, RegressionWeights: onnx_of},
+    ".json": {PortableModel: json_bytes, RegressionWeights: json_of},
 }
 
 
-def write(path: Any, model: PortableModel | RegressionWeights) -> None:
-    """Write a model in the format that the ending of a path or URL names; if that fails, nothing is written."""
-    file, formats = persistence.check_place("path", path), FORMATS[type(model)]
+def write(path: Any, portable: Callable[[], PortableModel | RegressionWeights]) -> None:
+    """Write a model in the format that the ending of a path or URL names; if that fails, nothing is written.
+
+    `portable` returns the model, once the path is known to be right.
+    """
+    file = persistence.check_place("path", path)
     ending = Path(file).suffix
-    if ending not in formats:
-        raise ValueError(f"path={str(file)!r} should end with one of {', '.join(formats)}")
-    written = formats[ending](model)
+    if ending not in FORMATS:
+        raise ValueError(f"path={str(file)!r} should end with one of {', '.join(FORMATS)}")
+    model = portable()
+    written = FORMATS[ending][type(model)](model)
     with replacing(file) as out:
         out.write(written)

@@ -106,7 +106,7 @@ def export(self: Any, path: Any) -> None:
     ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))
     ['feature_names', 'format', 'intercepts', 'version', 'weights']
     """
-    write(path, _weights_of(self))
+    write(path, lambda: _weights_of(self))
 
 
 def to_sklearn(self: Any) -> LinearRegression:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import Annotated, Any
 
@@ -115,6 +115,11 @@ class ClassStats(Averages, persistence.Saved):
     folding: Folding | None = None
     clipping: Clipping | None = None  # how much a person adds, if that is bounded
     privacy: Privacy | None = None  # what the noise protects, once there is any
+
+    def __setstate__(self, state: Any) -> None:
+        """Restore a pickle; in those of 0.3.0 and older, the fields are a list."""
+        names = [part.name for part in fields(self)]
+        vars(self).update(zip(names, state, strict=False) if isinstance(state, list) else state)
 
     @property
     def n_rows(self) -> int:

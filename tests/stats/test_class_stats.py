@@ -1,6 +1,7 @@
 """What a scan leaves: a monoid with an inverse, exact to the last bit whatever the chunks and threads."""
 
 import operator
+from dataclasses import fields
 from fractions import Fraction
 
 import dask.array as da
@@ -277,3 +278,10 @@ def test_families_say_which_moment_they_miss(family, absent):
     stats = snb.scan(rows.x, rows.y, moments=[name for name in MOMENTS if name != absent])
     with pytest.raises(ValueError, match=absent):
         _ = snb.solve(stats, family)[0].coef_
+
+
+def test_pickles_whose_fields_are_a_list_are_read():
+    stats = snb.scan([[2.0, 0.0], [1.0, 3.0]], ["a", "b"])
+    found = object.__new__(type(stats))
+    found.__setstate__([getattr(stats, part.name) for part in fields(stats)])
+    assert found.n_rows == 2 and (found + stats).sum.tolist() == [[4.0, 0.0], [2.0, 6.0]]
