@@ -9,8 +9,8 @@ from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
     MODEL,
-    NAMES,
     RUN,
+    SCORINGS,
     SEED,
     SEQUENCES,
     TABLE,
@@ -153,7 +153,7 @@ def _model(settings: dict[str, Any]) -> Any:
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to compare on.")
 @click.option("--budget", default="auto", show_default=True, help="auto, or a limit: 600s, 10m, or '20 reads'.")
 @click.option(
-    "--scoring", type=NAMES, default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses."
+    "--scoring", type=SCORINGS, default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses."
 )
 @SEED
 @KEEP_STATS

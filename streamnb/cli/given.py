@@ -62,7 +62,7 @@ class Parsed(click.ParamType):
 def steps_of(given: str) -> Any:
     """Parse the steps of a transform, split at commas: "log1p", or "l1:10000,log1p", or none."""
     steps = tuple(given.split(","))
-    return steps if len(steps) > 1 else (None if given == "none" else given)
+    return steps if len(steps) > 1 else (None if given in ("", "none") else given)
 
 
 def lengths_of(given: str) -> tuple[int, int] | None:
@@ -84,10 +84,13 @@ def by_name(convert: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def bins_of(given: str) -> dict[str, Any]:
     """Parse numbers of bins, or none, for all columns or by name, as an argument of `table`."""
+    if not given:
+        return {}
     return {"bins": by_name(lambda n: None if n == "none" else int(n))(given)}
 
 
 NAMES = Parsed(lambda given: given.split(",") if given else None)
+SCORINGS = Parsed(lambda given: given.split(","))
 TRANSFORM = Parsed(steps_of)
 LENGTHS = Parsed(lengths_of, "a range such as 1-2, or none")
 BINS = Parsed(bins_of, "a number of bins or none, of all columns or by name: 16, or distance=20,age=none")
@@ -144,7 +147,8 @@ def saved(path: str, hint: str, who: str = "fit or search", kinds: tuple[type, .
     loaded = load(path)
     if not isinstance(loaded, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
-        raise click.BadParameter(f"{path!r} holds a {type(loaded).__name__}, not a {names}", param_hint=hint)
+        less = "; fit takes rows, sums or a schema" if hint == "DATA" else ""
+        raise click.BadParameter(f"{path!r} holds a {type(loaded).__name__}, not a {names}{less}", param_hint=hint)
     return loaded
 
 

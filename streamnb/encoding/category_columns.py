@@ -134,8 +134,7 @@ class CategoryColumns(LearnedStep):
     def _from_state(cls, state: dict[str, Any]) -> "CategoryColumns":
         form = {"n_features": int, "columns": "i8[n_columns]", "values": "f8[_]", "n_values": "i8[n_columns]"}
         n_features, columns, joined, n_values = persistence.parts(cls, state, **form)
-        rise = (np.diff(columns, prepend=-1, append=n_features) > 0).all()
-        if not rise or (n_values < 1).any() or n_values.sum() != len(joined):
+        if not are_some_of(columns, n_features) or (n_values < 1).any() or n_values.sum() != len(joined):
             raise ValueError("columns of categories should be some of all, each with its values")
         values = np.split(joined, np.cumsum(n_values)[:-1])
         if not all((np.diff(one) > 0).all() for one in values):
@@ -186,6 +185,12 @@ def _ranks(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     if values[-1] == len(values) - 1:
         return np.minimum(codes, len(values)).astype(np.int64)
     return np.searchsorted(values, codes)
+
+
+def are_some_of(columns: np.ndarray, n: int) -> bool:
+    """Whether numbers of columns rise, from 0 on and below n."""
+    inside = not len(columns) or (columns[0] >= 0 and columns[-1] < n)
+    return bool(inside and (columns[1:] > columns[:-1]).all())
 
 
 def codes_of(chunk: Chunk, columns: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from streamnb.core import persistence, row_checks
 from streamnb.encoding.bins import BinEdges, ValueScan
 from streamnb.encoding.by_fold import StepsOfFolds, totals_of
-from streamnb.encoding.category_columns import CategoryColumns, LevelScan, warn_of_distinct
+from streamnb.encoding.category_columns import CategoryColumns, LevelScan, are_some_of, warn_of_distinct
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.chunk import Chunk
@@ -235,7 +235,7 @@ class ChosenColumns(LearnedStep):
 
     def _check_loaded(self) -> None:
         columns = self.columns
-        if not len(columns) or (np.diff(columns, prepend=-1, append=self.taken) <= 0).any():
+        if not len(columns) or not are_some_of(columns, self.taken):
             raise ValueError("columns that are kept should be some of all, in order")
         if self.step is not None and self.step.n_features != len(columns):
             raise ValueError("the step of the columns that are kept should be of as many")

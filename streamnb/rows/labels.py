@@ -259,10 +259,9 @@ class MaskedColumn(Column):
     def _decoded(self, pending: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
         values, missing = self._values([wait() for wait in pending])
         if missing.any():
-            raise ValueError(
-                f"{self._name} has a missing label or category at row {start + int(np.argmax(missing))}; drop those "
-                "rows, or give them a label of their own"
-            )
+            row, labels = start + int(np.argmax(missing)), self._name != "sample_weight"
+            what, cure = ("label or category", ", or give them a label of their own") if labels else ("value", "")
+            raise ValueError(f"{self._name} has a missing {what} at row {row}; drop those rows{cure}")
         return values
 
 

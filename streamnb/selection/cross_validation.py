@@ -89,7 +89,8 @@ class ScoringTask(PassTask):
         apart = [_differ(grids) for grids in self.candidates]
         chunk, survey = checked(block, missing=any(apart))
         splits = self.judge.folding.splits(block.first_row, block.n_rows, block.split)
-        codes = self.judge.counted(partial, block.y, splits, block.first_row)
+        codes = self.judge.labels(block.y, block.first_row)
+        self.judge.count(partial, codes, splits)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
         judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
@@ -247,7 +248,7 @@ def judged_together(
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     row_checks.check_same_rows(report.rows, stats.n_rows)
-    judge.check(sheet, stats)
+    judge.check(sheet.rows, stats)
     unseen = grid_models.of_each(sheet.evaluations[: len(groups)], groups, grids)
     seen = grid_models.of_each(sheet.evaluations[len(groups) :], groups, grids) if train else [()] * len(grids)
     judged = [

@@ -59,23 +59,27 @@ class FoldJudge:
         sample = RowSample(len(self.classes), n_sampled) if n_sampled else None
         return Sheet(evaluations, self._sizes()[2], rows, sample)
 
-    def counted(self, sheet: Sheet, labels: Any, splits: np.ndarray, first_row: int) -> Any:
-        """Count rows in their splits, (repeats, n_rows); return their labels as codes or as an indicator."""
-        y: Any = label_checks.check_y(labels)
+    def labels(self, given: Any, first_row: int) -> Any:
+        """Labels of rows as codes or as an indicator, like those of the scan."""
+        y: Any = label_checks.check_y(given)
         if self.multilabel:
             if y.ndim != 2 or y.shape[1] != len(self.classes):
-                given = f"{y.shape[1]} columns" if y.ndim == 2 else "one label a row"
-                raise ValueError(f"y has {given}; in the first scan it had {len(self.classes)} columns")
-            rows, codes = np.repeat(np.arange(y.shape[0]), np.diff(y.indptr)), y.indices
-        else:
-            codes, rows = known_codes(y, self.classes, first_row), np.arange(splits.shape[1])
+                found = f"{y.shape[1]} columns" if y.ndim == 2 else "one label a row"
+                raise ValueError(f"y has {found}; in the first scan it had {len(self.classes)} columns")
+            return y
+        return known_codes(y, self.classes, first_row)
+
+    def count(self, sheet: Sheet, labels: Any, splits: np.ndarray) -> None:
+        """Count the rows of each class in each split; `splits` are those of the rows, (repeats, n_rows)."""
+        rows, codes = np.arange(splits.shape[1]), labels
+        if self.multilabel:
+            rows, codes = np.repeat(rows, np.diff(labels.indptr)), labels.indices
         groups = (splits[:, rows] * len(self.classes) + codes).reshape(-1)
         sheet.rows += np.bincount(groups, minlength=sheet.rows.size).reshape(sheet.rows.shape)
-        return y if self.multilabel else codes
 
-    def check(self, sheet: Sheet, stats: ClassStats) -> None:
-        """Raise where a read gave other rows in some fold than the scan."""
-        if (sheet.rows != [part.rows for part in stats.folds]).any():
+    def check(self, rows: np.ndarray, stats: ClassStats) -> None:
+        """Raise where a read gave other rows in some fold than the scan; `rows` are counts by fold, also by class."""
+        if (rows != [part.rows if rows.ndim == 2 else part.n_rows for part in stats.folds]).any():
             raise ValueError(
                 "X gave its rows in another order than in the first scan, so that folds differ; a callable should "
                 "return the same rows in the same order each time"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.tallies import added
 from streamnb.models.calibrating import AUTO
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report
@@ -57,10 +57,11 @@ class ReadRequest:
 
 @dataclass(eq=False)
 class SharedSums:
-    """The sums of each model, and a sheet with an evaluation for each fold, or [] where no model is judged."""
+    """The sums of each model, an evaluation for each fold or None, and the number of rows in each fold, (n_folds,)."""
 
     sums: list[ReadSums | None]
-    sheet: Sheet
+    judged: list[Any]
+    rows: np.ndarray
 
     @property
     def nbytes(self) -> int:
@@ -70,12 +71,11 @@ class SharedSums:
         return self
 
     def __add__(self, other: "SharedSums") -> "SharedSums":
-        sums = [a if a is None or b is None else a + b for a, b in zip(self.sums, other.sums, strict=True)]
-        return SharedSums(sums, self.sheet + other.sheet)
+        return SharedSums(added(self.sums, other.sums), added(self.judged, other.judged), self.rows + other.rows)
 
     def arrays(self) -> dict[str, Any]:
         sums = [None if sums is None else sums.arrays() for sums in self.sums]
-        return {"sums": sums, "judged": self.sheet.evaluations, "rows": self.sheet.rows}
+        return {"sums": sums, "judged": self.judged, "rows": self.rows}
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +99,8 @@ class SharedRead(PassTask):
     def partial(self) -> SharedSums:
         sums = [None if model.read is None else model.read.partial() for model in self.models]
         counts = [len(self.judged(fold)) for fold in range(self.judge.folding.n_folds)]
-        judged = [self.judge.evaluation(self.scheme, n_points) if n_points else [] for n_points in counts]
-        return SharedSums(sums, self.judge.sheet(judged))
+        judged = [self.judge.evaluation(self.scheme, n_points) if n_points else None for n_points in counts]
+        return SharedSums(sums, judged, np.zeros(self.judge.folding.n_folds, np.int64))
 
     def judged(self, fold: int) -> list[int]:
         """Indices of the models that are judged on the rows of a fold, in the order of its evaluation."""
@@ -111,8 +111,9 @@ class SharedRead(PassTask):
 
     def add(self, partial: SharedSums, block: Block) -> None:
         """Add one block of rows."""
-        splits = self.judge.folding.splits(block.first_row, block.n_rows, block.split)
-        labels, (folds,) = self.judge.counted(partial.sheet, block.y, splits, block.first_row), splits
+        folds = self.judge.folding.numbers(block.first_row, block.n_rows, block.split, 0)
+        partial.rows += np.bincount(folds, minlength=self.judge.folding.n_folds)
+        labels = self.judge.labels(block.y, block.first_row)
         for template, of_folds in self._templates():
             for rows in template.batches(block, shared=len(self.models) > 2):
                 for fold in of_folds:
@@ -138,7 +139,7 @@ class SharedRead(PassTask):
                 margins.append(judged_scores(rows.chunk.picked(own), model.judged) if scores is None else scores[own])
         if margins and own.size:
             scores = np.stack(margins, axis=2) * self.factor
-            partial.sheet.evaluations[fold].add(self.scheme, scores, labels[own], rows.weight[own])
+            partial.judged[fold].add(self.scheme, scores, labels[own], rows.weight[own])
 
     # ---- in a checkpoint ---------------------------------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class SharedRead(PassTask):
 
     def total(self, arrays: Mapping[str, Any]) -> SharedSums:
         sums = [None if sums is None else ReadSums(**sums) for sums in arrays["sums"]]
-        return SharedSums(sums, replace(self.judge.sheet(list(arrays["judged"])), rows=arrays["rows"]))
+        return SharedSums(sums, list(arrays["judged"]), arrays["rows"])
 
 
 def templates_of(tasks: Mapping[int, ReadTask]) -> Mapping[int, ReadTask]:
@@ -277,8 +278,8 @@ def train_together(
             requests = tuple(model.request for model in active if model.request is not None)
             task = replace(task, models=requests, title=_title(number, active, scorer))
             total, more = run(task, scanned.shared.read, options_of(options, f"{name}-{number:03}"))
-            judge.check(total.sheet, stats)
-            for fold, evaluation in enumerate(total.sheet.evaluations):
+            judge.check(total.rows, stats)
+            for fold, evaluation in enumerate(total.judged):
                 if scorer is not None and (judged := [active[i] for i in task.judged(fold)]):
                     _keep_scores(judged, evaluation, scorer)
             sums, report = total.sums, report + more

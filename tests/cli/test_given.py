@@ -26,7 +26,12 @@ def test_penalties_in_words(given, penalty):
 
 
 def test_steps_and_ranges():
-    assert steps_of("none") is None and steps_of("log1p") == "log1p" and steps_of("l1:10,log1p") == ("l1:10", "log1p")
+    assert (
+        steps_of("none") is steps_of("") is None
+        and bins_of("") == {}
+        and steps_of("log1p") == "log1p"
+        and steps_of("l1:10,log1p") == ("l1:10", "log1p")
+    )
     bins = [bins_of(given)["bins"] for given in ("16", "none", "a=20,b=none")]
     assert bins == [16, None, {"a": 20, "b": None}]
     assert [lengths_of(given) for given in ("none", "1-2", "3")] == [None, (1, 2), (3, 3)]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, as_numbers, scattered
+from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, as_numbers, scattered
 from streamnb.encoding.learning import learned_levels
 from streamnb.passes.options import RunOptions
 from streamnb.rows.boundary import as_chunk
@@ -130,3 +130,12 @@ def test_a_value_in_each_row_is_warned_of_once():
             warnings.simplefilter("error")
             estimator.fit(rows[:, 1:2], y)
             estimator.fit(rows[:99], y[:99])  # too few to tell
+
+
+def test_column_numbers_of_files_cannot_wrap_around():
+    far = np.array([2**63 - 2, -3])
+    assert not are_some_of(far, 10) and not are_some_of(np.array([3, 3]), 10) and are_some_of(np.array([0, 9]), 10)
+    with pytest.raises(ValueError, match="some of all"):
+        persistence.restored(
+            CategoryColumns, {"n_features": 10, "columns": far, "values": np.ones(2), "n_values": np.ones(2, int)}
+        )

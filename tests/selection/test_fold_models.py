@@ -47,7 +47,7 @@ def test_each_model_reads_what_is_outside_its_fold_and_is_judged_inside():
     assert [shared.judged(fold) for fold in range(3)] == [[], [0, 2], [3]]
     total, _ = run(shared, opened(ROWS, CODES, WEIGHT), RunOptions(progress=False, n_threads=2))
     folds = folding.numbers(0, 90, None, 0)
-    assert total.sheet.rows.sum(axis=1).tolist() == np.bincount(folds).tolist() and total.sheet.evaluations[0] == []
+    assert total.rows.tolist() == np.bincount(folds).tolist() and total.judged[0] is None
     for model, found in zip(asked, total.sums, strict=True):
         if model.read is None:
             assert found is None
@@ -58,7 +58,7 @@ def test_each_model_reads_what_is_outside_its_fold_and_is_judged_inside():
     for fold, place, weights in ((1, 0, POINT), (1, 1, STEP), (2, 0, STEP)):
         own = folds == fold
         right = (ROWS[own] @ weights[:-1] + weights[-1]).argmax(axis=1) == CODES[own]
-        evaluation = total.sheet.evaluations[fold].of_point(place)
+        evaluation = total.judged[fold].of_point(place)
         np.testing.assert_allclose(SCORERS["accuracy"].value(evaluation), np.average(right, weights=WEIGHT[own]))
 
 
