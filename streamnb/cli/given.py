@@ -147,8 +147,7 @@ def saved(path: str, hint: str, who: str = "fit or search", kinds: tuple[type, .
     loaded = load(path)
     if not isinstance(loaded, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
-        less = "; fit takes rows, sums or a schema" if hint == "DATA" else ""
-        raise click.BadParameter(f"{path!r} holds a {type(loaded).__name__}, not a {names}{less}", param_hint=hint)
+        raise click.BadParameter(f"{path!r} holds a {type(loaded).__name__}, not a {names}", param_hint=hint)
     return loaded
 
 

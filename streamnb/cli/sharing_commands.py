@@ -148,7 +148,10 @@ def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) 
 
 def of_sites(path: str, sums: bool) -> Any:
     """The sums or the schema in a file; of sums only the schema unless a model is fitted from `sums`."""
-    shared = saved(path, "DATA", "merge, scan or schema", (SiteSums, Schema))
+    shared = saved(path, "DATA", "merge, scan or schema")
+    if not isinstance(shared, SiteSums | Schema):
+        what = f"{path!r} holds a {type(shared).__name__}, and fit takes rows, sums or a schema"
+        raise click.BadParameter(what, param_hint="DATA")
     return shared if sums or isinstance(shared, Schema) else shared.schema
 
 

@@ -33,7 +33,7 @@ _HEADER = "streamnb.json"
 _SEAL = 64  # bytes of the hexadecimal checksum
 _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
-_kinds_of = cache(partial(get_type_hints, include_extras=True))  # takes long
+_kinds_of = cache(partial(get_type_hints, include_extras=True))  # evaluating annotations takes longer than reading
 # Imported when a file names a class that is not registered yet; classes that load fast have a module of their own.
 _ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
 _OF_LIGHT = {"PortableModel", "RowStep", "Indicators"}
@@ -133,8 +133,8 @@ def _check_form(name: str, value: Any, form: str, lengths: dict[str, int]) -> No
 
 def parts(cls: type, state: dict[str, Any], **kinds: Any) -> list[Any]:
     """Return all parts of a loaded state, each of its kind as in `part`, in the order of `kinds`."""
-    lengths: dict[str, int] = {}
-    return [part(known(cls, state, *kinds), name, kind, lengths) for name, kind in kinds.items()]
+    state, lengths = known(cls, state, *kinds), dict[str, int]()
+    return [part(state, name, kind, lengths) for name, kind in kinds.items()]
 
 
 def known(cls: type, state: dict[str, Any], *names: str) -> dict[str, Any]:

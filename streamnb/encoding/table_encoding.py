@@ -116,9 +116,7 @@ class TableEncoding(persistence.Parameters, Encoding):
             known = grams.vocabulary
             tokens = [named(name, token) for token in known or ()]
             names += tokens or [f"{name}: hash {column}" for column in range(grams.n_columns)]
-        of_any_length = np.empty(len(names), object)
-        of_any_length[:] = names
-        return of_any_length
+        return np.array(names, object)
 
     @property
     def kinds(self) -> list[tuple[str, int]]:

@@ -144,7 +144,7 @@ def text(
     grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors, bytes)
     rows = open_texts(X, text, y, weight, n_threads)
     names: np.ndarray | None = None
-    if isinstance(vocabulary, int | np.integer) and not isinstance(vocabulary, bool):
+    if is_learned(vocabulary):
         given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
         counts, _ = run(given.task, rows, RunOptions(None, n_threads))
         return given.encoded(counts)
@@ -308,13 +308,18 @@ def _are_paths(X: Any) -> bool:
     return isinstance(X, list | tuple) and bool(X) and all(isinstance(one, os.PathLike) for one in X)
 
 
+def is_learned(vocabulary: Any) -> bool:
+    """Whether a vocabulary is a number of n-grams to learn, rather than the n-grams themselves."""
+    return isinstance(vocabulary, int | np.integer) and not isinstance(vocabulary, bool)
+
+
 def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[TextsInMemory, Any, Any]:
     """The named columns of a table; if X is not a table, X itself."""
     names = columns_in(X)
     if names is None:
         if text is not None or isinstance(y, str) or isinstance(weight, str):
             given = next(f"{k}={v!r}" for k, v in (("text", text), ("y", y), ("weight", weight)) if isinstance(v, str))
-            raise ValueError(f"{given} names a column, but X is neither a table nor a file of records")
+            raise ValueError(f"{given} names a column, but {TextsInMemory.no_columns}")
         return TextsInMemory(X), y, weight
     if text is None:
         raise ValueError(f"X is a table; text= should name its column of texts: {listed(np.array(names, object))}")

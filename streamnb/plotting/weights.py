@@ -167,9 +167,9 @@ class RegularizationPathDisplay:
         """
         check_fitted(estimator, LinearNB, "a fitted snb.LinearNB or LinearNBCV, with its statistics", "stats_")
         problem, stats = solved_from(estimator)
-        l1, others = _l1_of(problem["penalty"]), problem["penalty"].parts if problem["penalty"] else ()
-        free = L1(scale=l1.scale if l1 else "score")
-        penalty = reduce(add, [free, *(part for part in others if part is not l1)])
+        given, l1 = problem["penalty"], _l1_of(problem["penalty"])
+        others = [part for part in (given.parts if given else ()) if part is not l1]
+        penalty = reduce(add, [L1(scale=l1.scale if l1 else "score"), *others])
         options = {name: problem[name] for name in _OPTIONS}
         family = family_of_columns(estimator, as_family(problem["family"]))
         chosen = float(l1.tau[0]) if l1 else None

@@ -151,7 +151,7 @@ def _guesses(found: Evaluation) -> dict[str, float]:
 
 
 def _classes(found: Evaluation) -> FactTable | None:
-    """The classes that occur, true or predicted, those with the lowest F score first."""
+    """The classes that have rows, those with the lowest F score first."""
     rates = [map(Share, getattr(found, name)(None).tolist()) for name in AVERAGED]
     columns = zip(map(shown, found.classes.tolist()), found.class_weight.tolist(), *rates, strict=True)
     rows = sorted((row for row in columns if row[1] > 0.0), key=lambda row: row[-1])[:MOST_CLASSES]

@@ -17,7 +17,7 @@ from streamnb.rows.block import cut_csr
 
 COMPRESSED = 1 << 18  # values of dense rows that are compressed to CSR at once
 IN_CACHE = 2 << 20  # bytes of a tile of weights that stays in the cache while rows pass through it
-WORTH_A_COPY = 4  # values of each feature, on average, for which weights are copied into tiles
+WORTH_A_COPY = 16  # values of each feature, on average, for which weights are copied into tiles; fewer do not repay it
 
 
 class Entries(NamedTuple):

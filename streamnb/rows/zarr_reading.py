@@ -330,12 +330,12 @@ def _finished_future(function: Callable[..., T], *arguments: Any) -> "Future[T]"
     return future
 
 
-def ahead(requests: Iterable[Callable[[], T]], n: int = AHEAD) -> Generator[T]:
-    """Yield the result of each function in order, while n later requests are already in progress."""
+def ahead(requests: Iterable[Callable[[], T]]) -> Generator[T]:
+    """Yield the result of each function in order, while `AHEAD` later requests are already in progress."""
     waiting: deque[Callable[[], T]] = deque()
     for item in requests:
         waiting.append(item)
-        if len(waiting) > n:
+        if len(waiting) > AHEAD:
             yield waiting.popleft()()
     while waiting:
         yield waiting.popleft()()

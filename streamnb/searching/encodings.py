@@ -17,7 +17,7 @@ from streamnb.encoding.category_columns import CategoryColumns, LevelScan
 from streamnb.encoding.learning import prepared, step_of
 from streamnb.encoding.opening import SvmlightEncoding, holds_raw_texts, is_raw_table, opened
 from streamnb.encoding.table import TableToLearn
-from streamnb.encoding.text import TextEncoding, TextsToLearn, text
+from streamnb.encoding.text import TextEncoding, TextsToLearn, is_learned, text
 from streamnb.estimators.preparation import check_coded
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -247,7 +247,7 @@ def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
             table = TableToLearn.from_options(X, y, weight, encoding)
             return Learned(table.task, table.rows, table.encoded, given, has_numbers=table.has_numbers, **about)
-        if isinstance(encoding.get("vocabulary"), int):
+        if is_learned(encoding.get("vocabulary")):
             texts = TextsToLearn.from_options(X, y, weight, encoding)
             return Learned(texts.task, texts.rows, texts.encoded, given, **about)
         rows = options.kept(text(X, y=y, weight=weight, **encoding))  # hashed, or with given tokens

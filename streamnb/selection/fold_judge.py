@@ -60,7 +60,7 @@ class FoldJudge:
         return Sheet(evaluations, self._sizes()[2], rows, sample)
 
     def labels(self, given: Any, first_row: int) -> Any:
-        """Labels of rows as codes or as an indicator, like those of the scan."""
+        """The codes (n_rows,) or the indicator (n_rows, K) of given labels; raise for labels that the scan lacks."""
         y: Any = label_checks.check_y(given)
         if self.multilabel:
             if y.ndim != 2 or y.shape[1] != len(self.classes):
@@ -70,7 +70,7 @@ class FoldJudge:
         return known_codes(y, self.classes, first_row)
 
     def count(self, sheet: Sheet, labels: Any, splits: np.ndarray) -> None:
-        """Count the rows of each class in each split; `splits` are those of the rows, (repeats, n_rows)."""
+        """Count the rows of each class in their `splits` (repeats, n_rows)."""
         rows, codes = np.arange(splits.shape[1]), labels
         if self.multilabel:
             rows, codes = np.repeat(rows, np.diff(labels.indptr)), labels.indices
@@ -78,7 +78,7 @@ class FoldJudge:
         sheet.rows += np.bincount(groups, minlength=sheet.rows.size).reshape(sheet.rows.shape)
 
     def check(self, rows: np.ndarray, stats: ClassStats) -> None:
-        """Raise where a read gave other rows in some fold than the scan; `rows` are counts by fold, also by class."""
+        """Raise if the scan counted other `rows` in some split, (n_splits,) or by class (n_splits, K)."""
         if (rows != [part.rows if rows.ndim == 2 else part.n_rows for part in stats.folds]).any():
             raise ValueError(
                 "X gave its rows in another order than in the first scan, so that folds differ; a callable should "

@@ -99,7 +99,7 @@ class LearnedTable(LearnedColumns):
 
     @property
     def task(self) -> TableScan:
-        return TableScan(tuple(self.parts), column_options(self.options).n_hashed)
+        return TableScan(self.parts, column_options(self.options).n_hashed)
 
     def encoding(self, counts: Any) -> Encoding:
         return column_options(self.options).encoding(counts, self.kinds, self.y, self.weight, self.zones)

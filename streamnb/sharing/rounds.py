@@ -197,6 +197,18 @@ class Round(persistence.Saved):
         ----------
         X, y, site, sample_weight, progress, n_threads, memory_limit
             As for `Schema.scan`.
+
+        Returns
+        -------
+        Answer
+            To be given to `step`, with those of the other sites.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument is wrong, rows do not fit the schema, or the round needs no rows any more.
+        DataError
+            Rows cannot be read.
         """
         rows = self.schema.rows(X, y, sample_weight, site)
         run = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "keep": "no"}

@@ -12,7 +12,7 @@ from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened, opened_for
 from streamnb.encoding.table import TableToLearn
-from streamnb.encoding.text import TextsToLearn, text
+from streamnb.encoding.text import TextsToLearn, is_learned, text
 from streamnb.passes.checkpoint import SUMS
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -291,7 +291,7 @@ def schema(
     how: LearnedColumns | None = None
     fixed, n_features, names = None, None, None
     if holds_raw_texts(X) or isinstance(columns.get("text"), str):
-        if isinstance(columns.get("vocabulary"), int):
+        if is_learned(columns.get("vocabulary")):
             to_learn: Any = TextsToLearn.from_options(X, y, sample_weight, columns)
             how = LearnedVocabulary(to_learn.grams, to_learn.n_tokens, columns.get("text"), labels, weights)
             rows = to_learn.rows

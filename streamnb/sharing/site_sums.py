@@ -67,6 +67,15 @@ class SiteSums(persistence.Saved):
         Parameters
         ----------
         *estimators : estimators of streamnb, not fitted
+
+        Returns
+        -------
+        estimator or Round
+
+        Raises
+        ------
+        ValueError
+            The sums of a site that is a fold are missing.
         """
         if self.missing:
             raise ValueError(f"the sums of site {self.missing[0]!r} are missing, which is a fold by the schema")

@@ -18,7 +18,7 @@ _COLUMNS = 1 << 16  # columns processed at once
 NO_LOW_PARTS = np.zeros((0, 0))
 NO_LOW_PARTS.flags.writeable = False
 LOW = {"lo": np.ndarray | None, "rounded": bool | None}  # low parts in files
-_OLDER = {"rounded": None}
+OLDER = {"rounded": None}  # what older files lack
 
 
 @persistence.register
@@ -83,7 +83,7 @@ class Table:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "Table":
-        hi, lo, rounded = persistence.parts(cls, _OLDER | state, hi="f8[K, n_columns]", **LOW)
+        hi, lo, rounded = persistence.parts(cls, OLDER | state, hi="f8[K, n_columns]", **LOW)
         table = cls(hi, *restored_low(hi, lo, rounded))
         return table if rounded is not None or lo is None else renormalised(table)
 
@@ -188,7 +188,7 @@ class PooledTable(Table):
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "PooledTable":
-        hi, *low = persistence.parts(cls, _OLDER | state, hi="f8[1, n_columns]", **LOW)
+        hi, *low = persistence.parts(cls, OLDER | state, hi="f8[1, n_columns]", **LOW)
         return cls(hi, *restored_low(hi, *low))
 
 

@@ -91,8 +91,6 @@ class LabelCodes:
 
     def entries(self, y: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows and their codes."""
-        if sp.issparse(y):
-            raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
         codes = self.codes_of(y)
         if codes is None:
             self._extend(y, first_row)
@@ -100,8 +98,10 @@ class LabelCodes:
             assert codes is not None
         return np.arange(len(y)), codes
 
-    def codes_of(self, y: np.ndarray) -> np.ndarray | None:
+    def codes_of(self, y: Any) -> np.ndarray | None:
         """Return the codes of labels, or None if some are unknown."""
+        if sp.issparse(y):
+            raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
         if self.n == 0 or label_checks.label_kind(y) != label_checks.label_kind(self._sorted):
             return None
         if self._by_number is not None and np.can_cast(y.dtype, np.int64):
@@ -135,9 +135,7 @@ class LabelCodes:
 
 
 def known_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
-    """The codes of a block's labels among the sorted classes of an earlier read of the same rows."""
-    if sp.issparse(y):
-        raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
+    """The codes (n_rows,) of a block's labels among the sorted classes of an earlier read of the same rows."""
     codes = LabelCodes(classes).codes_of(y)
     if codes is None:
         row = int(np.argmin(positions(classes, y)))

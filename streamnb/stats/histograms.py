@@ -11,7 +11,7 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
 from streamnb.rows.boundary import Survey
 from streamnb.rows.chunk import Chunk, CSRChunk, Entries, frozen
-from streamnb.stats.dense_tables import LOW, Table, low_state, parts_of, renormalised, restored_low, spread
+from streamnb.stats.dense_tables import LOW, OLDER, Table, low_state, parts_of, renormalised, restored_low, spread
 from streamnb.stats.moment_sums import GrowingTable
 
 MODES = ("value", "bins")
@@ -234,7 +234,7 @@ class Histograms(Table):
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "Histograms":
         form = {"hi": "f8[K, n_columns]", **LOW, **_GRID}
-        hi, lo, rounded, *of_grid = persistence.parts(cls, {"rounded": None, **state}, **form)
+        hi, lo, rounded, *of_grid = persistence.parts(cls, OLDER | state, **form)
         grid = Grid(*of_grid)
         n_features, n_bins = len(of_grid[-1]), grid.n_bins
         if n_features * n_bins != hi.shape[1] or np.isnan(of_grid[2:]).any():

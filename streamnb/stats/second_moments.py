@@ -291,9 +291,9 @@ def scatter(stats: Any, name: str = "gram") -> np.ndarray:
     return out
 
 
-def scatter_of_all(stats: Any, name: str = "gram") -> np.ndarray:
-    """Return the same sums over all rows about their mean, (n, n)."""
-    sums, weight, products = (whole(stats.table(part)).row(0) for part in ("sum", "weight", name))
+def scatter_of_all(stats: Any) -> np.ndarray:
+    """Return the sums of products of all rows about their mean, (n_features, n_features)."""
+    sums, weight, products = (whole(stats.table(part)).row(0) for part in ("sum", "weight", "gram"))
     out = np.empty((stats.n_features, stats.n_features))
     kernels.scatter_about_means(*sums, *products, float(weight[0][0]), float(weight[1][0]), out)
     return out

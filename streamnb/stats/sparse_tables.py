@@ -17,6 +17,7 @@ from streamnb.rows.chunk import Chunk, Entries, frozen
 from streamnb.stats.dense_tables import (
     LOW,
     NO_LOW_PARTS,
+    OLDER,
     PooledTable,
     Table,
     columns_at_once,
@@ -233,7 +234,7 @@ class SparseTable:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "SparseTable":
         form = {"shape": list[int], "keys": "i8[n_cells]", "hi": "f8[n_cells]", **LOW}
-        shape, keys, hi, *low = persistence.parts(cls, {"rounded": None, **state}, **form)
+        shape, keys, hi, *low = persistence.parts(cls, OLDER | state, **form)
         n_classes, n_columns = (arguments.whole_number("shape", n) for n in shape)
         table = cls((n_classes, n_columns), keys, hi, *restored_low(hi, *low))
         inside = (table.classes_of() < n_classes).all() and (table.columns_of() < n_columns).all()

@@ -79,6 +79,9 @@ def test_wrong_use_is_told_from_wrong_data(site):
     assert "schema.snb a Schema, w.snb a SiteSums" in words
     assert "holds a SiteSums, not a Schema" in site("scan", "west.parquet", "--schema", "w.snb", "-o", "x.snb", ends=2)
     assert "there is no 'none.snb'" in site("fit", "none.snb", "-o", "x.snb", ends=2)
+    snb.LinearNB().fit([[2, 0], [0, 3]], [0, 1]).save("m.snb")
+    words = site("fit", "m.snb", "-o", "x.snb", ends=2)
+    assert "holds a LinearNB, and fit takes rows, sums or a schema" in words
     assert "sums of site 'north' are missing" in site("fit", "w.snb", "--penalty", "none", "-o", "x.snb", ends=1)
     words = site("fit", "w.snb", "--y", "late", "-o", "x.snb", ends=2)
     assert "--y is of rows, and w.snb holds no rows" in words

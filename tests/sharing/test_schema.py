@@ -51,7 +51,7 @@ def test_a_site_has_a_name_and_rows():
 
 
 def test_a_vocabulary_is_learned_as_of_all_texts():
-    found = sum(snb.schema(TEXTS[name], DRINKS[name], vocabulary=3) for name in TEXTS)
+    found = sum(snb.schema(TEXTS[name], DRINKS[name], vocabulary=np.int64(3)) for name in TEXTS)
     pooled = snb.text(TEXTS["a"] + TEXTS["b"], y=DRINKS["a"] + DRINKS["b"], vocabulary=3)
     assert found.encoding.ngrams.vocabulary == pooled.vocabulary
     assert found.classes.tolist() == ["tea", "wine"]
