@@ -60,14 +60,9 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "anndata": {"rows"},
     "opendp": {"stats.noise"},
 }
-LINES = 400  # no file has more
-BODY = 60  # lines of a function without its docstring: fewer
-METHODS = 20  # public ones that a class defines itself: fewer
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
-HOOKS = defaultdict(lambda: 5, LinearModel=6)  # methods that a class calls and its subclasses define otherwise
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 STATEMENTS, TEST_LINES = 43_000, 60_000  # of the package without docstrings, and of its tests
-PARAMETERS = 8  # of a function that is neither public nor a kernel
 AROUND = [
     path for folder in ("tests", "examples", "benchmarks", "fuzz") for path in sorted((ROOT / folder).rglob("*.py"))
 ]
@@ -117,18 +112,6 @@ def own_imports(name):
 
 def room(name):
     return ROOMS.index(name.split(".")[1])
-
-
-def functions(name):
-    return nodes(name, ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def body_lines(function):
-    """Lines of a function from `def` to its end, docstring not counted."""
-    first = function.body[0]
-    is_docstring = isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str)
-    docstring = first.end_lineno - first.lineno + 1 if is_docstring else 0
-    return function.end_lineno - function.lineno + 1 - docstring
 
 
 def holds_for(values):
@@ -282,17 +265,6 @@ def test_the_table_of_kernels_names_all_of_them_their_callers_and_rows_of_the_be
 # ---- sizes -----------------------------------------------------------------------------------------------------------
 
 
-@holds_for(FILES)
-def test_sizes(name):
-    assert len(FILES[name].read_text().splitlines()) <= LINES
-    assert {f.name: body_lines(f) for f in functions(name) if body_lines(f) >= BODY} == {}
-
-
-@holds_for(AROUND)
-def test_sizes_of_what_stands_around_the_package(path):
-    assert len(path.read_text().splitlines()) <= LINES
-
-
 def test_the_package_and_its_tests_grow_with_abilities_alone():
     """Whoever raises these numbers says in the commit what users can do now that they could not."""
     documented = ast.Module, ast.ClassDef, ast.FunctionDef
@@ -310,10 +282,9 @@ def methods(node):
 
 
 @holds_for(WRITTEN)
-def test_classes(name):
+def test_no_parameter_has_the_name_of_a_method(name):
     for node in nodes(name, ast.ClassDef):
         public = {method for method in methods(node) if not method.startswith("_")}
-        assert len(public) < METHODS, f"{node.name} defines {len(public)} public methods"
         for init in (each for each in node.body if getattr(each, "name", None) == "__init__"):
             parameters = {each.arg for each in init.args.args + init.args.kwonlyargs}
             assert parameters & public <= NAMED_ALIKE.get(node.name, set()), (
@@ -325,53 +296,3 @@ def test_classes(name):
 def test_public_classes_are_assembled_rather_than_inherited(name):
     above = [one.__name__ for one in getattr(streamnb, name).__mro__ if one.__module__.startswith("streamnb")]
     assert len(above) <= ABOVE, above
-
-
-def test_classes_leave_little_to_their_subclasses():
-    """Whoever reads a method from top to bottom meets few names that mean something else in each subclass."""
-    classes = {node.name: node for name in WRITTEN for node in nodes(name, ast.ClassDef)}
-    below = defaultdict(set)
-    for node in classes.values():
-        bases = [node]
-        while bases:
-            bases = [classes[b.id] for c in bases for b in c.bases if getattr(b, "id", None) in classes]
-            for base in bases:
-                below[base.name] |= set(methods(node))
-    hooks = {}
-    for name, node in classes.items():
-        attributes = [one for one in ast.walk(node) if isinstance(one, ast.Attribute)]
-        called = {one.attr for one in attributes if getattr(one.value, "id", None) in ("self", "cls")}
-        hooks[name] = called & set(methods(node)) & below[name] - {"__init__"}
-    assert {name: found for name, found in hooks.items() if len(found) > HOOKS[name]} == {}
-
-
-@holds_for([name for name in WRITTEN if not name.startswith("streamnb.kernels.")])
-def test_functions_have_few_parameters(name):
-    """Public ones apart: those of `streamnb` itself, and methods that users call."""
-    methods_of_users = {
-        each
-        for node in nodes(name, ast.ClassDef)
-        for each in node.body
-        if not getattr(each, "name", "_x").startswith("_")
-    }
-    for function in functions(name):
-        seen_by_users = function in methods_of_users or function.name == "__init__" or function.name in streamnb.__all__
-        seen_by_users |= [each.arg for each in function.args.args[:1]] == ["self"]  # which classes take as a method
-        n = len([each for each in function.args.args + function.args.kwonlyargs if each.arg not in ("self", "cls")])
-        assert seen_by_users or n <= PARAMETERS, f"{function.name} has {n} parameters"
-
-
-# ---- every module has its test ---------------------------------------------------------------------------------------
-
-
-def is_contract(name):
-    """Nothing but docstrings, imports, constants, Protocols and aliases."""
-    classes = nodes(name, ast.ClassDef)
-    plain = all(any(getattr(base, "id", None) == "Protocol" for base in node.bases) for node in classes)
-    return plain and not [f for f in tree(name).body if isinstance(f, ast.FunctionDef)]
-
-
-@holds_for([name for name in WRITTEN if not is_contract(name)])
-def test_every_module_has_a_test_of_its_name(name):
-    _, folder, module = name.split(".")
-    assert (ROOT / "tests" / folder / f"test_{module}.py").exists()
