@@ -19,7 +19,7 @@ BASE ?= main
 BENCHMARKS ?= .
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help venv demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint prose docs release-check bench bench-compare fuzz peers clean
+.PHONY: help venv demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint prose docs release-check house bench bench-compare fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -31,6 +31,7 @@ help:
 	@echo "make prose   spelling, and sentences of more than 30 words in the pages"
 	@echo "make docs    the site of all pages and of the reference, into build/site"
 	@echo "make release-check  wheel and sdist, installed in clean environments of PYTHONS='python3.11 python3.12 ..'"
+	@echo "make house   how large the package is, and how long the way of five calls is through it"
 	@echo "make bench   the benchmarks, quickly"
 	@echo "make bench-compare BASE=main  the benchmarks of two commits, in a table of what has changed; BENCHMARKS=Solve for a part"
 	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
@@ -105,6 +106,9 @@ docs: $(VENV)/.installed-docs
 
 release-check: $(VENV)/.installed-release
 	$(RUN) tests.support.release_check $(PYTHONS)
+
+house: $(DEV)
+	$(RUN) tests.support.house
 
 bench: $(BENCH)
 	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null
