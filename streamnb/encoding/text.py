@@ -67,10 +67,10 @@ def text(
     X : path, URL, list of these, or texts
         Files, a pattern such as `news/*.jsonl`, or a folder. The extension gives the format. ".jsonl", ".ndjson" and
         ".json" are JSON lines; ".csv" and ".tsv" are tables with a header row; ".parquet", ".arrow" and ".feather" are
-        tables. ".warc" and ".wet" are web archives with a row in each record. All others are plain text with a row in
-        each line. A further ".gz" or ".zst" is decompressed. In a folder of folders each is a class and each file a
-        row. Or texts in memory: a list, an array, a column of pandas, Polars or Arrow, or a table of these. In a list,
-        URLs are files if `text` names a field, and texts otherwise.
+        tables. ".warc" and ".wet" are web archives with a row in each record of text, of pages of HTML the visible
+        text. All others are plain text with a row in each line. A further ".gz" or ".zst" is decompressed. In a folder
+        of folders each is a class and each file a row. Or texts in memory: a list, an array, a column of pandas, Polars
+        or Arrow, or a table of these. In a list, URLs are files if `text` names a field, and texts otherwise.
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional

@@ -1,9 +1,11 @@
 """Documents as rows: the records of WARC and WET files, and whole files of text, also in a folder for each class."""
 
 import os
+import re
+import zlib
 from bisect import bisect_right
-from codecs import lookup
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +22,9 @@ from streamnb.core.remote import is_url, relative
 from streamnb.rows.files import (
     BOM,
     DAMAGED,
+    HEAD,
     TEXT_PACKED,
+    by_magic,
     compression_of,
     compression_of_text,
     content_of,
@@ -41,6 +45,12 @@ from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Texts, of_parts
 OF_RECORDS, OF_FILES = ("url", "date", "id"), ("path",)  # fields beside the text
 TEXT = "text"
 HTML = "text/html", "application/xhtml+xml"
+WITH_TEXT = "conversion", "response", "resource"  # types of records
+ZLIB_CODINGS, ARROW_CODINGS = ("gzip", "x-gzip", "deflate"), {"br": "brotli", "zstd": "zstd"}  # of bodies
+CHUNK = re.compile(rb"\s*([0-9a-fA-F]+)[ \t]*(?:;[^\r\n]*)?\r?\n")
+COMMENT, META = re.compile(rb"<!--.*?-->", re.DOTALL), re.compile(rb"<meta\s[^>]*>", re.IGNORECASE)
+XML = re.compile(rb"^\s*<\?xml\s[^>]*>", re.IGNORECASE)
+CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([^\s"'/>;]+)""", re.IGNORECASE)
 Document = tuple[bytes, tuple[str, ...]]  # the text, and the fields beside it
 
 
@@ -124,17 +134,21 @@ def documents_of_files(paths: Iterable[str]) -> Iterator[Document]:
 
 def documents_of_warc(path: str) -> Iterator[Document]:
     """The texts of the records of a WARC or WET file; of pages of HTML what a reader sees, of others nothing."""
-    warc, kinds = _warc()
+    records = _warc()
     try:
-        with opened_file(path) if compression_of(path) != "gzip" else _Members(path) as file:
-            for record in warc(file, record_types=kinds, parse_http=True):
-                text = record.reader.read()
+        with _Archive(path) as archive:
+            for record in records(archive, parse_http=False, quirks_mode=archive.ends_lines_with_lf):
                 url = record.headers.get("WARC-Target-URI") or record.record_id
-                if len(text) != record.content_length:
+                if "Content-Length" not in record.headers:
+                    raise DataError(f"{path}: the header of the record of {url} is cut off")
+                if str(record.record_type) not in WITH_TEXT:
+                    continue
+                record.parse_http(quirks_mode=True)  # some servers end the lines of headers with a line feed alone
+                body = record.reader.read()
+                if len(body) != record.content_length:
                     raise DataError(f"{path}: the record of {url} is cut off")
-                if record.is_http:
-                    text = _text_of_page(text, record)
-                if text:
+                text = _text_of_record(record, body)
+                if text is not None:
                     date = record.record_date
                     yield text, (url, "" if date is None else date.isoformat(), record.record_id)
     except DAMAGED as error:
@@ -169,22 +183,31 @@ class WarcFiles(RawRows):
                     yield max(first, start), replace(piece, documents=here)
 
 
-class _Members:
-    """A gzip file of a member for each record, which Arrow unpacks faster than Python; fastwarc asks for places."""
+class _Archive:
+    """The bytes of a WARC file from front to back, with the places that fastwarc asks for."""
 
     def __init__(self, path: str):
-        file = read_ahead(path) if is_url(path) else path
-        self._stream = pyarrow_for("a WARC file").input_stream(file, compression="gzip")
+        if compression_of(path) == "gzip":  # of a member for each record, which Arrow unpacks faster than Python
+            file = read_ahead(path) if is_url(path) else path
+            self._stream = pyarrow_for("a WARC file").input_stream(file, compression="gzip")
+        else:
+            self._stream = opened_file(path)
         self._place = 0
+        self._head = self._stream.read(HEAD)
+        first_line = self._head.lstrip().partition(b"\n")[0]
+        if first_line and not first_line.startswith(b"WARC/"):
+            raise DataError(f"{path} is not a WARC or WET file: it begins with {first_line[:40]!r}, not with WARC/1.0")
+        self.ends_lines_with_lf = not first_line.endswith(b"\r")
 
-    def __enter__(self) -> "_Members":
+    def __enter__(self) -> "_Archive":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
     def read(self, n: int) -> bytes:
-        part: bytes = self._stream.read(n)
+        part: bytes = self._head[:n] or self._stream.read(n)
+        self._head = self._head[n:]
         self._place += len(part)
         return part
 
@@ -192,30 +215,91 @@ class _Members:
         return self._place
 
 
-def _warc() -> tuple[Any, Any]:
+def _warc() -> Any:
     try:
-        from fastwarc.warc import ArchiveIterator, WarcRecordType
+        from fastwarc.warc import ArchiveIterator
     except ImportError as error:
         raise ImportError("WARC and WET files need fastwarc: pip install streamnb[warc]") from error
-    return ArchiveIterator, WarcRecordType.conversion | WarcRecordType.response | WarcRecordType.resource
+    return ArchiveIterator
 
 
-def _text_of_page(page: bytes, record: Any) -> bytes:
-    """The visible text of a page; nothing of what is no page."""
+def _text_of_record(record: Any, body: bytes) -> bytes | None:
+    """The text of a record, the visible one of a page of HTML; None where it holds none."""
+    if str(record.record_type) == "conversion":
+        return body
+    headers = record.http_headers if record.is_http else record.headers
+    content_type = (headers.get("Content-Type") or "").lower()
+    kind = content_type.partition(";")[0].strip()
+    if kind in HTML:
+        return _text_of_page(_without_codings(body, headers), content_type.encode()) or None
+    return None if record.is_http or kind not in ("", "text/plain") else body
+
+
+def _without_codings(body: bytes, headers: Any) -> bytes:
+    """A body as it was before the server cut it into chunks and packed it, which it may be in the archive or not."""
+    if "chunked" in (headers.get("Transfer-Encoding") or "").lower():
+        body = _joined_chunks(body)
+    codings = (headers.get("Content-Encoding") or "").lower().replace(" ", "").split(",")
+    for coding in reversed(codings):
+        if coding in ZLIB_CODINGS or coding in ARROW_CODINGS:
+            stored_unpacked = body.lstrip(b" \t\r\n" + BOM).startswith(b"<")
+            body = body if stored_unpacked else _unpacked_body(body, coding)
+    return body
+
+
+def _unpacked_body(body: bytes, coding: str) -> bytes:
+    """What can be unpacked of a body: all before the place where it is cut off, and nothing if it is not packed so."""
+    if coding in ARROW_CODINGS:
+        stream = pyarrow_for("a WARC file").input_stream(memoryview(body), compression=ARROW_CODINGS[coding])
+        parts: list[bytes] = []
+        with suppress(OSError):
+            parts.extend(iter(lambda: stream.read(HEAD), b""))
+        return b"".join(parts)
+    for window in (47, -15) if coding == "deflate" else (47,):  # with a header of gzip or zlib, and without
+        with suppress(zlib.error):
+            return zlib.decompressobj(window).decompress(body)
+    return b""
+
+
+def _joined_chunks(body: bytes) -> bytes:
+    """The chunks of a body, each after a line with its length; a body that has none of these as it is."""
+    parts, place = [], 0
+    while line := CHUNK.match(body, place):
+        place = line.end() + int(line[1], 16)
+        parts.append(body[line.end() : place])
+        if place == line.end():  # the last chunk is empty
+            break
+    return b"".join(parts) if parts else body
+
+
+def _text_of_page(page: bytes, content_type: bytes) -> bytes:
+    """The visible text of a page of HTML."""
     from resiliparse.extract.html2text import extract_plain_text
 
-    if (record.http_content_type or "").lower() not in HTML:
-        return b""
-    text: str = extract_plain_text(page.decode(_codec(record.http_charset), "replace"), main_content=False)
+    html = page.decode(_encoding_of(page, content_type), "replace").removeprefix("\ufeff")
+    text: str = extract_plain_text(html, main_content=False)
     return text.encode()
 
 
-def _codec(name: str | None) -> str:
-    """The encoding that a page says it has, if Python knows it."""
+def _encoding_of(page: bytes, content_type: bytes) -> str:
+    """The encoding of a page, found in the order of browsers: marked, of the server, declared, or like the bytes."""
+    from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+
+    marked = by_magic(page, {BOM: "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"})
+    if marked:
+        return marked
+    head = COMMENT.sub(b"", page[:HEAD])
+    for place in (content_type, *META.findall(head), *XML.findall(head)):
+        named = CHARSET.search(place)
+        known = map_encoding_to_html5(named[1].decode("latin-1"), fallback_utf8=False) if named else None
+        if known:
+            in_ascii = known.startswith("utf-16") and place is not content_type
+            return "utf-8" if in_ascii else str(known)
     try:
-        return lookup(name or "utf-8").name
-    except LookupError:
-        return "utf-8"
+        page.decode()
+    except UnicodeDecodeError:
+        return str(detect_encoding(page))
+    return "utf-8"
 
 
 # ---- folders of texts ------------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """Documents as rows: records of web archives and whole files."""
 
 import gzip
+import zlib
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import streamnb as snb
@@ -68,12 +70,108 @@ def test_records_with_text_are_rows(packed, tmp_path):
     path = tmp_path / ("x.warc.gz" if packed else "x.warc")
     path.write_bytes(b"".join(gzip.compress(one) if packed else one for one in records))
     found = list(documents_of_warc(str(path)))
-    assert [text.decode() for text, _ in found] == ["fine é", "spam", "Wörld wide"]
-    assert [fields[0] for _, fields in found] == ["http://x/0", "http://x/2", "http://h/0"]
+    assert [text.decode() for text, _ in found] == ["fine é", "", "spam", "Wörld wide"]
+    assert [fields[0] for _, fields in found] == ["http://x/0", "http://x/1", "http://x/2", "http://h/0"]
     (rows,) = read(found, OF_RECORDS, OF_RECORDS)
     assert rows.beside.batch.column("date").to_pylist()[0].startswith("2026-01-02T03:04:05")
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match="cut off"):
+        list(documents_of_warc(str(path)))
+
+
+def raw_deflate(body):
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+def in_chunks(body):
+    parts = [body[k : k + 10] for k in range(0, len(body), 10)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in [*parts, b""])
+
+
+HTML = "<html><p>Wörld wide</p></html>".encode()
+CODED = {
+    "gzip": (gzip.compress(HTML), "Content-Encoding: gzip"),
+    "two members": (gzip.compress(HTML), "content-encoding: X-GZIP"),
+    "deflate with a header": (zlib.compress(HTML), "Content-Encoding: deflate"),
+    "deflate without": (raw_deflate(HTML), "Content-Encoding: deflate"),
+    "brotli": (pa.compress(HTML, "brotli", asbytes=True), "Content-Encoding: br"),
+    "zstd": (pa.compress(HTML, "zstd", asbytes=True), "Content-Encoding: zstd"),
+    "twice": (gzip.compress(zlib.compress(HTML)), "Content-Encoding: deflate, gzip"),
+    "not at all": (HTML, "Content-Encoding: identity"),
+    "unpacked by the crawler": (HTML, "Content-Encoding: gzip"),
+    "unpacked by the crawler, brotli": (b"\n" + HTML, "Content-Encoding: br"),
+    "chunks": (in_chunks(HTML), "Transfer-Encoding: chunked"),
+    "chunks joined by the crawler": (HTML, "Transfer-Encoding: chunked"),
+    "packed chunks": (in_chunks(gzip.compress(HTML)), "Transfer-Encoding: chunked\r\nContent-Encoding: gzip"),
+    "cut off": (gzip.compress(HTML)[:-9], "Content-Encoding: gzip"),
+    "damaged": (gzip.compress(HTML)[:9] + b"\xff" * 30, "Content-Encoding: gzip"),
+}
+
+
+def texts_of_pages(folder, pages, end=b"\r\n"):
+    """The texts that are read of an archive of HTTP responses, given their headers and bodies."""
+    heads = [f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode().replace(b"\r\n", end) for _, head in pages]
+    records = [record("response", "http://h", h + body, http=True) for h, (body, _) in zip(heads, pages, strict=True)]
+    (folder / "x.warc").write_bytes(b"".join(records))
+    return [text.decode() for text, _ in documents_of_warc(str(folder / "x.warc"))]
+
+
+@pytest.mark.parametrize("how", CODED)
+def test_bodies_are_unpacked_as_their_headers_say(how, tmp_path):
+    pytest.importorskip("fastwarc")
+    pytest.importorskip("resiliparse")
+    body, head = CODED[how]
+    for end in (b"\r\n", b"\n"):
+        found = texts_of_pages(tmp_path, [(body, f"Content-Type: text/html; charset=utf-8\r\n{head}")], end)
+        assert found == ([] if how == "damaged" else ["Wörld wide"])
+
+
+RUSSIAN = "Привет, мир"
+ENCODINGS = {
+    "named by the server before the page": ("", "<meta charset=utf-8>", "cp1251", "; charset=windows-1251"),
+    "of a server that names none known": ("", "<meta charset=windows-1251>", "cp1251", '; charset="none"'),
+    "meta": ("", '<META  CharSet = "windows-1251" />', "cp1251", ""),
+    "meta of HTML 4": ("", '<meta http-equiv=Content-Type content="text/html; charset=koi8-r">', "koi8-r", ""),
+    "meta after a comment": ("", "<!-- <meta charset=koi8-r> --><meta charset=cp1251>", "cp1251", ""),
+    "meta that names UTF-16 in ASCII": ("", "<meta charset=utf-16>", "utf-8", ""),
+    "an XML declaration": ('<?xml version="1.0" encoding="windows-1251"?>', "", "cp1251", ""),
+    "a mark before all others": ("\ufeff", "<meta charset=cp1251>", "utf-8", "; charset=koi8-r"),
+    "a mark of UTF-16, little end": ("\ufeff", "", "utf-16-le", ""),
+    "a mark of UTF-16, big end": ("\ufeff", "", "utf-16-be", ""),
+    "UTF-8 that is not named": ("", "", "utf-8", ""),
+    "found by the bytes": ("", f"<title>{RUSSIAN}, как дела у всех сегодня</title>", "cp1251", ""),
+}
+
+
+@pytest.mark.parametrize("how", ENCODINGS)
+def test_encodings_of_pages_are_found_as_browsers_do(how, tmp_path):
+    pytest.importorskip("fastwarc")
+    pytest.importorskip("resiliparse")
+    before, head, encoding, named = ENCODINGS[how]
+    page = f"{before}<html><head>{head}</head><body><p>{RUSSIAN}</p></body></html>"
+    assert texts_of_pages(tmp_path, [(page.encode(encoding), f"Content-Type: text/html{named}")]) == [RUSSIAN]
+
+
+def test_archives_of_lines_that_end_in_a_line_feed_and_of_resources(tmp_path):
+    pytest.importorskip("fastwarc")
+    pytest.importorskip("resiliparse")
+    picture = record("resource", "http://p", b"\x89PNG").replace(b"text/plain", b"image/png")
+    page = record("resource", "http://h", HTML).replace(b"text/plain", b"text/html; charset=utf-8")
+    records = [*wet(["one\r\n", "", "two"]), record("resource", "log", b"text"), picture, page]
+    texts = ["one\r\n", "", "two", "text", "Wörld wide"]
+    path = tmp_path / "x.wet"
+    for make in (lambda head: head, lambda head: head.replace(b"\r\n", b"\n")):
+        parts = [make(head) + b"\r\n\r\n" + body for head, body in (one.split(b"\r\n\r\n", 1) for one in records)]
+        path.write_bytes(b"".join(parts))
+        assert [text.decode() for text, _ in documents_of_warc(str(path))] == texts
+        path.write_bytes(b"".join(map(gzip.compress, parts)))
+        assert [text.decode() for text, _ in documents_of_warc(str(path))] == texts
+    path.write_bytes(b"".join(records)[:-120])
+    with pytest.raises(DataError, match=r"x.wet: the (header of the )?record of .* is cut off"):
+        list(documents_of_warc(str(path)))
+    path.write_bytes(b"no archive\n" * 9)
+    with pytest.raises(DataError, match=r"x.wet is not a WARC or WET file: it begins with b'no archive'"):
         list(documents_of_warc(str(path)))
 
 
