@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.core.descriptions import described
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -85,7 +86,7 @@ class OfFolds(PassTask):
         return total
 
     def about(self) -> dict[str, str]:
-        return {**self.task.about(), "the task": self.name, "folding": repr(self.folding)}
+        return {**self.task.about(), "the task": self.name, "folding": described(self.folding)}
 
     def total(self, arrays: Mapping[str, Any]) -> TotalsOfFolds:
         return TotalsOfFolds([self.task.total(part) for part in arrays["folds"]], arrays["rows"], self.folding.n_folds)

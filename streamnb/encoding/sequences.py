@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.core.descriptions import shown
 from streamnb.core.messages import DataError
 from streamnb.core.remote import is_url
 from streamnb.core.threads import check_n_threads, n_cores
@@ -18,7 +19,6 @@ from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.sequence_labels import labels_of
 from streamnb.kernels import kmers
 from streamnb.kernels.ngrams import DIGIT
-from streamnb.passes.contract import shown
 from streamnb.rows.files import files_at, holds_numbers
 from streamnb.rows.labels import open_columns
 from streamnb.rows.sequence_files import SequenceFiles, header_of

@@ -188,7 +188,7 @@ class Tallied:
             add_reliability(self._tallies["reliability"], values["reliability"], known.weight)
         if {"ranking", "margin"} & self._tallies.keys():
             labels = known.labels.toarray() if self.multilabel else known.labels
-            for name in {"ranking", "margin"} & self._tallies.keys():
+            for name in [name for name in ("ranking", "margin") if name in self._tallies]:
                 self._tallies[name].add(getattr(known, name)[:, :, None], labels, known.weight)
                 if self.is_grouped:
                     values[f"{name} groups"] = self._tallies[name].groups(labels)

@@ -6,13 +6,11 @@ rows come from, and whether threads or the workers of a cluster read them, does 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
-import numpy as np
-
 from streamnb.core import persistence
+from streamnb.core.descriptions import shown
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 
@@ -136,15 +134,3 @@ class PassTask:
         """The total whose `arrays()` these are."""
         empty = self.partial().finish()
         return persistence.restored(type(empty), arrays) if persistence.registered(empty) else type(empty)(**arrays)
-
-
-def shown(value: Any) -> str:
-    """A value as text, the same in every process; a long value is its beginning and a digest."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()  # its repr is never abbreviated
-    elif isinstance(value, (set, frozenset)):
-        value = sorted(value, key=repr)
-    text = repr(value)
-    if persistence.registered(value):
-        return f"{text[:100]}.. ({persistence.digest(value)})"
-    return text if len(text) <= 200 else f"{text[:100]}.. ({hashlib.sha256(text.encode()).hexdigest()[:16]})"

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import row_checks
+from streamnb.core.descriptions import described
 from streamnb.rows.block import Block, joined
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import CSRChunk, frozen
@@ -246,4 +247,4 @@ class NarrowSource(WrappedSource):
 
     def layout(self) -> dict[str, str]:
         columns = f"{len(self._columns)} of {self._n_wide}"
-        return {**super().layout(), "columns": columns, "options": repr(self._options)}
+        return {**super().layout(), "columns": columns, "options": described(self._options)}

@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import label_checks, memory, row_checks
+from streamnb.core.descriptions import described, shown
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import LearnsBins, learned, prepared
 from streamnb.encoding.opening import opened
-from streamnb.passes.contract import PassTask, Wants, shown
+from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -153,7 +154,8 @@ class ClassScan(PassTask):
         limits = "memory_limit", "n_sharing"  # these do not change the sums
         for name, value in vars(self).items():
             if name == "options":
-                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _DEFAULTS}
+                chosen = {how: part for how, part in vars(value).items() if (how, part) not in _DEFAULTS}
+                about |= {how: described(part) for how, part in chosen.items()}
             elif name not in limits and (name, value) not in defaults:
                 about[name] = shown(value)
         return about

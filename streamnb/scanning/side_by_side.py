@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import label_checks, memory
-from streamnb.passes.contract import PassTask, Wants, shown
+from streamnb.core.descriptions import shown
+from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory, messages, row_checks
+from streamnb.core.descriptions import shown
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import JudgedRows, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
-from streamnb.passes.contract import PassTask, Wants, shown
+from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -73,8 +74,9 @@ class ScoringTask(PassTask):
         return Wants(block_bytes=min(n_bytes, LONGEST_BLOCK))
 
     def about(self) -> dict[str, str]:
-        models = [[models.digest() for models in grids] for grids in self.candidates]
-        return super().about() | {"candidates": shown(models)}
+        digests = [[models.digest() for models in grids] for grids in self.candidates]
+        parts = {**vars(self), "candidates": digests}
+        return {"the task": self.name, **{name: shown(value) for name, value in parts.items()}}
 
     def partial(self) -> Sheet:
         def of_grid(models: GridModels | CovarianceModels) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.core.descriptions import described
 from streamnb.evaluation.scorers import Scorer
 from streamnb.evaluation.tallies import added
 from streamnb.models.calibrating import AUTO
@@ -147,16 +148,16 @@ class SharedRead(PassTask):
         """As for any task, with models compared by a digest."""
         digest = sha256()
         for model in self.models:
-            digest.update(repr((model.fold, None if model.read is None else model.read.about())).encode())
+            digest.update(described((model.fold, None if model.read is None else model.read.about())).encode())
             parts = model.judged if isinstance(model.judged, FactoredWeights) else (model.judged,)
             for part in parts:
                 digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
-        about = {"the task": self.name, "folding": repr(self.judge.folding), **self.template.about()}
-        judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
+        about = {"the task": self.name, "folding": described(self.judge.folding), **self.template.about()}
+        judge = {"scoring": described(sorted(self.judge.needs)), "classes": described(self.judge.classes.tolist())}
         judge |= {"scores": f"{self.factor:g} x what is trained, {self.scheme.name}"}
         models = {"models": f"{len(self.models)}", f"{WEIGHTS_KEY} of the models": digest.hexdigest()[:16]}
         ways = [(fold, self.templates[fold].options) for fold in sorted(self.templates)]
-        return about | judge | models | ({"ways": repr(ways)} if ways else {})
+        return about | judge | models | ({"ways": described(ways)} if ways else {})
 
     def total(self, arrays: Mapping[str, Any]) -> SharedSums:
         sums = [None if sums is None else ReadSums(**sums) for sums in arrays["sums"]]

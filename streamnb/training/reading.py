@@ -9,11 +9,12 @@ import numpy as np
 
 from streamnb.core import label_checks, persistence, row_checks
 from streamnb.core.blas import one_thread
+from streamnb.core.descriptions import shown
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
 from streamnb.models.sparse_weights import linear_scores
-from streamnb.passes.contract import PassTask, shown
+from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block, Forms
 from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, prepared_block

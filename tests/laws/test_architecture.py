@@ -224,7 +224,7 @@ def private_names(name):
 OTHERS = {  # underscored names of other packages, for which these have no public ones
     "_meta",  # of a Dask array: an array of its kind without rows
     "_store",  # what a wrapped Zarr store wraps
-    "_replace",  # of named tuples
+    "_replace", "_fields",  # of named tuples
     "_exit",  # of os
     "_cache", "_rebuild", "_reduce",  # of numba's dispatchers and results
 }  # fmt: skip

@@ -4,7 +4,10 @@ The examples stand in tests/support/examples_of_*.py; a class that has none ther
 """
 
 import copy
+import json
+import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -32,6 +35,7 @@ from tests.support.contracts import CLASSES, names, said, same, subclasses, tabl
 from tests.support.examples_of_contracts import BASES, GROUPS, SHARES, WEIGHT, N, Y
 from tests.support.examples_of_problems import FAMILIES, PENALTIES
 from tests.support.examples_of_totals import MERGED as MERGED_EXAMPLES
+from tests.support.processes import python
 
 QUIET = RunOptions(progress=False)
 PARTIALS = {cls for cls in CLASSES if {"finish", "nbytes"} <= names(cls)}
@@ -195,6 +199,20 @@ def test_totals_that_subtract_and_fade_are_those_of_the_rows_left(example):
     if hasattr(whole, "__mul__"):
         same(whole * 0.5, a * 0.5 + (b + c) * 0.5)
         same(whole * 0.5 * 2.0, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_descriptions_and_files_do_not_depend_on_the_hash_seed():
+    def said_with(seed):
+        ran = python("-m", "tests.support.descriptions", env={**os.environ, "PYTHONHASHSEED": seed})
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    with ThreadPoolExecutor(2) as processes:
+        one, other = processes.map(said_with, "12")
+    assert one.pop("the order of a set") != other.pop("the order of a set"), "these seeds show nothing"
+    assert one == other
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
