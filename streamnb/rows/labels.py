@@ -16,7 +16,7 @@ from streamnb.core.messages import DataError
 from streamnb.rows.boundary import csr_chunk
 from streamnb.rows.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, open_csr
 from streamnb.rows.matrices import computed, is_dask
-from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_layout
+from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_filled, check_layout
 
 Pending = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits, and returns them
 RequestColumns = Callable[..., Pending]
@@ -276,6 +276,8 @@ def _masked_in_zarr(group: zarr.Group, name: str, categorical: bool) -> MaskedCo
     first, second = parts
     if categorical and first.dtype.kind not in "iu":
         raise DataError(f"{where}: array 'codes' has dtype {first.dtype}; it should hold integers")
+    for part in parts if categorical else parts[:1]:  # not the mask, of which most chunks are empty
+        check_filled(part, name)
     if not categorical and (second.shape != first.shape or second.dtype.kind != "b"):
         raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first.shape[0]} values")
     if not categorical:
@@ -296,7 +298,8 @@ def in_zarr(column: Any, name: str) -> Any:
         return _masked_in_zarr(column, name, kind == "categorical")
     if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
-    return Stored(check_layout(column))
+    check_filled(check_layout(column), name)
+    return Stored(column)
 
 
 def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, int]:
@@ -376,8 +379,6 @@ def _beside(path: Any, name: str, group: Any) -> Any:
     if hasattr(group, "column"):
         return group.column(path, name)
     member = member_of(group, path)
-    if isinstance(member, zarr.Array) and "streamnb" in group.attrs:
-        check_complete(member)  # write_csr writes every chunk, so one that is missing was lost
     if member is None:
         obs = path.partition("/")[0] if path.startswith("obs/") else ""
         inside: Any = group.get(obs) if obs else None
@@ -392,8 +393,6 @@ def _beside(path: Any, name: str, group: Any) -> Any:
 def whole_column(column: Any, name: str, group: Any = None) -> np.ndarray:
     """Read a whole column into memory: an array, a lazy array, or the name of an array in the group."""
     column = _beside(column, name, group)
-    if isinstance(column, zarr.Group):
+    if isinstance(column, zarr.Array | zarr.Group):
         column = in_zarr(column, name)
-    if isinstance(column, Column):
-        return column.whole()
-    return whole(column) if isinstance(column, zarr.Array) else np.asarray(computed(column))
+    return column.whole() if isinstance(column, Column) else np.asarray(computed(column))

@@ -22,7 +22,7 @@ from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import TARGETS, Labelled, open_columns, whole, y_check
 from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask
 from streamnb.rows.source import Source
-from streamnb.rows.zarr_reading import check_layout, with_retries
+from streamnb.rows.zarr_reading import check_filled, check_layout, with_retries
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
 
@@ -93,6 +93,7 @@ def _shaped(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Sour
         if X.ndim != 2 or X.dtype.kind not in "buif":
             raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
         X, kind = check_layout(X), ZarrSource
+        check_filled(X, "X")
     elif not isinstance(X, HDF5Matrix):
         X, kind = as_csr(X, "X") if sp.issparse(X) else as_matrix(X), ArraySource
     row_checks.check_min_size(*X.shape)

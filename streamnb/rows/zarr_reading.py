@@ -20,8 +20,9 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore, ZipStore
 
 from streamnb.core import memory, retries
-from streamnb.core.messages import DataError
+from streamnb.core.messages import DataError, warn
 
+EMPTY_CHUNKS = "write_empty_chunks"  # an attribute of arrays: False says that chunks of the fill value are not written
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -46,6 +47,7 @@ def check_layout(array: zarr.Array) -> zarr.Array:
     where = f"array {array.path!r} in {array.store}"
     try:
         shape, chunks, dtype = tuple(array.shape), (*array.chunks, *(array.shards or ())), array.dtype
+        dict(array.attrs)
     except Exception as error:  # grids and dtypes without these attributes
         raise DataError(f"the metadata of {where} is broken: {error!r}") from error
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize >= 2**63:
@@ -104,28 +106,65 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
 def check_complete(*arrays: zarr.Array) -> None:
     """Refuse arrays of one store with missing chunks, which zarr would read as the fill value."""
     found = with_retries(lambda: sync(_stored_keys(arrays)), arrays[0].store)
-    for array, there in zip(arrays, found, strict=True):
-        grid = [-(-length // unit) for length, unit in zip(array.shape, array.shards or array.chunks, strict=True)]
-        n_chunks = math.prod(grid)
-        missing = n_chunks - len(there)
-        if missing <= 0:  # there may be files that are not chunks
-            folder = f"{array.path}/" if array.path else ""
-            missing = sum(folder + array.metadata.encode_chunk_key(at) not in there for at in np.ndindex(*grid))
+    for array, stored in zip(arrays, found, strict=True):
+        missing = _n_missing(array, stored)
         if missing > 0:
             raise DataError(
-                f"array {array.path!r} in {array.store} lacks {missing} of its {n_chunks} chunks; copy the store "
-                "again, or write it anew with snb.write_csr (zarr leaves out chunks of zeros unless told "
-                "write_empty_chunks=True)"
+                f"{_lacking(array, missing)}; copy the store again, or write it anew with snb.write_csr (zarr leaves "
+                "out chunks of zeros unless told write_empty_chunks=True)"
             )
 
 
+def check_filled(array: zarr.Array, name: str) -> None:
+    """Refuse labels, weights or groups that lack chunks, which zarr would read as the fill value; warn of rows that do.
+
+    A column of AnnData is warned of, too: its stores are written without empty chunks. An array whose attributes say
+    that empty chunks are not written is taken as it is.
+    """
+    if array.attrs.get(EMPTY_CHUNKS) is False:
+        return
+    try:
+        stored = sync(_stored_keys([array]))[0]
+    except Exception:  # web servers that list no keys raise errors of any type
+        return
+    missing = _n_missing(array, stored)
+    if missing == 0 or not stored:  # nor do these list the metadata
+        return
+    fill = repr(np.asarray(array.fill_value).item())
+    what = f"{name}: {_lacking(array, missing)}, whose values count as {fill}; copy the store again"
+    cure = f"if its writer left out chunks of {fill}, say so: array.attrs['{EMPTY_CHUNKS}'] = False"
+    if name == "X" or "encoding-type" in array.attrs:
+        warn(f"{what}, or {cure}")
+    else:
+        raise DataError(f"{what}; {cure}, or pass {name}=array[:]")
+
+
+def _lacking(array: zarr.Array, missing: int) -> str:
+    n_chunks = math.prod(_grid(array))
+    return f"array {array.path!r} in {array.store} lacks {missing} of its {n_chunks} chunks"
+
+
+def _grid(array: zarr.Array) -> list[int]:
+    """The number of stored chunks along each axis."""
+    return [-(-length // unit) for length, unit in zip(array.shape, array.shards or array.chunks, strict=True)]
+
+
+def _n_missing(array: zarr.Array, stored: set[str]) -> int:
+    """The number of chunks that are not among the stored keys."""
+    grid, there = _grid(array), {key for key in stored if not key.rpartition("/")[2].startswith((".z", "zarr.json"))}
+    missing = math.prod(grid) - len(there)
+    if missing > 0:
+        return missing
+    folder = f"{array.path}/" if array.path else ""  # there may be files that are not chunks
+    return sum(folder + array.metadata.encode_chunk_key(at) not in there for at in np.ndindex(*grid))
+
+
 async def _stored_keys(arrays: Iterable[zarr.Array]) -> list[set[str]]:
-    """The stored keys of each array without its metadata, listed concurrently."""
+    """The stored keys of each array, listed concurrently."""
 
     async def of_one(array: zarr.Array) -> set[str]:
         prefix = array.store_path.path
-        keys = {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
-        return {key for key in keys if not key.rpartition("/")[2].startswith((".z", "zarr.json"))}
+        return {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
 
     return await asyncio.gather(*map(of_one, arrays))
 

@@ -15,6 +15,7 @@ from zarr.storage import MemoryStore
 from streamnb.core.messages import DataError
 from streamnb.rows.labels import in_zarr, known_classes, open_columns, whole_column
 from streamnb.rows.zarr_reading import Clock, Readers
+from tests.support.zarr_stores import FULL
 
 Y = np.array([3, -1, 3, 0, 0, 7, 3, 7, 0, -1, 3])
 N = len(Y)
@@ -25,7 +26,7 @@ def group(kind="csr_matrix", attributes=(), **parts):
     """A group of the AnnData layout."""
     made = zarr.create_group(MemoryStore(), attributes={"encoding-type": kind, **dict(attributes)})
     for name, values in parts.items():
-        made.create_array(name, data=np.asarray(values), chunks=(4,), config={"write_empty_chunks": True})
+        made.create_array(name, data=np.asarray(values), chunks=(4,), config=FULL)
     return made
 
 
@@ -38,12 +39,12 @@ def csr(values):
 FORMS = {
     "list": lambda: Y.tolist(),
     "dask": lambda: da.from_array(Y, chunks=4),
-    "zarr": lambda: zarr.create_array(MemoryStore(), data=Y, chunks=(4,)),
+    "zarr": lambda: zarr.create_array(MemoryStore(), data=Y, chunks=(4,), config=FULL),
     "categorical": lambda: group("categorical", codes=np.unique(Y, return_inverse=True)[1], categories=np.unique(Y)),
     "nullable": lambda: group("nullable-integer", values=Y, mask=np.zeros(N, bool)),
     "indicator": lambda: SEVERAL,
     "indicator, sparse": lambda: sp.coo_array(SEVERAL),
-    "indicator in zarr": lambda: zarr.create_array(MemoryStore(), data=SEVERAL, chunks=(4, 2)),
+    "indicator in zarr": lambda: zarr.create_array(MemoryStore(), data=SEVERAL, chunks=(4, 2), config=FULL),
     "indicator as a group": lambda: csr(SEVERAL),
 }
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
-from zarr.storage import MemoryStore
+from zarr.storage import MemoryStore, WrapperStore
 
 import streamnb as snb
 from tests.support.clusters import cluster_of
@@ -33,7 +33,7 @@ from tests.support.strategies import (
     stream,
     sums_of,
 )
-from tests.support.zarr_stores import write_arrays, write_labels
+from tests.support.zarr_stores import FULL, write_arrays, write_labels
 
 # ------------------------------------------------------------------------------------- every form, same bits
 
@@ -118,12 +118,69 @@ def test_one_row_longer_than_many_chunks():
     assert same_sums(snb.scan(group, "y"), sums_of(rows, weighted=False))
 
 
-def test_dense_zarr_defines_missing_chunks_as_the_fill_value():
+def test_missing_chunks_of_dense_rows_count_as_the_fill_value_and_are_counted():
     rows = example()
     rows.x[:21] = 0
     array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(7, 9))
-    assert array.nchunks_initialized < array.nchunks
+    lacking = (
+        r"^X: array '' in .* lacks 3 of its \d+ chunks, whose values count as 0.0; copy the store again, or if its"
+    )
+    with pytest.warns(snb.StreamnbWarning, match=lacking):
+        stats = snb.scan(array, rows.y)
+    assert same_sums(stats, sums_of(rows, weighted=False))
+    array.attrs["write_empty_chunks"] = False  # no warning, which would be an error
     assert same_sums(snb.scan(array, rows.y), sums_of(rows, weighted=False))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("name", ["y", "sample_weight", "groups"])
+def test_missing_chunks_of_labels_weights_and_groups_are_refused(name, zarr_format, tmp_path):
+    rows = example()
+    group = zarr.create_group(tmp_path / "x.zarr", zarr_format=zarr_format)
+    group.create_array("X", data=rows.x, chunks=(7, 9), config=FULL)
+    for part in ("y", "sample_weight", "groups"):
+        group.create_array(part, data=np.arange(len(rows.y)) % 4 + (part == "groups"), chunks=(10,), config=FULL)
+
+    def scan():
+        y, weight, groups = (group[part] for part in ("y", "sample_weight", "groups"))
+        return snb.scan(group["X"], y, sample_weight=weight, folds=2, groups=groups)
+
+    assert scan().n_rows == len(rows.y)
+    (tmp_path / "x.zarr" / name / ("c/1" if zarr_format == 3 else "1")).unlink()
+    lacking = (
+        rf"^{name}: array '{name}' in .* lacks 1 of its \d chunks, whose values count as 0; .* or pass {name}=array"
+    )
+    with pytest.raises(snb.DataError, match=lacking):
+        scan()
+    group[name].attrs["write_empty_chunks"] = False
+    assert scan().n_rows == len(rows.y)
+
+
+class Unlisted(WrapperStore):
+    """A store that does not list its keys, as many web servers."""
+
+    def list_prefix(self, prefix):
+        raise ConnectionError("403")
+
+
+def test_stores_that_list_no_keys_are_read():
+    rows = example()
+    array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(7, 9))
+    unlisted = zarr.open_array(Unlisted(array.store), mode="r")
+    assert same_sums(snb.scan(unlisted, rows.y), sums_of(rows, weighted=False))
+
+
+def test_columns_of_anndata_whose_first_category_fills_chunks_are_read_with_a_warning(tmp_path):
+    """anndata leaves out chunks of zeros, so that cells in the order of their types lack the codes of the first."""
+    rows = example()
+    group = zarr.create_group(MemoryStore())
+    column = group.create_group("kind", attributes={"encoding-type": "categorical"})
+    codes = np.sort(rows.y.argsort().argsort() % 2).astype(np.int8)
+    column.create_array("codes", data=codes, chunks=(5,), attributes={"encoding-type": "array"})
+    column.create_array("categories", data=np.array([4, 9]), config=FULL)
+    with pytest.warns(snb.StreamnbWarning, match="y: array 'kind/codes' in .* lacks"):
+        stats = snb.scan(rows.x, column)
+    assert stats.classes.tolist() == [4, 9] and stats.rows.tolist() == np.bincount(codes).tolist()
 
 
 # ------------------------------------------------------------------------------------------------ labels

@@ -31,7 +31,7 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.moments import PLAIN_MOMENTS
 from tests.support.stores import CountingStore, chunk_keys, counted_csr
 from tests.support.strategies import FORMS, build, example, labelled, same_stats
-from tests.support.zarr_stores import write_arrays
+from tests.support.zarr_stores import FULL, write_arrays
 
 PLAN = ClassScan(PLAIN_MOMENTS, RowOptions(), folding=Folding(3))
 OF_TYPES = "indices", "indptr", "values", "int16", "big-endian"  # which ranges of rows have nothing to do with
@@ -63,8 +63,8 @@ def test_ranges_of_every_form_add_up_to_the_whole(name, tmp_path):
 @given(data=st.data(), rows=labelled(min_rows=1, low=-2), chunk=st.integers(1, 9), dense=st.booleans())
 def test_any_partition_gives_the_same_statistics(data, rows, chunk, dense):
     group = write_arrays(zarr.create_group(MemoryStore()), rows, chunk=chunk)
-    x = zarr.create_array(MemoryStore(), data=rows.x, chunks=(chunk, 2)) if dense else group
-    weights = zarr.create_array(MemoryStore(), data=rows.w, chunks=(3,))
+    x = zarr.create_array(MemoryStore(), data=rows.x, chunks=(chunk, 2), config=FULL) if dense else group
+    weights = zarr.create_array(MemoryStore(), data=rows.w, chunks=(3,), config=FULL)
     source = opened(x, group["y"], weights, split=("groups", group["y"]))
     cuts = data.draw(st.sets(st.integers(1, len(rows) - 1), max_size=6)) if len(rows) > 1 else ()
     by_rows, by_groups = PLAN, ClassScan(PLAIN_MOMENTS, RowOptions(), folding=Folding(2, by="groups"))
@@ -124,7 +124,7 @@ def test_indptr_that_leaves_the_values_is_refused_wherever_a_range_begins(at):
 
 def test_row_ranges_cover_all_rows_and_end_with_chunks(tmp_path):
     rows = example()
-    dense = opened(zarr.create_array(MemoryStore(), data=rows.x, chunks=(5, 9)), rows.y)
+    dense = opened(zarr.create_array(MemoryStore(), data=rows.x, chunks=(5, 9), config=FULL), rows.y)
     per_row = 8 * rows.x.shape[1]
     assert row_ranges(dense, per_row * 12) == [(0, 10), (10, 20), (20, 30), (30, 40), (40, 41)]
     assert row_ranges(dense, per_row) == [(at, min(at + 5, 41)) for at in range(0, 41, 5)]

@@ -30,7 +30,7 @@ from streamnb.rows.zarr_reading import (
 )
 from tests.support.stores import CountingStore
 from tests.support.strategies import example, same_stats
-from tests.support.zarr_stores import write_arrays
+from tests.support.zarr_stores import FULL, write_arrays
 
 
 class LateFirst(WrapperStore):
@@ -71,7 +71,7 @@ def test_rows_stay_in_order_where_the_first_chunk_comes_last(sparse, small_block
     if sparse:
         X = write_arrays(zarr.create_group(store), rows, chunk=5)
     else:
-        X = zarr.create_array(store, name="x", data=rows.x, chunks=(4, rows.x.shape[1]))
+        X = zarr.create_array(store, name="x", data=rows.x, chunks=(4, rows.x.shape[1]), config=FULL)
     blocks = list(opening.opened(X, rows.y).blocks())
     assert len(blocks) > AHEAD + 1
     assert np.array_equal(np.concatenate([block.y for block in blocks]), rows.y)
@@ -131,7 +131,7 @@ def test_nothing_is_left_of_a_block_while_the_next_is_waited_for():
 
 def test_blocks_that_are_kept_stay_as_they_were_read(small_blocks):
     rows = example()
-    array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(2, 9))
+    array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(2, 9), config=FULL)
     kept = list(opening.opened(array, rows.y).blocks())
     assert np.array_equal(np.concatenate([block.X for block in kept]), rows.x)
 

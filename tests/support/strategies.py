@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.support.sums_by_rows import class_sums
-from tests.support.zarr_stores import anndata_group, anndata_root, csr_group, dense_array, write_arrays, write_labels
+from tests.support.zarr_stores import (
+    FULL,
+    anndata_group,
+    anndata_root,
+    csr_group,
+    dense_array,
+    write_arrays,
+    write_labels,
+)
 
 MOMENTS = ("sum", "sum_sq", "nonzero", "above")
 LABELS = {"int": [-1, 0, 7], "str": ["ash", "b", "willow"], "bool": [False, True]}
@@ -264,7 +272,7 @@ def zarr_and_labels(rows, folder):
 
 @form("zarr in memory")
 def zarr_in_memory(rows, _):
-    return zarr.create_array(zarr.storage.MemoryStore(), data=rows.x, chunks=(5, 5))
+    return zarr.create_array(zarr.storage.MemoryStore(), data=rows.x, chunks=(5, 5), config=FULL)
 
 
 ZARR_CSR = {

@@ -37,7 +37,8 @@ def csr_group(rows, folder, zarr_format=3, **options):
 
 def dense_array(rows, folder, zarr_format=3, chunks=(7, 9), dtype=np.float32, **options):
     store = folder / "dense.zarr"
-    return zarr.create_array(store, data=rows.x.astype(dtype), chunks=chunks, zarr_format=zarr_format, **options)
+    data = rows.x.astype(dtype)
+    return zarr.create_array(store, data=data, chunks=chunks, zarr_format=zarr_format, config=FULL, **options)
 
 
 def anndata_group(rows, folder, zarr_format):
