@@ -1,5 +1,6 @@
 """Converts command-line values to arguments of functions and estimators."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from streamnb.core.label_checks import NO_LABELS
 from streamnb.core.persistence import load
 from streamnb.core.remote import exists, is_url
 from streamnb.core.replacing import put_back
@@ -17,6 +19,17 @@ from streamnb.encoding.text import text
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
 from streamnb.rows.table_opening import is_table
 
+# Arguments of Python whose options, or whose parameters of commands, have other names
+ARGUMENTS = {
+    "X": "data",
+    "sample_weight": "weight",
+    "hashed": "hash",
+    "hash_features": "n_features",
+    "folds": "cv",
+    "family": "families",
+    "transform": "transforms",
+    "path": "out",
+}
 TABLE_OPTIONS = "hash", "bins", "columns"
 PENALTIES = "none, l1, l1:score, l2=TAU, topk=K, or one tau: l1=0.5, l1:score=2"
 
@@ -67,8 +80,13 @@ def steps_of(given: str) -> Any:
 
 def lengths_of(given: str) -> tuple[int, int] | None:
     """Parse lengths of n-grams, such as 1-2, or none."""
+    if given == "none":
+        return None
     low, _, high = given.partition("-")
-    return None if given == "none" else (int(low), int(high or low))
+    lengths = int(low), int(high or low)
+    if not 1 <= lengths[0] <= lengths[1]:
+        raise ValueError(given)
+    return lengths
 
 
 def by_name(convert: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -110,6 +128,7 @@ def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None)
         refuse(not_taken, "is not for sequences, whose labels are --labels")
         options = {name: settings[name] for name in ("k", "both_strands", "n_threads")}
         return sequences(path, settings["labels"], **options), {}
+    refuse_of_texts(settings)
     if settings["text"] is not None:
         if chosen:
             raise click.BadParameter(f"--text has one column, of texts, and --{chosen[0]} is of tables")
@@ -120,6 +139,14 @@ def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None)
     if not is_table(path):
         raise click.BadParameter(f"{path!r} is no table, which --{chosen[0]} is of", param_hint="DATA")
     return table(path, y, weight=weight, groups=groups, **table_options(settings)), {}
+
+
+def refuse_of_texts(settings: dict[str, Any]) -> None:
+    """Refuse options of texts, and of hashed words or categories, where there are none."""
+    if settings["text"] is None:
+        refuse([*KINDS, "vocabulary"], "is for texts, which have --text")
+    if settings["text"] is None and not settings.get("hash"):
+        refuse(["n_features"], "is for hashed words or categories, which have --text or --hash")
 
 
 def table_options(settings: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +216,9 @@ def new_place(path: str, force: bool, hint: str = "-o") -> Path | str:
 
 def given_names() -> list[str]:
     """The names of the parameters of the running command that were given, not left at their defaults."""
-    context = click.get_current_context()
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
     return [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
@@ -208,6 +237,39 @@ def is_folder(out: str) -> bool:
 def parts_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The options of `PARTS` as arguments of functions, and a progress bar."""
     return {**{name: settings[name] for name in ("text", "whole_files", "errors", "n_threads")}, "progress": True}
+
+
+def in_options(message: str, command: click.Command | None) -> tuple[str, bool]:
+    """A message about arguments in the words of a command, and whether it is about one that was given to it.
+
+    Arguments of functions have the names of the options, but for those in `ARGUMENTS`.
+    """
+    parameters = [] if command is None else command.params
+    named = {
+        str(one.name): max(one.opts, key=len) if one.opts[0].startswith("-") else str(one.name).upper()
+        for one in parameters
+    }
+    for argument, name in ARGUMENTS.items():
+        if name in named:
+            named.setdefault(argument, named[name])
+    if message.startswith(NO_LABELS) and "y" in named:
+        return "the labels are missing; --y names them", True
+    if not named:
+        return message, False
+    any_name = "|".join(map(re.escape, named))
+    of_use = re.match(rf"({any_name})[=:]", message) is not None
+    if of_use:
+        message = re.sub(rf"^({any_name}):", lambda found: f"{named[found[1]]}:", message)
+    parts = re.split(r"(\bsnb\.\w+\([^)]*\))", message)  # calls of functions stay as they are
+    parts[::2] = [_with_options(part, any_name, named) for part in parts[::2]]
+    return "".join(parts), of_use
+
+
+def _with_options(text: str, any_name: str, named: dict[str, str]) -> str:
+    """A text with options in place of "name=value" and "name="."""
+    text = re.sub(rf"(?<![\w.'-])({any_name})=(?=[\s,;.)]|$)", lambda found: named[found[1]], text)
+    text = re.sub(rf"(?<![\w.'-])({any_name})=", lambda found: f"{named[found[1]]} ", text)
+    return re.sub(r"(--(?:words|chars|bytes)) \((\d+), (\d+)\)", r"\1 \2-\3", text.replace(" None", " none"))
 
 
 def options(*more: Callable) -> Callable:
@@ -245,7 +307,9 @@ ROWS = options(
     click.option("--weight", help="Name of the weights stored with the rows, or of a column."),
     click.option("--text", help="Field of JSON lines or CSV that holds texts; their hashed words are the features."),
     NGRAMS,
-    click.option("--n-features", type=int, help="Number of columns for hashed words or categories, a power of two."),
+    click.option(
+        "--n-features", type=click.IntRange(1), help="Number of columns for hashed words or categories, a power of two."
+    ),
 )
 SEQUENCES = options(
     click.option("--labels", help="Labels of sequences in FASTA or FASTQ: a table of identifiers, or 'header'."),

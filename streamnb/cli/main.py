@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from streamnb.cli import fit_commands, read_commands, sharing_commands
+from streamnb.cli.given import in_options
 from streamnb.cli.output import BarLines, say
+from streamnb.core.messages import DataError
 from streamnb.passes import stopping
 
 DATA, USE = 1, 2
@@ -88,5 +90,8 @@ def status(arguments: Sequence[str]) -> int:
         return USE
     except (ValueError, TypeError, OSError, MemoryError, ImportError, AttributeError) as error:
         stopping.check()  # an import, for example, can turn `Stopped` into another error
-        say(f"Error: {error}")
-        return DATA
+        message, of_use = in_options(str(error), commands.commands.get(arguments[0]))
+        say(f"Error: {message}")
+        return (
+            USE if of_use and isinstance(error, ValueError | TypeError) and not isinstance(error, DataError) else DATA
+        )

@@ -43,6 +43,8 @@ from streamnb.searching.search_result import Search
 from streamnb.searching.warming import warming
 
 SHARES, NUMBERS = (Parsed(by_name(kind), "a number, or numbers by label: en=5,de=2") for kind in (float, int))
+WAYS = "threshold", "share", "number", "resample", "where"
+OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval"
 OF_PARTS = "format", "keep", "errors", "whole_files"
 NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
 
@@ -98,7 +100,7 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
 @click.option("--keep", type=NAMES, help="Fields of the rows to write beside predictions in a folder, split at commas.")
 @click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
 @NGRAMS
-@click.option("--n-features", type=int, help="Columns of hashed words.")
+@click.option("--n-features", type=click.IntRange(1), help="Columns of hashed words.")
 @CLIENT
 def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     """Labels of rows, and probabilities or scores.
@@ -171,10 +173,16 @@ def select(models: tuple[str, ...], data: str, out: str, client: str | None, **s
 
     Example: streamnb select en.snb good.snb 'crawl/*.jsonl.zst' --where 'en > .65 and good > .3' -o kept/
     """
+    if all(settings[name] is None for name in WAYS):
+        raise click.UsageError(
+            "nothing says which rows to keep; give --threshold, --share, --number, --resample or --where"
+        )
+    if settings["resample"] is None:
+        refuse(["seed"], "is of --resample")
     named = {Path(path).stem: model_of(path) for path in models}
     if len(named) < len(models):
         raise click.BadParameter("two models have one name; rename a file", param_hint="MODELS")
-    names = "label", "threshold", "share", "number", "resample", "where", "seed", "drop_repeats", "force"
+    names = "label", *WAYS, "seed", "drop_repeats", "force"
     chosen = {name: settings[name] for name in names}
     with connected(client):
         options = {**chosen, "score": settings["score"] or None, **parts_options(settings)}
@@ -233,7 +241,9 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
     path = new_file(out, settings["force"])
     shown = model_of(model, Search)
     given = RowsToJudge(interval=settings["interval"])
-    if data is not None:
+    if data is None:
+        refuse(OF_ROWS, "is of rows, and there is no DATA")
+    else:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
         given = RowsToJudge(X=X, interval=settings["interval"], by=settings["by"], against=against, **per_row)

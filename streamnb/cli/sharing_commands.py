@@ -20,6 +20,7 @@ from streamnb.cli.given import (
     new_file_option,
     new_place,
     options,
+    refuse_of_texts,
     saved,
     table_options,
     text_options,
@@ -66,6 +67,7 @@ def schema(data: str, out: str, force: bool, **settings: Any) -> None:
     Example: streamnb schema flights.parquet --y late --bins distance=20 --folds 5 -o schema.snb
     """
     path = new_place(out, force)
+    refuse_of_texts(settings)
     columns: dict[str, Any] = {}
     if any(settings[name] for name in TABLE_OPTIONS):
         columns = table_options(settings)

@@ -165,7 +165,8 @@ class Way:
         """The one way that is given; by a condition alone if none is."""
         ways = [cls(name, _plain(size)) for name, size in given.items() if size is not None]
         if len(ways) > 1:
-            raise ValueError(f"{ways[0].name} and {ways[1].name} are both given; give one of {', '.join(given)}")
+            one_of = ", ".join(f"{name}=" for name in given)
+            raise ValueError(f"{ways[0].name}= and {ways[1].name}= are both given; give one of {one_of}")
         if not ways:
             return cls("where")
         (way,), by_label = ways, isinstance(ways[0].size, Mapping)

@@ -70,7 +70,9 @@ class NGrams(persistence.Parameters):
         for name in KINDS:
             object.__setattr__(self, name, _sizes(name, getattr(self, name)))
         if not any(self._kinds):
-            raise ValueError("words, chars and bytes are None: give the n-grams of one of them, such as words=(1, 2)")
+            raise ValueError(
+                "words=None, chars=None and bytes=None leave no n-grams: give one of them, such as words=(1, 2)"
+            )
         if self.bytes and self.vocabulary is not None:
             raise ValueError(f"bytes={self.bytes!r} are hashed; a vocabulary is of words and chars")
         if self.vocabulary is None:

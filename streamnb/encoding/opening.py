@@ -75,7 +75,7 @@ def opened(
 
     In-memory tables of numbers are matrices; `numbers` says whether they may have missing values, as in `is_matrix`.
     """
-    opening.check_layer(X, layer)
+    check_layer(X, layer)
     texts = holds_raw_texts(X) and not (isinstance(y, str) and is_table(X))  # URLs of tables, whose column y names
     if texts and labelled == TARGETS:
         X, sample_weight = text(X, y=y if isinstance(y, str) else None, weight=sample_weight), None
@@ -88,6 +88,13 @@ def opened(
     if isinstance(rows, SvmlightSource):
         rows.encoding = SvmlightEncoding.of(rows.file)
     return rows
+
+
+def check_layer(X: Any, layer: str | None) -> None:
+    """Refuse `layer` if X cannot have layers."""
+    opening.check_layer(X, layer)
+    if layer is not None and is_raw(X):
+        raise ValueError(f"layer={layer!r} goes with AnnData, its files and stores, and X holds texts or a table")
 
 
 def with_table(
@@ -123,6 +130,7 @@ def opened_for(
     layer: str | None = None,
 ) -> Source:
     """Open rows for a fitted model, whose encoding is applied to raw rows; None if the model has no encoding."""
+    check_layer(X, layer)
     if encoding is None and holds_raw_texts(X):
         raise ValueError(
             "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "

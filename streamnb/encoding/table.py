@@ -227,7 +227,7 @@ def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) ->
     check_has(schema, found, "columns")
     for argument, name in named.items():
         if name in found:
-            raise ValueError(f"columns has {name!r}, which is {argument}; leave it out of columns")
+            raise ValueError(f"columns={name!r} is given as {argument}, too; leave it out of columns=")
     if not found:
         raise ValueError("columns is empty; it should name the columns that are features")
     return list(found)

@@ -322,7 +322,7 @@ def check_level(interval: Any) -> float | None:
 def check_grouped(groups: Any, interval: Any) -> None:
     """Refuse groups without intervals."""
     if groups is not None and groups is not False and interval is None:
-        raise ValueError("groups goes with intervals; give interval=0.95, or leave groups out")
+        raise ValueError("groups= goes with intervals; give interval=0.95, or leave groups= out")
 
 
 # ---- tallies ---------------------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def report(
         As in `snb.evaluate`: rows of one of the `groups` are not independent, and the rows are sliced `by` columns.
         Without labels the page shows the model alone.
     path : path
-        Of the page, in a folder that is there.
+        Of the page, a name that ends with .html, in a folder that is there.
     interval : float, optional
         Confidence of the intervals of metrics.
     against : rows, or (rows, labels), optional
@@ -139,6 +139,8 @@ def _write(text: str, place: Path) -> None:
 def new_page(path: Any, force: bool) -> Path:
     """The path of a new page in an existing folder; with `force` the file may exist."""
     file = persistence.check_path("path", path)
+    if file.suffix.lower() not in (".html", ".htm") and not file.is_dir():
+        raise ValueError(f"path={str(file)!r} should end with .html: a report is a page, which browsers print as PDF")
     folder = file.absolute().parent
     if not folder.is_dir():
         raise FileNotFoundError(f"path={str(file)!r}: there is no folder {str(folder)!r}; make it first")

@@ -62,6 +62,87 @@ def test_wrong_options_are_faults_of_use(asked, what, tmp_path, capsys):
     assert not (tmp_path / "m.snb").exists()
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a table, texts, and a model of each."""
+    folder = tmp_path_factory.mktemp("given")
+    texts(folder)
+    rows = (f"{i / 7:.3f},{'uvw'[i % 3]},{'no' if i % 2 else 'yes'},{i % 5}" for i in range(60))
+    (folder / "t.csv").write_text("\n".join(["a,b,late,g", *rows]))
+    snb.LinearNB("multinomial").fit(folder / "t.csv", "late").save(folder / "m.snb")
+    rows = snb.text(folder / "texts.jsonl", "body", y="section", n_features=256)
+    snb.LinearNB("multinomial").fit(rows).save(folder / "x.snb")
+    return folder
+
+
+WRONG_USE = [
+    ("fit t.csv -o n.snb", "the labels are missing; --y names them"),
+    ("fit texts.jsonl --text body -o n.snb", "the labels are missing; --y names them"),
+    ("search t.csv -o n.snb", "the labels are missing; --y names them"),
+    ("schema t.csv -o n.snb", "the labels are missing; --y names them"),
+    ("fit t.csv --y no -o n.snb", "--y 'no' is none of the columns"),
+    ("fit t.csv --y late --weight no -o n.snb", "--weight 'no' is none of the columns"),
+    ("fit t.csv --y late --hash no -o n.snb", "--hash 'no' is none of the columns"),
+    ("fit t.csv --y late --columns late -o n.snb", "--columns 'late' is given as y, too; leave it out of --columns"),
+    ("fit t.csv --y late --hash b --n-features 0 -o n.snb", "'--n-features': 0 is not in the range x>=1"),
+    ("fit t.csv --y late --hash b --n-features 3 -o n.snb", "--n-features 3 should be a power of two"),
+    ("fit t.csv --y late --n-features 8 -o n.snb", "--n-features is for hashed words or categories"),
+    ("fit t.csv --y late --words 1-2 -o n.snb", "--words is for texts, which have --text"),
+    ("schema t.csv --y late --vocabulary 9 -o n.snb", "--vocabulary is for texts, which have --text"),
+    ("fit t.csv --y late --layer counts -o n.snb", "--layer 'counts' goes with AnnData"),
+    ("fit texts.jsonl --y section --text body --words 2-1 -o n.snb", "'2-1' should be a range such as 1-2, or none"),
+    (
+        "fit texts.jsonl --y section --text body --words none -o n.snb",
+        "--words none, --chars none and --bytes none leave",
+    ),
+    ("fit t.csv --y late --family foo -o n.snb", "--family 'foo' is unknown"),
+    ("fit t.csv --y late --bins -3 -o n.snb", "--bins -3 should be at least 1"),
+    ("fit t.csv --y late --scoring foo -o n.snb", "--scoring 'foo'"),
+    ("fit t.csv --y late --memory-limit foo -o n.snb", "--memory-limit 'foo' should be a number of bytes"),
+    ("fit t.csv --y late --cv 99 -o n.snb", "--folds 99: some have no row"),
+    ("search t.csv --y late --transform foo -o n.snb", "--transform 'foo' is unknown"),
+    ("search t.csv --y late --budget foo -o n.snb", "--budget 'foo' is not a budget"),
+    ("evaluate m.snb t.csv --interval 95", "--interval 95.0 should be between 0 and 1"),
+    ("evaluate m.snb t.csv --groups g", "--groups goes with intervals; give --interval 0.95, or leave --groups out"),
+    ("evaluate m.snb t.csv --by no", "--by 'no' is none of the columns"),
+    ("predict x.snb texts.jsonl -o n/ --keep no --format csv", "'--format': 'csv' is not one of"),
+    ("select x.snb texts.jsonl --label perl -o n", "nothing says which rows to keep; give --threshold, --share,"),
+    ("select x.snb texts.jsonl --label perl --drop-repeats -o n", "nothing says which rows to keep"),
+    ("select x.snb texts.jsonl --share .1 -o n", "--share 0.1 needs a label; give --label"),
+    ("select x.snb texts.jsonl --label perl --share 2 -o n", "--share 2.0 should be above 0, and 1 at most"),
+    ("select x.snb texts.jsonl --label no --share .1 -o n", "--label: 'no' is not a label of the model"),
+    (
+        "select x.snb texts.jsonl --label perl --share .1 --number 2 -o n",
+        "--share and --number are both given; give one",
+    ),
+    ("select x.snb texts.jsonl --label perl --share .1 --seed 3 -o n", "--seed is of --resample"),
+    ("report m.snb t.csv --y late -o n.pdf", "-o 'n.pdf' should end with .html"),
+    ("report m.snb --by a -o n.html", "--by is of rows, and there is no DATA"),
+    ("export m.snb n.pmml", "OUT 'n.pmml' should end with one of .onnx, .json"),
+    ("plan t.csv --y late --folds 1", "--folds 1 should be at least 2"),
+]
+
+
+@pytest.mark.parametrize(("command", "what"), WRONG_USE, ids=[command for command, _ in WRONG_USE])
+def test_wrong_use_is_said_in_the_words_of_the_command(command, what, place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    before = sorted(place.iterdir())
+    ended, _, words = ran(capsys, *command.split())
+    assert (ended, what in words) == (2, True), words
+    assert sorted(place.iterdir()) == before
+
+
+def test_faults_of_the_data_are_no_wrong_use(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    (place / "empty.csv").write_text("a,late\n1,\n2,no\n")
+    for command, what in (
+        ("fit texts.jsonl --text no --y section -o n.snb", "row 0 has no text in 'no'"),
+        ("fit empty.csv --y late -o n.snb", "late"),
+    ):
+        ended, _, words = ran(capsys, *command.split())
+        assert (ended, what in words) == (1, True), words
+
+
 def test_files_that_are_missing_or_there_already(tmp_path, capsys):
     path, kept = store(tmp_path), tmp_path / "m.snb"
     kept.write_text("mine")

@@ -71,8 +71,8 @@ def test_a_model_of_several_reads_is_fitted_in_rounds(site):
 
 def test_wrong_use_is_told_from_wrong_data(site):
     site("schema", "north.parquet", "--y", "late", "--sites", "north,south", "-o", "schema.snb")
-    assert "site='west' should be one of" in site(
-        "scan", "west.parquet", "--schema", "schema.snb", "-o", "w.snb", ends=1
+    assert "--site 'west' should be one of" in site(
+        "scan", "west.parquet", "--schema", "schema.snb", "-o", "w.snb", ends=2
     )
     site("scan", "west.parquet", "--schema", "schema.snb", "--site", "south", "-o", "w.snb")
     words = site("merge", "schema.snb", "w.snb", "-o", "x.snb", ends=2)

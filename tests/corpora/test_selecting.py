@@ -143,7 +143,7 @@ def test_wrong_arguments_are_named(select, fitted):
         ("good", {"share": 0}, "share=0 should be above 0, and 1 at most"),
         ("good", {"share": 1.5}, "share=1.5"),
         ("good", {"number": 0}, "number"),
-        ("good", {"number": 5, "share": 0.5}, "share and number are both given"),
+        ("good", {"number": 5, "share": 0.5}, "share= and number= are both given"),
         ("good", {"threshold": "high"}, "threshold='high' should be a number"),
         ("best", {"share": 0.5}, r"label: 'best' is not a label of the model; its labels are \['good', 'raw'\]"),
         (None, {"share": 0.5}, "share=0.5 needs a label; give label="),

@@ -94,7 +94,7 @@ def test_bytes_that_are_no_utf_8_name_their_row():
     ("options", "words"),
     [
         ({"n_features": 1000}, "n_features=1000.*power of two.*512 or 1,024"),
-        ({"words": None}, "words, chars and bytes are None"),
+        ({"words": None}, "words=None, chars=None and bytes=None leave"),
         ({"bytes": (0, 2)}, r"bytes=\(0, 2\).*shortest, longest"),
         ({"words": (2, 1)}, r"words=\(2, 1\).*shorter length first"),
         ({"chars": "ab"}, "chars='ab'.*shortest, longest"),

@@ -70,7 +70,7 @@ def test_columns_that_say_nothing_are_left_out():
     ("options", "message"),
     [
         ({"y": "soon"}, r"y='soon' is none of the columns of X"),
-        ({"columns": ["s", "late"]}, "columns has 'late', which is y"),
+        ({"columns": ["s", "late"]}, "columns='late' is given as y, too; leave"),
         ({"columns": ["x"]}, "columns='x' is none of the columns"),
         ({"columns": []}, "columns is empty"),
         ({"columns": "s"}, "columns='s' should be a list of names"),

@@ -36,7 +36,7 @@ def test_of_columns_groups_are_checked():
         snb.evaluate(**said, interval=0.9, groups=[1, 2, 3])
     with pytest.raises(ValueError, match="groups has one group"):
         snb.evaluate(**said, interval=0.9, groups=["a"] * 200)
-    with pytest.raises(ValueError, match="groups goes with intervals"):
+    with pytest.raises(ValueError, match="groups= goes with intervals"):
         snb.evaluate(**said, groups=Y)
 
 

@@ -87,7 +87,7 @@ def test_bad_groups_and_levels():
             Evaluation(2, interval=wrong)
     with pytest.raises(TypeError, match="interval=True should be a number"):
         Evaluation(2, interval=True)
-    with pytest.raises(ValueError, match=r"groups goes with intervals; give interval=0.95"):
+    with pytest.raises(ValueError, match=r"groups= goes with intervals; give interval=0.95"):
         Evaluation(2, grouped=True)
     with pytest.raises(ValueError, match=r"these differ in interval: 0.9 and None"):
         Evaluation(2, interval=0.9) + Evaluation(2)
