@@ -16,7 +16,7 @@ from streamnb.rows.files import is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.source import Source
-from streamnb.rows.table_opening import COMPLETE, is_matrix, is_path, is_table
+from streamnb.rows.table_opening import COMPLETE, as_table, is_matrix, is_path, is_table
 from streamnb.rows.texts import holds_texts
 
 Look = Callable[[Any], None]
@@ -76,6 +76,7 @@ def opened(
     In-memory tables of numbers are matrices; `numbers` says whether they may have missing values, as in `is_matrix`.
     """
     check_layer(X, layer)
+    X = as_table(X, isinstance(y, str))
     texts = holds_raw_texts(X) and not (isinstance(y, str) and is_table(X))  # URLs of tables, whose column y names
     if texts and labelled == TARGETS:
         X, sample_weight = text(X, y=y if isinstance(y, str) else None, weight=sample_weight), None
@@ -105,6 +106,7 @@ def with_table(
     To predict targets, numbers of a table stay as they are, and targets that are no column of it stay beside.
     """
     X, y, sample_weight = given
+    X = as_table(X, isinstance(y, str))
     if not is_table(X) or is_matrix(opening.with_labels(X, y)[0], numbers):
         return X, y, sample_weight
     if labelled and y is None:
@@ -131,6 +133,7 @@ def opened_for(
 ) -> Source:
     """Open rows for a fitted model, whose encoding is applied to raw rows; None if the model has no encoding."""
     check_layer(X, layer)
+    X = as_table(X, isinstance(y, str) or isinstance(encoding, TableEncoding))
     if encoding is None and holds_raw_texts(X):
         raise ValueError(
             "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "

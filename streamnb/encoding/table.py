@@ -54,7 +54,8 @@ def table(
     X : path, URL, list of these, or table
         Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three optionally ".gz" or ".zst";
         a pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
-        too). Or a table in memory: pandas, Polars (a lazy one is collected), Dask or Arrow, or an Arrow dataset.
+        too). Or a table: pandas, Polars, Dask, Arrow, an Arrow dataset. A lazy frame of Polars, a relation of DuckDB, a
+        reader of record batches and an iterator (or callable) of batches or frames are read into memory first.
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a column, which is then not a feature, or an array. Without them
         `fit`, `scan` and `score` take labels and weights beside X.

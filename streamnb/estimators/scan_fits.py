@@ -49,12 +49,13 @@ def fit(
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path or URL of one or of an .h5ad or
         svmlight file, rows opened by `svmlight`, `text` or `table`, or a stream of chunks. The path of a table, or a
-        data frame with strings, dates or missing values, is opened by `table` with its defaults; strings, and the path
+        data frame with strings, dates or missing values, is opened by `table` with its defaults, and so are the other
+        containers that it takes; strings, and the path
         of plain texts (".txt", a pattern, or a folder for each class), by `text`. The encoding of raw rows is kept as
         `encoding_`, and predictions then take raw rows.
     y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
-        Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X, which
-        is then not a feature; predict from frames without it. Streams bring their own. A 2-D y, dense or CSR, is an
+        Labels: an array, or the name of one in the group of X, or of a column of a table X, which is then not a
+        feature. Streams bring their own. A 2-D y, dense or CSR, is an
         indicator of labels, each of which is compared with the rest.
     sample_weight : (n_rows,), optional
         Counts as frequency.

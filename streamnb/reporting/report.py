@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from streamnb.reporting.judging import judged, judged_numbers
 from streamnb.reporting.page import page
 from streamnb.reporting.pictures import pictures
 from streamnb.rows.opening import with_labels
-from streamnb.rows.table_opening import is_table, open_tables
+from streamnb.rows.table_opening import as_table, is_table, open_tables
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,8 @@ def new_page(path: Any, force: bool) -> Path:
 
 def _judged(model: Any, given: RowsToJudge) -> tuple[Performance | None, FactTable | None]:
     """How good the model is, None for rows without labels, and what differs from the second set, if there is one."""
+    takes_tables = hasattr(getattr(model, "encoding_", None), "columns")
+    given = replace(given, X=as_table(given.X, takes_tables or isinstance(given.y, str)))  # it is read several times
     found = _evaluated(model, given)
     if given.against is None:
         return _facts_of(found, None), None
@@ -175,6 +177,7 @@ def _second(given: RowsToJudge) -> RowsToJudge:
     """The second set, with its labels if it has some."""
     X, y = given.against if isinstance(given.against, tuple) else (given.against, None)
     named = isinstance(given.y, str) and y is None
+    X = as_table(X, named)
     if named and hasattr(X, "columns") and given.y not in X.columns:
         named = False
     return RowsToJudge(X, given.y if named else y)

@@ -374,7 +374,7 @@ def _beside(path: Any, name: str, group: Any) -> Any:
     if group is None:
         raise ValueError(
             f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array "
-            "(names of columns are for pandas and Dask data frames)"
+            "(names of columns are for tables, such as a data frame, and for streams of them)"
         )
     if hasattr(group, "column"):
         return group.column(path, name)

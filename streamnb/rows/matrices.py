@@ -1,6 +1,7 @@
 """Converts in-memory X to a 2-D numeric array, with a helpful error for everything else."""
 
 import datetime
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,12 @@ def is_dask(X: Any) -> bool:
     """Whether X is a Dask array, data frame or series."""
     kind = type(X)  # a delayed object itself seems to have every attribute
     return hasattr(kind, "__dask_graph__") and (hasattr(kind, "chunks") or hasattr(kind, "to_dask_array"))
+
+
+def is_stream(X: Any) -> bool:
+    """Whether X is a callable or an iterator of chunks."""
+    rows = ("__array__", "__len__", "shape")  # attributes of objects that hold rows themselves
+    return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
 
 
 def check_not_delayed(**given: Any) -> None:

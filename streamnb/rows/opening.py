@@ -1,7 +1,7 @@
 """Opens X and y of any kind as a source of rows: the one entry point."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +20,20 @@ from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import TARGETS, Labelled, open_columns, whole, y_check
-from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask
+from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask, is_stream
 from streamnb.rows.source import Source
+from streamnb.rows.table_opening import as_table
 from streamnb.rows.zarr_reading import check_filled, check_layout, with_retries
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
 
 
 def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
-    """X and y; if y names a column of a data frame X (pandas or Dask), that column, and X without it."""
+    """X and y; if y names a column of a data frame X (pandas or Dask), that column, and X without it.
+
+    What is a table only because y names one of its columns is one from here on; see `as_table`.
+    """
+    X = as_table(X, isinstance(y, str))
     if not isinstance(y, str) or not (hasattr(X, "iloc") and hasattr(X, "columns")):
         return X, y
     here = [name == y for name in X.columns]
@@ -63,12 +68,6 @@ def _open_path(path: Any) -> Any:
     except Exception as error:  # missing files, broken metadata, stores that refuse access
         what = unlike_zarr(path) or f"cannot be opened as a Zarr array or group: {error}"
         raise DataError(f"X={path!s} {what}") from error
-
-
-def is_stream(X: Any) -> bool:
-    """Whether X is a callable or an iterator of chunks."""
-    rows = ("__array__", "__len__", "shape")  # attributes of objects that hold rows themselves
-    return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
 
 
 def _in_dask(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Iterable
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from streamnb.core.messages import DataError
+import numpy as np
+
+from streamnb.core.messages import DataError, listed
 from streamnb.core.remote import is_url
 from streamnb.rows.files import (
     CSV,
@@ -28,12 +31,13 @@ from streamnb.rows.files import (
     of_each,
     raw_file,
 )
-from streamnb.rows.matrices import is_dask, made_by
+from streamnb.rows.matrices import is_dask, is_stream, made_by
 from streamnb.rows.table_columns import arrow
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, partitioned
 from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
 
 COMPLETE, ANY, NONE = "complete", "any", "none"  # which in-memory tables of numbers count as matrices
+IN_MEMORY = "iloc", "num_rows", "height"  # attributes of tables whose rows are held
 SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values together
 
 
@@ -49,16 +53,56 @@ def is_table(X: Any) -> bool:
         if is_url(path):
             return any(map(format_of, files_below(path)))
         return os.path.isdir(path) and not holds_numbers(path) and any(map(format_of, _files_in(path)))
-    if made_by(X, "pyarrow") or made_by(X, "polars"):
-        kind = type(X)  # looking at the lazy frame itself would resolve it
-        return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
+    kind = type(X)  # looking at a lazy frame itself would resolve it
+    if hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "get_fragments") or _is_lazy_frame(X):
+        return hasattr(kind, "columns") or hasattr(kind, "schema")  # a column by itself has neither
     shape = getattr(X, "shape", None)  # delayed Dask objects seem to have every attribute
     return hasattr(X, "iloc") and hasattr(X, "columns") and isinstance(shape, tuple) and len(shape) == 2
 
 
+def as_table(X: Any, named: bool = False) -> Any:
+    """X, with the rows of a table that cannot be read again and again, such as a reader, collected in memory.
+
+    `named` says that X is known to be a table, because a column of it is named, or a model takes tables. Then a list of
+    strings holds paths, and a stream of record batches or frames is collected, too.
+    """
+    if _is_lazy_frame(X):
+        return X.collect()
+    if is_table(X) and hasattr(X, "__arrow_c_stream__") and not any(hasattr(type(X), name) for name in IN_MEMORY):
+        return arrow().table(X)
+    if named and isinstance(X, list | tuple):
+        paths = [Path(x) if isinstance(x, str) and not is_url(x) else x for x in X]
+        return paths if is_table(paths) else X
+    return _of_stream(X) if named and is_stream(X) else X
+
+
+def _is_lazy_frame(X: Any) -> bool:
+    return made_by(X, "polars") and hasattr(X, "collect")
+
+
+def _of_stream(X: Any) -> Any:
+    """One table of a stream of tables; another stream, with its first chunk still to come."""
+    chunks = iter(X() if callable(X) else X)
+    first = next(chunks, None)
+    if not is_table(first) or is_path(first):
+        return X if callable(X) else chain([] if first is None else [first], chunks)
+    pa = arrow()
+    tables = [pa.table(as_table(chunk)) for chunk in chain([first], chunks)]
+    for n, table in enumerate(tables):
+        if table.column_names != tables[0].column_names:
+            raise DataError(
+                f"X: chunk {n} has the columns {listed(np.array(table.column_names, object))}, and the first one has "
+                f"{listed(np.array(tables[0].column_names, object))}; chunks of one table should have the same columns"
+            )
+    try:
+        return pa.concat_tables([table.replace_schema_metadata() for table in tables], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(f"X: its chunks hold a column of several types ({error}); make it of one type") from error
+
+
 def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
     """Whether a table, in memory or in Dask, is all numbers: without missing values if COMPLETE; NONE never is."""
-    if numbers == NONE or is_path(X) or hasattr(X, "get_fragments") or (made_by(X, "polars") and hasattr(X, "collect")):
+    if numbers == NONE or is_path(X) or hasattr(X, "get_fragments"):
         return False
     if not hasattr(X, "iloc"):
         if find_spec("pyarrow") is None:  # Polars may be used without it
@@ -113,12 +157,11 @@ def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
         return FrameTable(X)
     if hasattr(X, "get_fragments"):
         return Dataset(X)
-    if made_by(X, "polars") and hasattr(X, "collect"):
-        X = X.collect()
+    X = as_table(X, named=True)
     if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
         raise TypeError(
-            f"X is of type {type(X).__name__}; a table is a path, a data frame of pandas, Polars or Dask, or a table "
-            "or dataset of Arrow"
+            f"X is of type {type(X).__name__}; a table is a path, a data frame of pandas, Polars or Dask, a table, "
+            "dataset or reader of Arrow, a relation of DuckDB, or an iterator of such tables"
         )
     table = arrow().table(X)
     check_names(table.column_names, "X")

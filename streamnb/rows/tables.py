@@ -16,6 +16,7 @@ from streamnb.rows.source import Job, RawRows, RawSource
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NOTHING, NUMBER, TableRows, arrow, as_known, kind_of, takes
 from streamnb.rows.texts import Texts, of_arrow
 
+VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}  # Arrow types, and what they become
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised code, few enough to split small tables between threads
 
 
@@ -46,6 +47,7 @@ class Fields:
 
     def rows(self, batch: Any, first_row: int, where: str = "X") -> Any:
         """The features, labels and weights of a record batch: `TableRows` or `Texts`."""
+        batch = without_views(batch)
         stored = self._stored(batch) if self.beside else None
         if stored is not None and self.all == [*self.beside] and not self.features:
             return RowsAlone(stored)
@@ -73,6 +75,20 @@ class Fields:
                 )
             columns.append(as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
+
+
+def without_views(batch: Any) -> Any:
+    """A record batch without views of strings, as Polars has them: Arrow cannot pick rows of these."""
+    columns = [_without_view(column) for column in batch.columns]
+    return arrow().RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _without_view(column: Any) -> Any:
+    pa, kind = arrow(), column.type
+    if pa.types.is_dictionary(kind) and str(kind.value_type) in VIEWS:
+        return pa.DictionaryArray.from_arrays(column.indices, _without_view(column.dictionary))
+    wide = VIEWS.get(str(kind))
+    return column if wide is None else column.cast(wide)
 
 
 def texts_of(rows: TableRows, text: str, first_row: int, null_is_empty: bool = False) -> Texts:

@@ -19,6 +19,7 @@ from streamnb.passes.run import run
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
+from streamnb.rows.table_opening import as_table
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.sharing.learned_columns import LabelScan, LearnedColumns, LearnedSchema, LearnedTable, LearnedVocabulary
 from streamnb.sharing.rounds import begun
@@ -288,6 +289,7 @@ def schema(
     sites = _sites(sites, folds)
     options, listed = RowOptions(transform, normalize, binarize), label_checks.check_classes(classes)
     labels, weights = (name if isinstance(name, str) else None for name in (y, sample_weight))
+    X = as_table(X, labels is not None)
     how: LearnedColumns | None = None
     fixed, n_features, names = None, None, None
     if holds_raw_texts(X) or isinstance(columns.get("text"), str):
