@@ -47,6 +47,12 @@ from streamnb.estimators.vectorizers import HashedText as HashedText
 from streamnb.estimators.vectorizers import KMerVectorizer as KMerVectorizer
 from streamnb.evaluation.evaluating import evaluate as evaluate
 from streamnb.evaluation.evaluation import Evaluation as Evaluation
+from streamnb.fits.fit import cross_validated as cross_validated
+from streamnb.fits.fit import of_fold as of_fold
+from streamnb.fits.fit import searched as searched
+from streamnb.fits.fit import together as together
+from streamnb.fits.passes import Pass as Pass
+from streamnb.fits.statistic import Statistic as Statistic
 from streamnb.models.decision_rule import balancing_shift as balancing_shift
 from streamnb.models.linear import LinearModel as LinearModel
 from streamnb.models.portable import PortableModel as PortableModel
@@ -106,6 +112,7 @@ from streamnb.rows.writing import write_csr as write_csr
 from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.planning import plan as plan
 from streamnb.scanning.user_tasks import accumulate as accumulate
+from streamnb.scanning.user_tasks import drive as drive
 from streamnb.searching.comparing import compare as compare
 from streamnb.searching.comparing_models import ModelComparison as ModelComparison
 from streamnb.searching.comparing_models import compare_models as compare_models

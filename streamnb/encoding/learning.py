@@ -9,10 +9,13 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence, row_checks
 from streamnb.encoding.bins import BinEdges, ValueScan
-from streamnb.encoding.by_fold import StepsOfFolds, totals_of
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan, are_some_of, warn_of_distinct
+from streamnb.fits.fit import answered
+from streamnb.fits.passes import Pass
 from streamnb.passes.answering import answer
+from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.derived_sources import PreparedSource
 from streamnb.rows.labels import Labelled
@@ -32,6 +35,24 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.value_counts import ValueCounts
+
+
+@dataclass(frozen=True)
+class StepsOfFolds:
+    """The step learned from all rows and, for each split, from the rows outside its fold; empty by default."""
+
+    whole: LearnedStep | None = None
+    outside: Sequence[LearnedStep] = ()
+
+
+def totals_of(
+    task: PassTask, rows: Source, options: RunOptions, folding: Folding | None
+) -> tuple[Any, list[Any], Report]:
+    """Run a task in one pass: its total over all rows and, for each split, over the rows outside its fold."""
+    n_splits = 0 if folding is None else folding.n_splits
+    passes = [Pass(task), *(Pass(task, without=split) for split in range(n_splits))]
+    (whole, *outside), report = answered(passes, rows, replace(options, checkpoint=None), folding)
+    return whole, outside, report
 
 
 def learned_maps(

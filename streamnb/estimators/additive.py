@@ -33,6 +33,7 @@ from streamnb.evaluation.scorers import as_scorer
 from streamnb.explaining.terms import terms_table
 from streamnb.models.additive import TermTables
 from streamnb.models.linear import LinearModel
+from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.options import RunOptions
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
@@ -41,7 +42,7 @@ from streamnb.selection.penalty_search import ModelGroups
 from streamnb.selection.score_table import check_choice
 from streamnb.selection.split_intervals import split_interval
 from streamnb.training.fitting import DescentMethod
-from streamnb.training.learner import Learner, checkpoint_folder
+from streamnb.training.learner import Learner
 from streamnb.training.objectives import softmax_of
 
 L2 = 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.encoding.by_fold import StepsOfFolds
-from streamnb.encoding.learning import check_applied, check_maps, learned_maps, of_values
+from streamnb.encoding.learning import StepsOfFolds, check_applied, check_maps, learned_maps, of_values
 from streamnb.estimators import incremental, linear_predictions, posteriors
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier

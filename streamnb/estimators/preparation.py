@@ -17,10 +17,17 @@ from sklearn.utils.validation import validate_data
 
 from streamnb.core import arguments
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.learning import LearnsBins, check_learned, learned_by_fold, learned_levels, prepared, to_learn
+from streamnb.encoding.learning import (
+    LearnsBins,
+    StepsOfFolds,
+    check_learned,
+    learned_by_fold,
+    learned_levels,
+    prepared,
+    to_learn,
+)
 from streamnb.encoding.opening import opened, opened_for
 from streamnb.encoding.terms import TermColumns
 from streamnb.passes.options import RunOptions

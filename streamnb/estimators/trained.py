@@ -33,6 +33,7 @@ from streamnb.estimators.preparation import (
 )
 from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
+from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.preparing import RowOptions
@@ -41,7 +42,7 @@ from streamnb.rows.splits import Folding, as_folding
 from streamnb.selection.fold_models import fit_at_point
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.out_of_fold import LEAST_FOLDS, check_enough_classes
-from streamnb.training.learner import FittedModel, Learner, checkpoint_folder
+from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method
 from streamnb.training.objectives import check_strength
 

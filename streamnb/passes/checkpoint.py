@@ -142,6 +142,17 @@ class Checkpoint:
         return cls(about, list(map(tuple, done.tolist())), stats, persistence.restored(Report, report))
 
 
+def checkpoint_folder(given: Any) -> Path | None:
+    """The folder for the checkpoints of several passes, created if it does not exist."""
+    if given is None:
+        return None
+    folder = persistence.check_path("checkpoint", given)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"checkpoint={str(folder)!r} is a file; several reads keep a folder: name another")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def _merged(ranges: Iterable[Range]) -> list[Range]:
     """The same rows in as few ranges as possible, sorted."""
     merged: list[Range] = []

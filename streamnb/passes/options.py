@@ -1,7 +1,7 @@
 """How a pass runs: progress, threads, memory, cluster and checkpoint in one value."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.threads import check_n_threads
@@ -51,6 +51,10 @@ class RunOptions:
     def kept(self, rows: Source, costly: bool | None = None) -> Source:
         """Rows that are read again, kept by their first read where that was asked for; see `Keeping.kept`."""
         return rows if self.keeping is None else self.keeping.kept(rows, costly)
+
+    def of_pass(self, name: str) -> Self:
+        """The options of one pass of several, whose checkpoint is a file of this name in their folder."""
+        return self if self.checkpoint is None else replace(self, checkpoint=self.checkpoint / f"{name}.snb")
 
     @property
     def threads(self) -> int:

@@ -18,6 +18,7 @@ from streamnb.estimators import preparation, scan_fits
 from streamnb.estimators.preparation import Preparation
 from streamnb.models.sparse_weights import linear_scores
 from streamnb.passes.answering import answer
+from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -31,7 +32,6 @@ from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.scanning.class_scan import with_folds
-from streamnb.training.learner import checkpoint_folder
 
 FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
 SLOW = 8192  # columns whose products take minutes

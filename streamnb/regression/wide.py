@@ -25,7 +25,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.data import TrainingData, TrainingRows
 from streamnb.training.descent import Penalties
-from streamnb.training.learner import options_of, train
+from streamnb.training.learner import train
 from streamnb.training.method import Trained
 from streamnb.training.objectives import MOMENTS, LeastSquares, RowSums, scale_by_deviation
 from streamnb.training.reading import ReadSums, ReadTask
@@ -141,7 +141,7 @@ def fit_wide(
     Returns coefficients (n_features, n_targets), intercepts (n_targets,), and how training went, with the scan.
     """
     rows = options.kept(rows)
-    sums, report = run(WideScan(options.memory_limit), rows, options_of(options, "scan"))
+    sums, report = run(WideScan(options.memory_limit), rows, options.of_pass("scan"))
     stats, n, n_targets = sums.features, sums.features.n_features, sums.n_targets
     cure = "give a larger memory_limit, or fewer targets or columns"
     what = f"weights of {n:,} features for {n_targets:,} targets"

@@ -1,25 +1,32 @@
-"""Runs a user's own task over rows of any kind in one pass."""
+"""Runs statistics, tasks and fits of users over rows of any kind."""
 
-from __future__ import annotations
-
+from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from streamnb.core import label_checks, row_checks
-from streamnb.core.types import PerRow, Rows
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
+from streamnb.fits.fit import Fit, run_fit
+from streamnb.fits.passes import StatisticTask
+from streamnb.fits.statistic import Statistic
+from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
+from streamnb.rows.preparing import RowOptions
+from streamnb.scanning.class_scan import ClassScan, with_folds
+
+T = TypeVar("T")
 
 
 def accumulate(
     X: Rows,
     y: PerRow = None,
-    task: PassTask | None = None,
+    task: "PassTask | Statistic | None" = None,
     *,
     sample_weight: PerRow = None,
     progress: bool | None = None,
@@ -38,12 +45,13 @@ def accumulate(
         As in `scan`.
     y : (n_rows,) or (n_rows, n_labels), optional
         As in `scan`; None if the task does not need it, and for streams, which come with labels.
-    task : PassTask
-        A subclass with `partial()`, a new partial result, and `add(partial, block)`, which adds a block to it. A
-        partial result has `nbytes` and `finish()`, which returns its total; a total has ``+``, `nbytes` and
-        `arrays()`, a dict from which ``type(total)(**arrays)`` restores it. A block has four fields.
-        `X` (n_rows, n_features) is a read-only NumPy array or SciPy CSR array of finite numbers. `y` is labels, a CSR
-        indicator matrix or None. `weight` is (n_rows,), or None for 1 each. `first_row` is the number of its first row.
+    task : Statistic or PassTask
+        A `Statistic`, whose fields say how they merge. Or an object of a subclass of `PassTask` with `partial()`, a new
+        partial result, and `add(partial, block)`, which adds a block to it. A partial result has `nbytes` and
+        `finish()`, which returns its total; a total has ``+``, `nbytes` and `arrays()`, a dict from which
+        ``type(total)(**arrays)`` restores it. A block has four fields. `X` (n_rows, n_features) is a read-only NumPy
+        array or SciPy CSR array of finite numbers. `y` is labels, a CSR indicator matrix or None. `weight` is
+        (n_rows,), or None for 1 each. `first_row` is the number of its first row.
     sample_weight : (n_rows,), optional
     progress, n_threads, client
         As in `scan`.
@@ -65,34 +73,116 @@ def accumulate(
 
     Examples
     --------
-    The largest value of each feature:
+    How many rows are above a threshold in each feature:
 
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
     >>> import numpy as np, streamnb as snb
-    >>> class Largest:
-    ...     def __init__(self, value=-np.inf):
-    ...         self.value, self.nbytes = value, 8 * np.size(value)
-    ...     def __add__(self, other):
-    ...         return Largest(np.maximum(self.value, other.value))
-    ...     def arrays(self):
-    ...         return {"value": self.value}
-    ...     def finish(self):
-    ...         return self
-    >>> class FindLargest(snb.PassTask):
-    ...     def partial(self):
-    ...         return Largest()
-    ...     def add(self, partial, block):
-    ...         partial.value = np.maximum(partial.value, block.X.max(axis=0))
-    >>> snb.accumulate([[1.0, 5.0], [2.0, 3.0]], task=FindLargest()).value
-    array([2., 5.])
+    >>> @dataclass
+    ... class Above(snb.Statistic):
+    ...     threshold: float
+    ...     n_rows: Annotated[np.ndarray, np.add] = 0
+    ...
+    ...     def add(self, rows):
+    ...         self.n_rows = self.n_rows + (rows.X > self.threshold).sum(axis=0)
+    >>> snb.accumulate([[1.0, 5.0], [2.0, 3.0]], task=Above(1.5)).n_rows
+    array([1, 2])
     """
-    if not isinstance(task, PassTask):
-        raise TypeError(
-            f"task is of type {type(task).__name__}; it should be an object of a subclass of snb.PassTask with the "
-            "methods partial() and add(partial, block)"
-        )
     rows = opened(X, y, sample_weight, labelled=False)
     options = RunOptions(progress, n_threads, client=client, checkpoint=checkpoint)
+    if isinstance(task, Statistic):
+        return run(StatisticTask(task), rows, options)[0]
+    if not isinstance(task, PassTask):
+        raise TypeError(
+            f"task is of type {type(task).__name__}; it should be a snb.Statistic, or an object of a subclass of "
+            "snb.PassTask with the methods partial() and add(partial, block)"
+        )
     return run(_UserTask(task, task.title, task.n_rows, task.most_bytes), rows, options)[0]
+
+
+def drive(
+    fit: "Fit[T]",
+    X: Rows,
+    y: PerRow = None,
+    *,
+    sample_weight: PerRow = None,
+    folds: Any = None,
+    groups: PerRow = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    memory_limit: Bytes = None,
+    client: Any = None,
+    checkpoint: Any = None,
+) -> T:
+    """Run a fit of several passes: read the rows for what it asks until it returns.
+
+    A fit is a generator. It yields a list of `Pass`, which one read of the rows answers, and receives their totals.
+
+    Parameters
+    ----------
+    fit : generator
+        For instance a function with ``totals = yield [snb.Pass(statistic)]``, or several of them in `cross_validated`.
+    X : (n_rows, n_features)
+        As in `scan`; rows of several reads must be readable several times.
+    y : (n_rows,) or (n_rows, n_labels), optional
+        As in `scan`.
+    sample_weight : (n_rows,), optional
+    folds, groups, seed
+        As in `scan`, for passes that name folds.
+    progress, n_threads, memory_limit, client
+        As in `scan`.
+    checkpoint : path, optional
+        A folder with a file for each read, from which an interrupted fit resumes.
+
+    Returns
+    -------
+    result
+        What the generator returns.
+
+    Raises
+    ------
+    TypeError
+        `fit` is no generator, or a pass is not of a `Statistic` or `PassTask`.
+    ValueError, DataError
+        As in `scan`; or a pass names a fold, and there are none.
+
+    Examples
+    --------
+    The deviation of each column, in two reads:
+
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
+    >>> import numpy as np, streamnb as snb
+    >>> @dataclass
+    ... class Squares(snb.Statistic):
+    ...     centre: np.ndarray
+    ...     n_rows: Annotated[int, np.add] = 0
+    ...     total: Annotated[np.ndarray, np.add] = 0.0
+    ...     squares: Annotated[np.ndarray, np.add] = 0.0
+    ...
+    ...     def add(self, rows):
+    ...         self.n_rows += rows.n_rows
+    ...         self.total = self.total + (rows.X - self.centre).sum(axis=0)
+    ...         self.squares = self.squares + ((rows.X - self.centre) ** 2).sum(axis=0)
+    >>> def deviation():
+    ...     (first,) = yield [snb.Pass(Squares(0.0))]
+    ...     (second,) = yield [snb.Pass(Squares(first.total / first.n_rows))]
+    ...     return np.sqrt(second.squares / second.n_rows)
+    >>> X = np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 8.0]])
+    >>> snb.drive(deviation(), X).round(3).tolist()
+    [0.816, 1.414]
+    """
+    if not isinstance(fit, Generator):
+        raise TypeError(
+            f"fit is of type {type(fit).__name__}; it should be a generator that yields lists of snb.Pass: call the "
+            "function that has the yield"
+        )
+    rows = opened(X, y, sample_weight, labelled=False)
+    split, rows = with_folds(ClassScan((), RowOptions()), rows, folds, groups, 1, seed)
+    folder = checkpoint_folder(checkpoint)
+    options = RunOptions(progress, n_threads, memory_limit, client, folder)
+    return run_fit(fit, rows, options, split.folding)[0]
 
 
 @dataclass(frozen=True)

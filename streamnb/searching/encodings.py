@@ -1,6 +1,6 @@
 """Encodings as candidates: whatever they learn is learned from the rows outside each fold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -12,9 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from streamnb.core import label_checks
 from streamnb.encoding.bins import ValueScan
-from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan
-from streamnb.encoding.learning import prepared, step_of
+from streamnb.encoding.learning import prepared, step_of, totals_of
 from streamnb.encoding.opening import SvmlightEncoding, holds_raw_texts, is_raw_table, opened
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextEncoding, TextsToLearn, is_learned, text
@@ -22,13 +21,12 @@ from streamnb.estimators.preparation import check_coded
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.passes.run import run
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE
+from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.contest import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
@@ -112,23 +110,22 @@ class Learned(Encoded):
     def __init__(self, task: PassTask, rows: Source, encoded: Callable[..., Source], given: Given, **about: Any):
         super().__init__(rows, given, **about)
         self._task, self._encoded = task, encoded
-        self._totals: TotalsOfFolds | None = None
+        self._total: Any = None
+        self._outside: Sequence[Any] = ()
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
-        if self._totals is not None:
+        if self._outside:
             return Report()
-        task, rows = judging.with_folds(OfFolds(self._task, Folding(judging.n_folds)), self.rows)
-        self._totals, report = run(task, rows, options)
+        scan, rows = judging.with_folds(ClassScan((), RowOptions()), self.rows)
+        self._total, self._outside, report = totals_of(self._task, rows, options, scan.folding)
         return report
 
     @cached_property
     def whole(self) -> Source:
-        assert self._totals is not None
-        return self._encoded(self._totals.without(None))
+        return self._encoded(self._total)
 
     def outside(self, fold: int) -> Source:
-        assert self._totals is not None
-        return self._encoded(self._totals.without(fold), quiet=True)
+        return self._encoded(self._outside[fold], quiet=True)
 
 
 class Stepped(Learned):
@@ -156,8 +153,7 @@ class Stepped(Learned):
         check_coded(family, self.transform, None, None)
         if not family.coded:
             return family
-        assert self._totals is not None
-        step: Any = self._step_of(self._totals.without(fold))
+        step: Any = self._step_of(self._total if fold is None else self._outside[fold])
         return family.widened(step.firsts)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamnb.core.memory import allowed
-from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.learning import StepsOfFolds
 from streamnb.encoding.terms import TermColumns, codes_of
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions

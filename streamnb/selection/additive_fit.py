@@ -9,8 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from streamnb.core.memory import allowed
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.by_fold import StepsOfFolds
-from streamnb.encoding.learning import prepared
+from streamnb.encoding.learning import StepsOfFolds, prepared
 from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import CodedFeatures, TermColumns
@@ -30,7 +29,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask
 from streamnb.stats.totals import whole
 from streamnb.training.fitting import LayeredMethod
-from streamnb.training.learner import FittedModel, Learner, options_of
+from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.objectives import of_rows, softmax_of
 
 SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
@@ -141,12 +140,12 @@ def fit_terms(
     """
     scan = ClassScan(("sum",), RowOptions(), memory_limit=options.memory_limit)
     scan, rows = with_folds(scan, coded.rows, request.folds, request.groups, 1, request.seed)
-    stats, report = run_scan(scan, rows, options_of(options, "codes"))
+    stats, report = run_scan(scan, rows, options.of_pass("codes"))
     _check_classes(stats, request, learner.name)
     size = int(min(SAMPLE, max(allowed(options.memory_limit) // (64 * len(coded.features)), 100)))
     each = max(min(OF_EACH_CLASS, size // len(stats.classes)), 1)
     task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True, n_rows=stats.n_rows)
-    sample, more = run(task, rows, options_of(options, "choice"))
+    sample, more = run(task, rows, options.of_pass("choice"))
     features = CodedFeatures(coded.firsts, counts_of(stats), coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
     in_memory = RunOptions(False, options.n_threads, options.memory_limit)

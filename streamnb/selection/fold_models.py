@@ -23,7 +23,7 @@ from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS, calibrated_
 from streamnb.selection.score_table import points_of, scored
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampleTask, sample_size
-from streamnb.training.learner import FittedModel, Learner, options_of
+from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Trained, Trainer
 from streamnb.training.reading import (
     WEIGHTS_KEY,
@@ -278,7 +278,7 @@ def train_together(
             number += 1
             requests = tuple(model.request for model in active if model.request is not None)
             task = replace(task, models=requests, title=_title(number, active, scorer))
-            total, more = run(task, scanned.shared.read, options_of(options, f"{name}-{number:03}"))
+            total, more = run(task, scanned.shared.read, options.of_pass(f"{name}-{number:03}"))
             judge.check(total.rows, stats)
             for fold, evaluation in enumerate(total.judged):
                 if scorer is not None and (judged := [active[i] for i in task.judged(fold)]):
@@ -359,7 +359,7 @@ def _calibrated(
         report = report + train_together(learner, models, scanned, "folds-read")
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
     task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
-    sampled, more = run(task, scanned.given, options_of(options, "sample"))
+    sampled, more = run(task, scanned.given, options.of_pass("sample"))
     rows, trained = sampled.drawn(), {model.fold: model.trained for model in models}
     rows = rows.picked(np.flatnonzero(np.isin(rows.fold, [*trained])))
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streamnb.encoding.by_fold import StepsOfFolds
-from streamnb.encoding.learning import prepared
+from streamnb.encoding.learning import StepsOfFolds, prepared
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.family import Family
@@ -16,7 +15,7 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import run_scans
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.data import TrainingRows
-from streamnb.training.learner import Learner, options_of
+from streamnb.training.learner import Learner
 from streamnb.training.objectives import inverse_frequency
 
 
@@ -148,7 +147,7 @@ def scan_to_train(
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:
         plain = ClassScan(("nonzero",), replace(row_options, normalize=None), memory_limit=options.memory_limit)
-        found, before = _scan_rows(plain, outside, steps.whole, given, folding, options_of(options, "idf"))
+        found, before = _scan_rows(plain, outside, steps.whole, given, folding, options.of_pass("idf"))
         n_splits = 0 if folding is None else folding.n_splits
         every = (found.stats, *map(found.outside, range(n_splits)))
         scales = [FeatureScale(inverse_frequency(learner.weighted(stats))) for stats in every]
@@ -156,7 +155,7 @@ def scan_to_train(
         pairs = zip([row_options, *by_fold], scales, strict=True)
         row_options, *outside = [replace(one, scale=scale) for one, scale in pairs]
     scan = learner.scan(row_options, options.memory_limit)
-    of_folds, report = _scan_rows(scan, outside, steps.whole, given, folding, options_of(options, "scan"))
+    of_folds, report = _scan_rows(scan, outside, steps.whole, given, folding, options.of_pass("scan"))
     training = TrainingRows.of(of_folds.stats, rows, options, step, learner.method.narrows)
     shared = training  # unless preparation was learned outside each fold
     if of_folds.rests:

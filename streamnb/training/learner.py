@@ -1,12 +1,11 @@
 """Trains linear models on rows that were scanned, by reading the rows again."""
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, persistence, row_checks
+from streamnb.core import arguments, row_checks
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -172,7 +171,7 @@ class Learner:
         if never or not self.method.samples(data, point):
             return None, Report()
         row_bytes = scan.bytes / max(scan.rows, 1)
-        return TrainingSample.of(stats, rows, options_of(options, name), row_bytes, self.method.sampling)
+        return TrainingSample.of(stats, rows, options.of_pass(name), row_bytes, self.method.sampling)
 
     def fit(
         self,
@@ -230,7 +229,7 @@ def train(trainer: Trainer, rows: Source, options: RunOptions, n_rows: int) -> T
             return replace(end.value, report=report)
         if task is not None:
             number += 1
-            sums, more = run(task, rows, options_of(options, f"read-{number:03}"))
+            sums, more = run(task, rows, options.of_pass(f"read-{number:03}"))
             check_rows(number, sums.rows, n_rows)
             report = report + more
 
@@ -242,19 +241,3 @@ def check_rows(number: int, found: int, before: int) -> None:
             f"X gave {found} rows in read {number} and {before} in the scan; a callable should return a fresh iterator "
             "of the same rows, in the same order, each time"
         )
-
-
-def options_of(options: RunOptions, name: str) -> RunOptions:
-    """The options of one pass of several, whose checkpoint is a file of this name in their folder."""
-    return options if options.checkpoint is None else replace(options, checkpoint=options.checkpoint / f"{name}.snb")
-
-
-def checkpoint_folder(given: Any) -> Path | None:
-    """The folder for the checkpoints of several passes, created if it does not exist."""
-    if given is None:
-        return None
-    folder = persistence.check_path("checkpoint", given)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"checkpoint={str(folder)!r} is a file; several reads keep a folder: name another")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

@@ -10,10 +10,10 @@ from sklearn.preprocessing import QuantileTransformer
 import streamnb as snb
 from streamnb.core.persistence import load, save
 from streamnb.encoding.bins import BinEdges, ValueScan
-from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.learning import (
     ChosenColumns,
+    StepsOfFolds,
     check_applied,
     check_learned,
     check_maps,

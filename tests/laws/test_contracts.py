@@ -38,8 +38,8 @@ from tests.support.examples_of_totals import MERGED as MERGED_EXAMPLES
 from tests.support.processes import python
 
 QUIET = RunOptions(progress=False)
-PARTIALS = {cls for cls in CLASSES if {"finish", "nbytes"} <= names(cls)}
-TOTALS = {cls for cls in CLASSES if {"__add__", "arrays", "nbytes"} <= names(cls)}
+PARTIALS = {cls for cls in CLASSES if {"finish", "nbytes"} <= names(cls)} - BASES
+TOTALS = {cls for cls in CLASSES if {"__add__", "arrays", "nbytes"} <= names(cls)} - BASES
 MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclasses(Penalty) - BASES
 
 

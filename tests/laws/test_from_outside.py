@@ -1,6 +1,7 @@
 """What is added without touching the package: a family, a penalty, a source, a statistic, a model of several passes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from streamnb.rows import opening
 from streamnb.rows.block import Block
 from streamnb.rows.labels import open_columns
 from streamnb.rows.source import Source
+from tests.support.clusters import cluster_of
 from tests.support.of_users import Highest
+
+X, Y = np.ones((9, 6)), np.arange(9) % 2
 
 
 def rows(n=400, seed=0):
@@ -145,57 +149,44 @@ def test_a_statistic(tmp_path):
     again = snb.accumulate(store, task=Highest(), checkpoint=kept)  # reads nothing
     assert np.array_equal(first.value, again.value) and np.array_equal(snb.load(kept).stats["value"], first.value)
     with pytest.raises(ValueError, match="is of another scan"):
-        snb.accumulate(store, "y", task=Gradient(np.zeros(6), 0.0), checkpoint=kept)
+        snb.accumulate(store, "y", task=Gradient(np.zeros(7)), checkpoint=kept)
 
 
 # ---- a model of several passes ---------------------------------------------------------------------------------------
 
 
 @dataclass
-class GradientSum:
-    """The gradient of the log loss in w and b."""
+class Gradient(snb.Statistic):
+    """The gradient of the log loss in w, whose last element is the intercept."""
 
     w: np.ndarray
-    b: float = 0.0
+    total: Annotated[np.ndarray, np.add] = 0.0
 
-    def __add__(self, other):
-        return GradientSum(self.w + other.w, self.b + other.b)
-
-    @property
-    def nbytes(self):
-        return self.w.nbytes
-
-    def arrays(self):
-        return {"w": self.w, "b": self.b}
-
-    def finish(self):
-        return self
+    def add(self, rows):
+        chance = 1.0 / (1.0 + np.exp(-(rows.X @ self.w[:-1] + self.w[-1])))
+        rest = (chance - rows.y) * (1.0 if rows.weight is None else rows.weight)
+        self.total = self.total + np.append(rows.X.T @ rest, rest.sum())
 
 
 @dataclass
-class Gradient(snb.PassTask):
+class LogLoss(snb.Statistic):
     w: np.ndarray
-    b: float
-    title = "gradient"
+    loss: Annotated[float, np.add] = 0.0
+    n_rows: Annotated[int, np.add] = 0
 
-    def partial(self):
-        return GradientSum(np.zeros(len(self.w)))
-
-    def add(self, partial, block):
-        rest = 1.0 / (1.0 + np.exp(-(block.X @ self.w + self.b))) - block.y
-        partial.w += block.X.T @ rest
-        partial.b += rest.sum()
+    def add(self, rows):
+        margin = (2 * rows.y - 1) * (rows.X @ self.w[:-1] + self.w[-1])
+        self.loss = self.loss + np.logaddexp(0.0, -margin).sum()
+        self.n_rows += rows.n_rows
 
 
-class Logistic:
-    """Logistic regression by gradient steps, a pass each, on rows of any kind."""
-
-    def fit(self, X, y=None, n_passes=400, step=0.004):
-        self.w, self.b = np.zeros(6), 0.0
-        for _ in range(n_passes):
-            gradient = snb.accumulate(X, y, Gradient(self.w, self.b))
-            self.w, self.b = self.w - step * (gradient.w + self.w), self.b - step * gradient.b
-        return self
+def logistic(l2=1.0, n_reads=400, step=0.004):
+    """Logistic regression by gradient steps, a read each."""
+    w = np.zeros(7)
+    for _ in range(n_reads):
+        (gradient,) = yield [snb.Pass(Gradient(w))]
+        w = w - step * (gradient.total + l2 * np.append(w[:-1], 0.0))
+    return w
 
 
 def test_a_model_of_several_passes():
@@ -204,11 +195,109 @@ def test_a_model_of_several_passes():
     x, y = rows(200)
     y = (y > 0).astype(int)
     theirs = LogisticRegression(tol=1e-10).fit(x, y)
-    for X in (x, sp.csr_array(x)):
-        ours = Logistic().fit(X, y)
-        np.testing.assert_allclose(ours.w, theirs.coef_[0], rtol=0.0, atol=0.01)
 
     def chunks():
         return iter([(x[:70], y[:70]), (x[70:], y[70:])])
 
-    np.testing.assert_allclose(Logistic().fit(chunks).w, theirs.coef_[0], rtol=0.0, atol=0.01)
+    for given in ((x, y), (sp.csr_array(x), y), (chunks,)):
+        np.testing.assert_allclose(snb.drive(logistic(), *given)[:-1], theirs.coef_[0], rtol=0.0, atol=0.01)
+
+
+def test_a_model_of_several_passes_is_cross_validated_as_if_it_were_refitted():
+    x, y = rows(120)
+    y, folds = (y > 0).astype(int), snb.fold_numbers(120, 3)
+    judged = snb.drive(snb.cross_validated(lambda: logistic(n_reads=5), 3, LogLoss), x, y, folds=3)
+    for fold, found in enumerate(judged):
+        rest, held = folds != fold, folds == fold
+        refitted = snb.drive(logistic(n_reads=5), x[rest], y[rest])
+        np.testing.assert_allclose(found.w, refitted, rtol=1e-12)
+        alone = snb.accumulate(x[held], y[held], LogLoss(refitted))
+        np.testing.assert_allclose(found.loss, alone.loss, rtol=1e-12)
+
+
+def test_a_model_of_several_passes_is_found_in_shared_reads_and_resumed(tmp_path):
+    x, y = rows(120)
+    y = (y > 0).astype(int)
+    candidates = {l2: lambda l2=l2: logistic(l2, n_reads=4) for l2 in (0.1, 1000.0)}
+    search = [candidates, 3, LogLoss, lambda found: -found.loss / found.n_rows]
+    best, w, scores = snb.drive(snb.searched(*search), x, y, folds=3, checkpoint=tmp_path)
+    assert best == 0.1 and np.mean(scores[0.1]) > np.mean(scores[1000.0])
+    assert len(list(tmp_path.iterdir())) == 4 + 1 + 4  # reads of all folds together, of their judges, of the best
+    resumed = snb.drive(snb.searched(*search), x, y, folds=3, checkpoint=tmp_path)
+    assert np.array_equal(resumed[1], w) and resumed[2] == scores
+    assert np.array_equal(w, snb.drive(logistic(0.1, n_reads=4), x, y))
+
+
+# ---- a learned step --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Moments(snb.Statistic):
+    n_rows: Annotated[int, np.add] = 0
+    total: Annotated[np.ndarray, np.add] = 0.0
+    squares: Annotated[np.ndarray, np.add] = 0.0
+
+    def add(self, rows):
+        self.n_rows += rows.n_rows
+        self.total = self.total + rows.X.sum(axis=0)
+        self.squares = self.squares + (rows.X**2).sum(axis=0)
+
+
+@dataclass
+class ScaledGradient(Gradient):
+    mean: np.ndarray = 0.0
+    deviation: np.ndarray = 1.0
+
+    def add(self, rows):
+        super().add(replace(rows, X=(rows.X - self.mean) / self.deviation))
+
+
+def scaled_logistic(n_reads=3):
+    (found,) = yield [snb.Pass(Moments())]
+    mean = found.total / found.n_rows
+    scale = mean, np.sqrt(found.squares / found.n_rows - mean**2)
+    w = np.zeros(7)
+    for _ in range(n_reads):
+        (gradient,) = yield [snb.Pass(ScaledGradient(w, 0.0, *scale))]
+        w = w - 0.01 * gradient.total
+    return w, scale
+
+
+def test_a_learned_step_leaves_out_the_fold_that_it_is_judged_on():
+    x, y = rows(120)
+    y, folds = (y > 0).astype(int), snb.fold_numbers(120, 3)
+    models = snb.drive(snb.together([snb.of_fold(scaled_logistic(), fold) for fold in range(3)]), x, y, folds=3)
+    for fold, (w, (mean, deviation)) in enumerate(models):
+        rest = folds != fold
+        np.testing.assert_allclose(mean, x[rest].mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(deviation, x[rest].std(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(w, snb.drive(scaled_logistic(), x[rest], y[rest])[0], rtol=1e-12)
+
+
+@pytest.mark.cluster
+def test_a_fit_runs_on_a_cluster(tmp_path):
+    x, y = rows(300)
+    store = tmp_path / "rows.zarr"
+    snb.write_csr(store, [(sp.csr_array(x), (y > 0).astype(int))], n_features=6)
+    here = snb.drive(logistic(n_reads=3), store, "y")
+    with cluster_of(2, tmp_path) as client:
+        np.testing.assert_allclose(snb.drive(logistic(n_reads=3), store, "y", client=client), here, rtol=1e-12)
+
+
+def fit_of_nothing():
+    yield [snb.Pass(Gradient)]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: snb.drive(logistic, X), "fit is of type function; it should be a generator"),
+        (lambda: snb.drive(fit_of_nothing(), X), "a pass is of .*Gradient.* an object and not a class"),
+        (lambda: snb.drive(snb.of_fold(logistic(), 0), X, Y), "passes name folds, and the rows have none; give folds="),
+        (lambda: snb.drive(snb.of_fold(logistic(), 3), X, Y, folds=3), "a pass names fold 3, and there are 3"),
+        (lambda: snb.drive(snb.of_fold(snb.of_fold(logistic(), 0), 1), X, Y, folds=3), "the pass is of fold 0 already"),
+    ],
+)
+def test_fits_that_cannot_be_run_are_refused(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.fits.statistic import Statistic
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable
 from tests.support.examples_of_contracts import BASES
@@ -61,7 +62,7 @@ def said(value, whole=False):
         return [said(part, whole) for part in value]
     if isinstance(value, Mapping):
         return {name: said(part, whole) for name, part in value.items()}
-    if not type(value).__module__.startswith("streamnb.") and not isinstance(value, HighestValues):
+    if not type(value).__module__.startswith("streamnb.") and not isinstance(value, HighestValues | Statistic):
         return value
     parts = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else dict(vars(value))
     if {"_hi", "_lo"} <= parts.keys() and not whole:  # pairs

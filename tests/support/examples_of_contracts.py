@@ -16,7 +16,6 @@ from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
-from streamnb.encoding.by_fold import OfFolds
 from streamnb.encoding.category_columns import LevelScan
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.ngrams import NGrams, TokenScan
@@ -26,6 +25,8 @@ from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.tallies import Tally
+from streamnb.fits.passes import JointRead, StatisticTask
+from streamnb.fits.statistic import Statistic
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.families import _Shares
@@ -73,7 +74,7 @@ from tests.support.examples_of_comparisons import BESIDE
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, outside_a_fold, table_of, texts_of
 from tests.support.examples_of_sharing import SCANS, site_rows
-from tests.support.of_users import Highest
+from tests.support.of_users import Extremes, Highest
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -89,7 +90,7 @@ OTHERS = {**SCANS, **BESIDE}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty, Tally,
+    PassTask, Statistic, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty, Tally,
     _Complement,  # the other half of Beta
     Auto,  # another family once the columns are known
 }  # fmt: skip
@@ -189,6 +190,13 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     return Pass(SharedRead(models, judge, MultiLabel() if sets else Joint(), like), rows)
 
 
+EXTREMES = StatisticTask(Extremes())
+
+
+def of_folds(task: PassTask, n_folds: int) -> JointRead:
+    return JointRead((task,), (True,), Folding(n_folds))
+
+
 def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
     return Pass(CountTask(CountedColumns(list(pairs), n_bits), None, Folding(3)), opened(X, Y, weight))
 
@@ -257,11 +265,15 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
     ),
-    OfFolds: every(
-        lambda: Pass(OfFolds(ValueScan(), Folding(3)), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
-        table=lambda: Pass(OfFolds(kinds_of_columns()[0], Folding(2)), kinds_of_columns()[1]),
-        of=lambda: Pass(OfFolds(TokenScan(NGrams()), Folding(2)), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
+    JointRead: every(
+        lambda: Pass(of_folds(ValueScan(), 3), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
+        table=lambda: Pass(of_folds(kinds_of_columns()[0], 2), kinds_of_columns()[1]),
+        of=lambda: Pass(of_folds(TokenScan(NGrams()), 2), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
+        two=lambda: Pass(
+            JointRead((StatisticTask(Extremes()), ValueScan()), (True, False), Folding(2)), opened(COUNTS, Y)
+        ),
     ),
+    StatisticTask: every(lambda: Pass(EXTREMES, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
     LevelScan: every(
         lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
         some=lambda: Pass(LevelScan(SOME_CODED.coded_columns), opened(sp.csr_array(COUNTS), labelled=False)),

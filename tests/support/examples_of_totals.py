@@ -7,7 +7,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.corpora.parts import Written
-from streamnb.encoding.by_fold import TotalsOfFolds
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation
@@ -18,6 +17,7 @@ from streamnb.evaluation.slices import SliceColumn, Slices, Slicing, form_of_sli
 from streamnb.evaluation.spread import ContentSample, GroupSpread, RowSpread, Spread
 from streamnb.evaluation.tallied import Tallied
 from streamnb.evaluation.tallies import ConfusedPairs, Decisions, Rows, SetDecisions
+from streamnb.fits.passes import TotalsOfRead
 from streamnb.passes.report import Report
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
@@ -152,8 +152,8 @@ def slices(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
-    TotalsOfFolds: every(
-        lambda seed: TotalsOfFolds([TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])], np.array([1, 2]), 2)
+    TotalsOfRead: every(
+        lambda seed: TotalsOfRead([[TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])]], np.array([1, 2]))
     ),
     TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
     LevelCounts: every(

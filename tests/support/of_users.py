@@ -1,10 +1,12 @@
-"""A task as a user would write it."""
+"""A task and a statistic as a user would write them."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import PassTask
 
 
@@ -33,3 +35,18 @@ class HighestValues:
 
     def finish(self) -> Any:
         return self
+
+
+@dataclass(eq=False)
+class Extremes(Statistic):
+    """How many rows there are, and the least and the largest value of each feature."""
+
+    n_rows: Annotated[int, np.add] = 0
+    least: Annotated[Any, np.minimum] = np.inf
+    most: Annotated[Any, np.maximum] = -np.inf
+
+    def add(self, rows: Any) -> None:
+        X = rows.X.toarray() if sp.issparse(rows.X) else np.asarray(rows.X, float)
+        self.n_rows += len(X)
+        self.least = np.minimum(self.least, X.min(axis=0, initial=np.inf))
+        self.most = np.maximum(self.most, X.max(axis=0, initial=-np.inf))

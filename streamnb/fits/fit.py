@@ -1,0 +1,268 @@
+"""Drives fits: generators that yield the passes of a read and receive their totals."""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeVar
+
+from streamnb.fits.passes import JointRead, Pass, as_task
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+
+T = TypeVar("T")
+Fit = Generator[
+    Sequence[Pass], Sequence[Any], T
+]  # yields the passes of a read, receives their totals, returns a result
+
+
+def run_fit(
+    fit: Fit[T], rows: Source, options: RunOptions, folding: Folding | None = None, name: str = "read"
+) -> tuple[T, Report]:
+    """Run a fit: read the rows for the passes that it asks for, until it returns.
+
+    Parameters
+    ----------
+    fit : generator of sequences of Pass
+    rows : Source
+    options : RunOptions
+        Its checkpoint is a folder, with a file for each read.
+    folding : Folding, optional
+        The folds that passes name.
+    name : str
+        Of the files of reads.
+
+    Returns
+    -------
+    result, report
+        What the fit returns, and the report of all reads.
+    """
+    report, totals = Report(), None
+    for number in count(1):
+        try:
+            passes = fit.send(totals)  # type: ignore[arg-type]  # None starts a generator
+        except StopIteration as end:
+            return end.value, report
+        totals, more = answered(passes, rows, options.of_pass(f"{name}-{number:03}"), folding)
+        report += more
+    raise AssertionError
+
+
+def answered(
+    passes: Sequence[Pass], rows: Source, options: RunOptions, folding: Folding | None = None
+) -> tuple[list[Any], Report]:
+    """The totals of passes, from one read of the rows, and its report.
+
+    Passes of one object share its sums. Where they name folds, the sums of each fold are kept.
+    """
+    tasks = {id(each.statistic): as_task(each.statistic) for each in passes}
+    places = {key: place for place, key in enumerate(tasks)}
+    of_folds = {id(each.statistic) for each in passes if each.fold is not None}
+    if of_folds and folding is None:
+        raise ValueError("passes name folds, and the rows have none; give folds=")
+    for each in passes:
+        if each.fold is not None and folding is not None and not 0 <= each.fold < folding.n_splits:
+            raise ValueError(f"a pass names fold {each.fold}, and there are {folding.n_splits}, numbered from 0")
+    read = JointRead(tuple(tasks.values()), tuple(key in of_folds for key in tasks), folding)
+    total, report = run(read, rows, options)
+    return [read.answer(total, places[id(each.statistic)], each, report) for each in passes], report
+
+
+def together(fits: "Iterable[Fit[T]]") -> "Fit[list[T]]":
+    """Several fits as one, which share each read; each goes on once its totals are there.
+
+    Returns
+    -------
+    list
+        The results, in the order of the fits.
+
+    Examples
+    --------
+    A fit that asks for one total, run for two statistics in one read:
+
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
+    >>> import numpy as np, streamnb as snb
+    >>> @dataclass
+    ... class Power(snb.Statistic):
+    ...     exponent: int
+    ...     total: Annotated[float, np.add] = 0.0
+    ...
+    ...     def add(self, rows):
+    ...         self.total += (rows.X**self.exponent).sum()
+    >>> def total(exponent):
+    ...     (power,) = yield [snb.Pass(Power(exponent))]
+    ...     return power.total
+    >>> [float(each) for each in snb.drive(snb.together([total(1), total(2)]), [[1.0, 2.0], [3.0, 0.0]])]
+    [6.0, 14.0]
+    """
+    running = dict(enumerate(fits))
+    results: dict[int, T] = {}
+    totals: dict[int, Any] = dict.fromkeys(running)
+    while True:
+        asked: dict[int, Sequence[Pass]] = {}
+        for number, fit in running.items():
+            try:
+                asked[number] = fit.send(totals[number])
+            except StopIteration as end:
+                results[number] = end.value
+        running = {number: running[number] for number in asked}
+        if not running:
+            return [results[number] for number in sorted(results)]
+        found = iter((yield [each for passes in asked.values() for each in passes]))
+        totals = {number: [next(found) for _ in passes] for number, passes in asked.items()}
+
+
+def of_fold(fit: "Fit[T]", fold: int) -> "Fit[T]":
+    """The same fit without the rows of a fold, whatever it learns on the way.
+
+    Parameters
+    ----------
+    fit : generator of sequences of Pass
+    fold : int
+
+    Returns
+    -------
+    generator
+        Its passes leave out the fold.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
+    >>> @dataclass
+    ... class Count(snb.Statistic):
+    ...     n_rows: Annotated[int, np.add] = 0
+    ...
+    ...     def add(self, rows):
+    ...         self.n_rows += rows.n_rows
+    >>> def size():
+    ...     (count,) = yield [snb.Pass(Count())]
+    ...     return int(count.n_rows)
+    >>> snb.drive(snb.of_fold(size(), 0), np.ones((9, 2)), folds=3)
+    6
+    """
+    totals: Any = None
+    while True:
+        try:
+            passes = fit.send(totals)
+        except StopIteration as end:
+            return end.value
+        totals = yield [each.of_fold(fold) for each in passes]
+
+
+def cross_validated(make_fit: "Callable[[], Fit]", n_folds: int, judge: Callable) -> "Fit[list]":
+    """Fit without each fold, and judge every model on the rows of its fold.
+
+    Parameters
+    ----------
+    make_fit : callable
+        Returns a new fit.
+    n_folds : int
+        The number of folds, of all repeats.
+    judge : callable
+        Given a model, returns the statistic that judges it on rows, such as an evaluation.
+
+    Returns
+    -------
+    list of statistics
+        One for each fold: the total of its rows.
+
+    Examples
+    --------
+    Predict each row of a fold by the mean of the other rows:
+
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
+    >>> import numpy as np, streamnb as snb
+    >>> @dataclass
+    ... class Mean(snb.Statistic):
+    ...     n_rows: Annotated[int, np.add] = 0
+    ...     total: Annotated[float, np.add] = 0.0
+    ...
+    ...     def add(self, rows):
+    ...         self.n_rows += rows.n_rows
+    ...         self.total += rows.X.sum()
+    >>> @dataclass
+    ... class Error(snb.Statistic):
+    ...     mean: float
+    ...     squares: Annotated[float, np.add] = 0.0
+    ...
+    ...     def add(self, rows):
+    ...         self.squares += ((rows.X - self.mean) ** 2).sum()
+    >>> def mean():
+    ...     (found,) = yield [snb.Pass(Mean())]
+    ...     return found.total / found.n_rows
+    >>> X = np.array([[1.0], [2.0], [3.0], [6.0]])
+    >>> errors = snb.drive(snb.cross_validated(mean, 2, Error), X, folds=[0, 0, 1, 1])
+    >>> [float(each.squares) for each in errors]
+    [18.5, 22.5]
+    """
+    models = yield from together(of_fold(make_fit(), fold) for fold in range(n_folds))
+    judged = yield [Pass(judge(model), inside=fold) for fold, model in enumerate(models)]
+    return list(judged)
+
+
+def searched(
+    candidates: "Mapping[Any, Callable[[], Fit]]",
+    n_folds: int,
+    judge: Callable,
+    score: "Callable[[Any], float]",
+) -> "Fit[tuple[Any, Any, dict]]":
+    """Cross-validate candidates in shared reads, and fit the one with the best mean score to all rows.
+
+    Parameters
+    ----------
+    candidates : dict of callables
+        Each returns a new fit.
+    n_folds, judge
+        As for `cross_validated`.
+    score : callable
+        The score of a fold, given what judged it; larger is better.
+
+    Returns
+    -------
+    name, model, scores
+        The name of the best candidate, its model of all rows, and the scores of each candidate by fold.
+
+    Examples
+    --------
+    Predict rows by the mean of the others, or by 0:
+
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
+    >>> import numpy as np, streamnb as snb
+    >>> @dataclass
+    ... class Mean(snb.Statistic):
+    ...     n_rows: Annotated[int, np.add] = 0
+    ...     total: Annotated[float, np.add] = 0.0
+    ...
+    ...     def add(self, rows):
+    ...         self.n_rows += rows.n_rows
+    ...         self.total += rows.X.sum()
+    >>> @dataclass
+    ... class Error(snb.Statistic):
+    ...     mean: float
+    ...     squares: Annotated[float, np.add] = 0.0
+    ...
+    ...     def add(self, rows):
+    ...         self.squares += ((rows.X - self.mean) ** 2).sum()
+    >>> def mean():
+    ...     (found,) = yield [snb.Pass(Mean())]
+    ...     return found.total / found.n_rows
+    >>> X = np.array([[1.0], [2.0], [3.0], [6.0]])
+    >>> def zero():
+    ...     return 0.0
+    ...     yield
+    >>> best, model, scores = snb.drive(
+    ...     snb.searched({"mean": mean, "zero": zero}, 2, Error, lambda error: -error.squares), X, folds=[0, 0, 1, 1]
+    ... )
+    >>> best, float(model)
+    ('mean', 3.0)
+    """
+    judged = yield from together(cross_validated(make, n_folds, judge) for make in candidates.values())
+    scores = {name: [score(each) for each in folds] for name, folds in zip(candidates, judged, strict=True)}
+    best = max(scores, key=lambda name: sum(scores[name]))
+    return best, (yield from candidates[best]()), scores
