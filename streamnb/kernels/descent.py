@@ -71,13 +71,31 @@ def weigh(residual, weight):
 def add_products_csr(data, indices, indptr, residual, grid, total):
     # total[j, r] += sum_i x[i, j] * residual[i, r], each product rounded on the grid of its feature
     start = indptr[0]
+    single = residual.shape[1] == 1
     for i in range(residual.shape[0]):
-        if has_any(residual[i]):
-            for p in range(indptr[i] - start, indptr[i + 1] - start):
+        first, stop = indptr[i] - start, indptr[i + 1] - start
+        if single:  # without an inner loop
+            slope = residual[i, 0]
+            for p in range(first, stop if slope != 0.0 else first):
+                j = indices[p]
+                total[j, 0] += (float(data[p]) * slope + grid[j]) - grid[j]
+        elif has_any(residual[i]):
+            for p in range(first, stop):
                 j = indices[p]
                 x, m = float(data[p]), grid[j]
                 for r in range(residual.shape[1]):
                     total[j, r] += (x * residual[i, r] + m) - m
+
+
+@kernel
+def add_products_few(values, residual, grid, total):
+    # total[r, j] += sum_i x[i, j] * residual[i, r], each product rounded on the grid of its feature: of dense rows and
+    # few models, whose inner loop goes along the columns of a row
+    for i in range(residual.shape[0]):
+        for r in range(residual.shape[1]):
+            slope = residual[i, r]
+            for j in range(values.shape[1] if slope != 0.0 else 0):
+                total[r, j] += (values[i, j] * slope + grid[j]) - grid[j]
 
 
 @kernel

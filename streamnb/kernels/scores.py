@@ -87,13 +87,17 @@ def score_dense(values, weights, room, out):
     n_rows, n_features = values.shape
     tiled = n_rows - n_rows % TILE if can_be_tiled(n_rows, weights) else 0
     numbers, sums, columns, turned = room
+    few = out.shape[1] <= FEW
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
         for r in range(out.shape[1]):
             columns[r, 0] = 1.0  # starts from the present scores, so that all terms are added in order
             for j in range(first, stop):
                 columns[r, 1 + j - first] = weights[j, r]
-        for begin in range(0, tiled, TILE):
+        for begin in range(0, tiled if few else 0, 8):
+            for r in range(out.shape[1]):
+                score_eight(values, begin, first, stop, columns[r], out, r)
+        for begin in range(0, 0 if few else tiled, TILE):
             if TILED_FROM * turn(values, begin, first, stop, turned) < TILE * (stop - first):
                 add_rows(values, weights, begin, begin + TILE, first, stop, out)
                 continue
@@ -104,6 +108,25 @@ def score_dense(values, weights, room, out):
                 for i in range(TILE):
                     out[begin + i, r] = sums[0, i]
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled separately
+
+
+@brick
+def score_eight(values, begin, first, stop, column, out, r):
+    # out[begin + i, r] += sum over j from first to stop of x[begin + i, j] * column[1 + j - first], i < 8: eight sums
+    # that do not wait for each other
+    rows, sums = values[begin : begin + 8], out[begin : begin + 8, r]
+    a, b, c, d, e, f, g, h = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7]
+    for j in range(first, stop):
+        w = column[1 + j - first]
+        a += rows[0, j] * w
+        b += rows[1, j] * w
+        c += rows[2, j] * w
+        d += rows[3, j] * w
+        e += rows[4, j] * w
+        f += rows[5, j] * w
+        g += rows[6, j] * w
+        h += rows[7, j] * w
+    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7] = a, b, c, d, e, f, g, h
 
 
 @brick

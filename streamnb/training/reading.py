@@ -22,6 +22,7 @@ from streamnb.training.objectives import Objective
 
 CACHED_SCORES = 1 << 18, 1 << 19  # scores of a batch, of dense and of sparse rows, so that it stays in the cache
 MIN_ROWS, MAX_ROWS = 64, 1 << 16
+FEW_MODELS = 8  # rows of weights, for which a loop along the columns of a row is faster
 CACHED_WEIGHTS = 3 << 20  # bytes of weights that stay in the cache
 WEIGHTS_KEY = "penalties or start"  # key of the digest of a read's weights: if it alone differs, these do
 MAX_STORED = 1 << 31  # values with 4-byte positions
@@ -252,6 +253,10 @@ def add_products(
         add_products_columns(*columns, residual, grid, gradient)
     elif isinstance(chunk, CSRChunk):
         descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, gradient)
+    elif residual.shape[1] <= FEW_MODELS:
+        of_rows = np.zeros((residual.shape[1], len(grid)))
+        descent.add_products_few(chunk.values, residual, grid, of_rows)
+        gradient[: len(grid)] += of_rows.T
     else:
         descent.add_products_dense(chunk.values, residual, grid, gradient)
 

@@ -71,7 +71,14 @@ def test_products_add_up_in_any_order_and_any_form(dtype):
         again = np.zeros((7, 3))
         descent.add_products_csr(*stored(values[order]), residual[order], grid, again)
         again[6] = total[6]
-        found += [total, again]
+        few, single = np.zeros((3, 6)), np.zeros((7, 3))
+        descent.add_products_few(frozen(values[order]), residual[order], grid, few)
+        for r in range(3):
+            one = np.zeros((7, 1))
+            descent.add_products_csr(*stored(values[order]), np.ascontiguousarray(residual[order][:, [r]]), grid, one)
+            single[:, r] = one[:, 0]
+        single[6] = total[6]
+        found += [total, again, np.vstack([few.T, total[6]]), single]
     assert all(np.array_equal(total, found[0]) for total in found)
     np.testing.assert_allclose(found[0][:6], values.astype(float).T @ residual, rtol=1e-11, atol=1e-9)
     np.testing.assert_allclose(found[0][6], residual.sum(axis=0), rtol=1e-11, atol=1e-9)
