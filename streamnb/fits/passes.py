@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import label_checks, row_checks
+from streamnb.core.descriptions import described, shown
 from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report
