@@ -154,6 +154,8 @@ def fit_softmax(
     al. 2017, "On calibration of modern neural networks", by Newton's method, with ridges that keep all finite. Scores
     that rank the classes in reverse get t = 0, which leaves the shares of the classes.
     """
+    if not weight.any():  # as where no class of a row was known to the model that scored it: scores stay as they are
+        return 1.0, np.zeros(scores.shape[1])
     scores, scale = _centred(scores, weight)
     ridge = np.append(RIDGE, np.full(scores.shape[1], bias_ridge))
     theta = _newton(scores / scale, targets, weight, ridge)
@@ -253,6 +255,8 @@ def fit_matrix(
     mean absolute score and r `MATRIX_RIDGE`, by L-BFGS from t I and b, the `factor` and the `biases` of `fit_softmax`.
     """
     n_classes = scores.shape[1]
+    if not weight.any():
+        return factor * np.eye(n_classes), biases
     centred, size = _centred(scores, weight)
     unit = centred / size
 

@@ -305,3 +305,13 @@ def test_models_whose_scores_cannot_be_mixed_are_refused(digits):
         with pytest.raises(ValueError, match=r"'matrix' mixes the scores of three classes or more, .* dense weights"):
             model.calibrate(X, labels, method="matrix")
         np.testing.assert_array_equal(model.predict_proba(X[:9]), before)
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
+def test_rows_that_tell_nothing_leave_scores_as_they_are():
+    """As many classes as rows: models without a fold know no class of its rows."""
+    X, y = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12)
+    for calibration in ("auto", "sigmoid", "matrix", "isotonic"):
+        model = snb.MarginClassifierCV(calibration=calibration).fit(X, y)
+        assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert snb.search(X, y, show=False).best_.predict_proba(X).shape == (12, 12)
