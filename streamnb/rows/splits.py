@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import blake2b
+from heapq import heapreplace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.kernels.row_values import GOLDEN, rank_few, scatter_bits
 
 MOST_SPLITS = 1 << 20  # folds times repeats; a mistake such as folds=10**9 would run forever
+MOST_COUNTED = 100_000  # groups that are dealt out by their rows; of more, hashes fill all folds alike
 FEW_FOLDS = 32  # up to this many, all keys are compared with each other
 
 
@@ -26,6 +29,9 @@ class Folding(persistence.InPlace):
     by : {"rows", "groups", "given"}
     names : tuple
         What the folds are called, where they are batches.
+    groups, places : tuple of int
+        The keys of groups that were counted, ascending, and the fold of each in each repeat, one repeat after another.
+        The fold of other groups depends on their values alone.
     """
 
     n_folds: int
@@ -33,6 +39,8 @@ class Folding(persistence.InPlace):
     seed: int = 0
     by: str = "rows"
     names: tuple[Any, ...] = field(default=(), repr=False)  # no part of checkpoints, which older versions read
+    groups: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    places: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     def _check_loaded(self) -> None:
         arguments.positive_integer("n_folds", self.n_folds, 2)
@@ -40,6 +48,11 @@ class Folding(persistence.InPlace):
         arguments.one_of("by", self.by, ["rows", "groups", "given"])
         if self.names and len(self.names) != self.n_folds:
             raise ValueError(f"there are {len(self.names)} names of {self.n_folds} folds")
+        if len(self.places) != self.repeats * len(self.groups):
+            raise ValueError(f"there are {len(self.places)} places of {len(self.groups)} groups")
+        keys_and_places = zip([*self.groups] * self.repeats, self.places, strict=True)
+        if not all(type(k) is type(f) is int and 0 <= k < 2**64 and 0 <= f < self.n_folds for k, f in keys_and_places):
+            raise ValueError("groups and places should hold keys of 64 bits, and numbers of folds")
 
     def __str__(self) -> str:
         return f"named {list(self.names)}" if self.names else repr(self)
@@ -66,13 +79,61 @@ class Folding(persistence.InPlace):
         row_checks.check_lengths(n_rows, len(column), "groups" if self.by == "groups" else "folds")
         if self.by == "groups":
             labels, inverse = np.unique(column, return_inverse=True)
-            folds = self._random_keys(keys_of(labels), repeat) % np.uint64(self.n_folds)
-            return folds.astype(np.int64)[inverse]
+            return self._folds_of(keys_of(labels), repeat)[inverse]
         outside = np.flatnonzero((column < 0) | (column >= self.n_folds))
         if outside.size:
             at = int(outside[0])
             raise ValueError(f"folds has {column[at]} at row {first_row + at}; folds should be numbered from 0")
         return column.astype(np.int64)
+
+    def _folds_of(self, keys: np.ndarray, repeat: int) -> np.ndarray:
+        """The folds of groups, given by their keys."""
+        folds = (self._random_keys(keys, repeat) % np.uint64(self.n_folds)).astype(np.int64)
+        if self.groups:
+            known, places = self._counted
+            at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+            folds = np.where(known[at] == keys, places[repeat, at], folds)
+        return folds
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """The keys of counted groups, and their folds in each repeat, (repeats, n_groups)."""
+        return np.array(self.groups, np.uint64), np.array(self.places, np.int64).reshape(self.repeats, -1)
+
+    def counted(self, groups: np.ndarray) -> Folding:
+        """The folding that deals out these groups, one for each row, so that folds have about as many rows.
+
+        Larger groups come first, each to the fold that has the fewest rows, so that every fold gets a group if there
+        are enough. Groups of about the same size come in a random order, another for each seed and repeat.
+        """
+        labels, n_rows = np.unique(label_checks.check_labels(groups, "groups"), return_counts=True)
+        if self.by != "groups" or len(labels) > MOST_COUNTED:
+            return self
+        keys = keys_of(labels)
+        places = np.empty((self.repeats, len(keys)), np.int64)
+        for repeat in range(self.repeats):
+            folds = [(0, 0, fold) for fold in range(self.n_folds)]  # rows, groups and number of each: a heap
+            for group in np.lexsort((self._random_keys(keys, repeat), -np.frexp(n_rows)[1])).tolist():
+                n_held, n_groups, fold = folds[0]
+                heapreplace(folds, (n_held + int(n_rows[group]), n_groups + 1, fold))
+                places[repeat, group] = fold
+        order = np.argsort(keys)
+        return replace(self, groups=tuple(keys[order].tolist()), places=tuple(places[:, order].reshape(-1).tolist()))
+
+    def joined(self, other: Folding) -> Folding:
+        """The folding of the groups of both, which should be in the same folds where both have them."""
+        (keys, places), (others, theirs) = self._counted, other._counted
+        _, here, there = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
+        if (places[:, here] != theirs[:, there]).any():
+            raise ValueError(
+                "rows of one group are in different folds of these statistics, because folds are dealt out by the "
+                "groups of a scan; scan all rows at once, or give folds= the fold of each row"
+            )
+        new = np.setdiff1d(np.arange(len(others)), there)
+        together = np.append(keys, others[new])
+        order = np.argsort(together)
+        both = np.hstack([places, theirs[:, new]])[:, order]
+        return replace(self, groups=tuple(together[order].tolist()), places=tuple(both.reshape(-1).tolist()))
 
     def _random_keys(self, keys: np.ndarray, repeat: int) -> np.ndarray:
         """Keys mixed to 64 random-looking bits (splitmix64), differently for each seed and repeat."""
@@ -90,7 +151,9 @@ def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, 
     folds : int
         At least 2.
     groups : (n_rows,), optional
-        Rows of one group share a fold, which depends on the group's value alone; else on the row's number.
+        Rows of one group share a fold. Up to 100,000 groups are dealt out to folds of about as many rows, so that every
+        fold has rows where there are as many groups as folds; of more groups the fold depends on the value alone.
+        Without groups it depends on the row's number.
     seed, repeat : int
 
     Returns
@@ -108,8 +171,10 @@ def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, 
     n_rows, repeat = arguments.whole_number("n_rows", n_rows), arguments.whole_number("repeat", repeat)
     folding = as_folding(arguments.positive_integer("folds", folds), groups=groups, repeats=repeat + 1, seed=seed)
     assert folding is not None
-    column = None if groups is None else label_checks.check_labels(groups, "groups")
-    return folding.numbers(0, n_rows, column, repeat)
+    if groups is None:
+        return folding.numbers(0, n_rows, None, repeat)
+    column = label_checks.check_labels(groups, "groups")
+    return folding.counted(column).numbers(0, n_rows, column, repeat)
 
 
 def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 0) -> Folding | None:

@@ -339,7 +339,7 @@ def scan(
         rows, n_counted = clipped_scan.with_people(rows, clipping, groups)
         groups = groups if isinstance(folds, numbers.Number) else None  # folds given to rows may part a person
     if batch is None:
-        task, rows = with_folds(task, rows, folds, groups, repeats, seed)
+        task, rows = with_folds(task, rows, folds, groups, repeats, seed, count=clipping is None)
     else:
         task, rows = with_batches(task, rows, batch, folds, groups)
     if clipping is not None:
@@ -360,8 +360,13 @@ def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups:
     return replace(task, folding=replace(task.folding, names=names)), rows
 
 
-def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[Any, Source]:
-    """The task with a folding, and the rows with the groups or fold numbers that it needs."""
+def with_folds(
+    task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int, *, count: bool = True
+) -> tuple[Any, Source]:
+    """The task with a folding, and the rows with the groups or fold numbers that it needs.
+
+    Groups are counted, which reads their column, unless `count` is False: then folds depend on their values alone.
+    """
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     if rows.own_folding is not None:
@@ -375,6 +380,7 @@ def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, s
     folding = as_folding(folds, groups=groups, repeats=repeats, seed=seed)
     if folding is not None and folding.by == "groups":
         rows = rows.with_split("groups", groups)
+        folding = folding.counted(rows.whole_column(groups, "groups")) if count else folding
     if folding is not None and folding.by == "given":
         rows = rows.with_split("folds", column)
     return replace(task, folding=folding), rows

@@ -153,7 +153,7 @@ def plan(
     moments, folds, together = _scanned(moments, folds, pooled, model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
-    folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
+    folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0, count=False)[0].folding
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
     n_classes = n_classes if listed is None else len(listed)

@@ -288,12 +288,14 @@ class ClassStats(Averages, persistence.Saved):
         negatives = self.negatives + sign * other.negatives
         companions = [(self.every, other.every), (self.unlabelled, other.unlabelled)]
         every, unlabelled = (own and its and own._combined(its, sign) for own, its in companions)
+        folding = self.folding and other.folding and self.folding.joined(other.folding)
         return replace(
             self,
             classes=classes,
             rows=rows,
             tables=tables,
             negatives=negatives,
+            folding=folding,
             closed=self.closed or other.closed,
             every=every,
             unlabelled=unlabelled,

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
+from streamnb.rows import splits
 from streamnb.rows.splits import _ranks
 from tests.support.processes import python
 
@@ -56,13 +57,56 @@ def test_seeds_and_repeats_split_differently():
     assert len(splits) == 16
 
 
-def test_rows_of_a_group_share_a_fold_that_depends_on_its_value_alone():
+def test_rows_of_a_group_share_a_fold_whatever_the_order_of_rows():
     numbers = snb.fold_numbers(203, 5, groups=groups, seed=2)
     for g in np.unique(groups):
         assert len(set(numbers[groups == g])) == 1
-    assert (snb.fold_numbers(40, 5, groups=np.arange(40), seed=2)[groups] == numbers).all()
+    order = rng.permutation(203)
+    assert (snb.fold_numbers(203, 5, groups=groups[order], seed=2) == numbers[order]).all()
     words = snb.fold_numbers(203, 5, groups=groups.astype(str), seed=2)
     assert (snb.fold_numbers(203, 5, groups=groups.astype(str).astype(object), seed=2) == words).all()
+
+
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=40), st.integers(2, 9), st.integers(0, 20), st.integers(0, 2))
+@settings(max_examples=100)
+def test_every_fold_gets_groups_and_folds_have_about_as_many_rows(sizes, folds, seed, repeat):
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    numbers = snb.fold_numbers(len(column), folds, groups=column, seed=seed, repeat=repeat)
+    n_rows = np.bincount(numbers, minlength=folds)
+    assert np.count_nonzero(n_rows) == min(folds, len(sizes))
+    if len(sizes) >= folds:
+        assert n_rows.max() - n_rows.min() <= max(sizes)
+
+
+def test_groups_that_were_not_counted_have_the_fold_of_their_value(monkeypatch):
+    counted = snb.fold_numbers(203, 5, groups=groups)
+    monkeypatch.setattr(splits, "MOST_COUNTED", 10)
+    hashed = snb.fold_numbers(203, 5, groups=groups)
+    assert (hashed != counted).any() and (snb.fold_numbers(40, 5, groups=np.arange(40))[groups] == hashed).all()
+    part = splits.Folding(5, by="groups").counted(np.arange(3))
+    assert (
+        part.numbers(0, 40, np.arange(40), 0)[3:].tolist() == snb.fold_numbers(40, 5, groups=np.arange(40))[3:].tolist()
+    )
+
+
+def test_twelve_groups_fill_four_folds_for_every_seed():
+    column = np.arange(203) % 12
+    for seed in range(20):
+        stats = snb.scan(X, y, folds=4, groups=column, repeats=2, seed=seed)
+        assert [fold.n_rows for fold in stats.folds] == [51, 51, 51, 50] * 2 or min(f.n_rows for f in stats.folds) > 48
+
+
+def test_statistics_of_other_groups_add_up_and_those_of_groups_in_other_folds_are_refused(tmp_path):
+    first, second = groups < 20, groups >= 20
+    one, two = (snb.scan(X[here], y[here], folds=4, groups=groups[here]) for here in (first, second))
+    two.save(tmp_path / "two.snb")
+    both = one + snb.load(tmp_path / "two.snb")
+    numbers = both.folding.numbers(0, 203, groups, 0)
+    for fold in range(4):
+        same(both.fold(fold), snb.scan(X[numbers == fold], y[numbers == fold]))
+    same(both - two, one)
+    with pytest.raises(ValueError, match="rows of one group are in different folds of these statistics"):
+        one + snb.scan(X, y, folds=4, groups=groups)
 
 
 @pytest.mark.parametrize("weights", [None, weight], ids=["plain", "weighted"])
