@@ -1,6 +1,6 @@
 """Estimates of metrics with their variances, from which intervals follow; those of means over rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from streamnb.evaluation import metrics
 from streamnb.evaluation.spread import GroupSpread, RowSpread
 from streamnb.evaluation.tallied import Tallied, is_binary, kept, losses
-from streamnb.evaluation.tallies import BINS, ratio
+from streamnb.evaluation.tallies import BINS, LARGEST_LOG_LOSS, ratio
 from streamnb.stats.row_means import RowMeans
 
 _ROUNDED = 1e-12  # relative rounding error of sums that are 0
@@ -33,7 +33,12 @@ class Estimate:
         Of the estimate of a mean loss; None for others.
     is_share : bool
         Whether the variance is that of a share of rows. Others are estimated, and too small now and then if rows are
-        few: one of them is then taken for a share, ``p (1 - p) / (n (n + 4))`` (as Agresti and Coull add four rows).
+        few: one of them is then taken for a share, ``p (1 - p) / (n (n + 4))`` (as Agresti and Coull add four rows),
+        and neither end is further from 0 or 1 than if the value were 0 or 1.
+    of_wrong_row : float, optional
+        The loss that a row may have though none of the sample has it; None where rows show how much they vary.
+    unseen_df : float
+        Degrees of freedom where no row shows a variance: of groups, by their number.
     """
 
     value: Any
@@ -44,6 +49,8 @@ class Estimate:
     df: Any = np.inf
     skewness: float | None = None
     is_share: bool = True
+    of_wrong_row: float | None = None
+    unseen_df: float = np.inf
 
     def bounds(self, level: float) -> tuple[Any, Any]:
         """Wilson's interval of a share with this variance, in place of that of a share of rows.
@@ -53,29 +60,55 @@ class Estimate:
         normal interval, corrected for skewness (Hall 1992).
         """
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            ends = (self._wilson if self.skewness is None else self._hall)(quantile(level, self.df))
+            ends = self._wilson(level) if self.skewness is None else self._hall(level)
         return tuple(float(end) if np.ndim(end) == 0 else end for end in ends)  # type: ignore[return-value]
 
-    def _wilson(self, q: Any) -> tuple[Any, Any]:
+    def _wilson(self, level: float) -> tuple[Any, Any]:
         width = self.high - self.low
         p, v = (np.asarray(self.value) - self.low) / width, np.asarray(self.variance) / width**2
         p = np.clip(p, 0.0, 1.0)
-        if not self.is_share:
+        q, surest = quantile(level, self.df), quantile(level, self.unseen_df)
+        if self.is_share:
+            low, high = wilson(p, self._as_many(p, v), q)
+        else:
             v = v + p * (1.0 - p) / (self.n_rows * (self.n_rows + 4.0))
-        n = np.where(v > 0.0, p * (1.0 - p) / v, self.n_rows)
-        n = np.where(n > 0.0, n, self.n_rows)
-        centre = (p + q**2 / (2.0 * n)) / (1.0 + q**2 / n)
-        half = q / (1.0 + q**2 / n) * np.sqrt(p * (1.0 - p) / n + q**2 / (4.0 * n**2))
-        low, high = np.minimum(centre - half, p), np.maximum(centre + half, p)
-        return self.low + width * np.maximum(low, 0.0), self.low + width * np.minimum(high, 1.0)
+            low, high = wilson(p, self._as_many(p, v), np.where(p * (1.0 - p) > 0.0, q, surest))
+            of_1, _ = wilson(1.0, np.asarray(self.n_rows, np.float64), surest)
+            low, high = np.minimum(low, of_1), np.maximum(high, 1.0 - of_1)
+        return self.low + width * low, self.low + width * high
 
-    def _hall(self, q: Any) -> tuple[Any, Any]:
-        error, a = np.sqrt(self.variance), self.skewness or 0.0
+    def _as_many(self, p: Any, v: Any) -> Any:
+        """The rows of a share that is as sure."""
+        n = np.where(v > 0.0, p * (1.0 - p) / v, self.n_rows)
+        return np.where(n > 0.0, n, self.n_rows)
+
+    def _hall(self, level: float) -> tuple[Any, Any]:
+        q, error, a = quantile(level, self.df), np.sqrt(self.variance), self.skewness or 0.0
         more, less = q, -q
         if abs(a) > _SYMMETRIC:
             more, less = (3.0 / a * (np.cbrt(1.0 + a * (x - a / 6.0)) - 1.0) for x in (q, -q))
-        low, high = self.value - more * error, self.value - less * error
-        return np.maximum(low, self.low), np.minimum(high, self.high)
+        ends = self.value - more * error, self.value - less * error
+        if self.of_wrong_row is not None:
+            ends = widened(ends, self.value, self.of_wrong_row, self.n_rows, quantile(level, self.unseen_df))
+        return np.maximum(ends[0], self.low), np.minimum(ends[1], self.high)
+
+
+def wilson(p: Any, n: Any, q: Any) -> tuple[Any, Any]:
+    """The ends of Wilson's interval (1927) of a share p of n rows, q the quantile."""
+    centre = (p + q**2 / (2.0 * n)) / (1.0 + q**2 / n)
+    half = q / (1.0 + q**2 / n) * np.sqrt(p * (1.0 - p) / n + q**2 / (4.0 * n**2))
+    return np.maximum(np.minimum(centre - half, p), 0.0), np.minimum(np.maximum(centre + half, p), 1.0)
+
+
+def widened(ends: tuple[Any, Any], value: float, most: float, n_rows: float, q: Any) -> tuple[Any, Any]:
+    """Ends of an interval of a mean, that hold what it would be if a share of rows added `most`, and others nothing.
+
+    With ``x = n p (1 - p)``, about as many rows as add something, the share is as sure as one of ``n (1 + x^3)`` rows:
+    while nearly all rows are alike, no more than a row tells what others may add, and soon they show it themselves.
+    """
+    p = min(value / most, 1.0)
+    low, high = wilson(p, n_rows * (1.0 + (n_rows * p * (1.0 - p)) ** 3), q)
+    return np.minimum(ends[0], most * low), np.maximum(ends[1], most * high)
 
 
 def quantile(level: float, df: Any = np.inf) -> Any:
@@ -114,8 +147,12 @@ def of_buckets(spread: GroupSpread, value: Any, added: np.ndarray, **options: An
     """The estimate of a value, or of one a class, from what each bucket of groups adds to it, (buckets, ..)."""
     variance, n, df = clustered(added)
     n_buckets = filled_buckets(spread)
-    some = n > 0.0  # otherwise no bucket differs from another
-    return Estimate(value, np.where(some, variance, 0.0), n_buckets, df=np.where(some, df, n_buckets - 1), **options)
+    several = n > 1.0
+    if n_buckets > 1:  # one bucket that differs from the others, by the bins of scores, or none
+        of_one = np.where(n > 0.0, np.square(added).sum(axis=0) * n_buckets / (n_buckets - 1.0), 0.0)
+        variance = np.where(several, variance, of_one)
+    df = np.where(several, df, n_buckets - 1)
+    return Estimate(value, variance, n_buckets, df=df, unseen_df=n_buckets - 1, **options)
 
 
 # ---- means over rows -------------------------------------------------------------------------------------------------
@@ -129,7 +166,8 @@ def of_rows(judged: Tallied, value: float, tally: str, name: str) -> Estimate:
         return of_buckets(spread, value, _added_to_mean(spread, means, value, tally, name))
     n_rows = means.weight * per_weight(judged)
     square = spread.squares[tally].mean(name) if tally in spread.squares else value  # the square of 0 or 1
-    return Estimate(value, max(square - value**2, 0.0) / n_rows if n_rows > 0.0 else np.nan, n_rows)
+    variance = max(square - value**2, 0.0) / n_rows if n_rows > 0.0 else np.nan
+    return Estimate(value, variance, n_rows, is_share=tally not in spread.squares)
 
 
 def _added_to_mean(spread: GroupSpread, means: RowMeans, value: float, tally: str, name: str) -> np.ndarray:
@@ -142,11 +180,16 @@ def loss(judged: Tallied, name: str) -> Estimate:
     """The estimate of a mean loss, with its skewness: rows that are surely wrong are few, and lose much."""
     means, spread = losses(judged), spread_of(judged)
     value = means.mean(name)
-    high = np.inf if name == "log_loss" else 1.0 if is_binary(judged) or judged.multilabel else 2.0
+    high = 1.0 if is_binary(judged) or judged.multilabel else 2.0
+    wrong = high
+    if name == "log_loss":
+        high = LARGEST_LOG_LOSS
+        wrong = _log_loss_of_wrong(value)
     if isinstance(spread, GroupSpread):
         added = _added_to_mean(spread, means, value, "losses", name)
         skewness = float(ratio((added**3).sum(), np.square(added).sum() ** 1.5))
-        return of_buckets(spread, value, added, high=high, skewness=skewness)
+        found = of_buckets(spread, value, added, high=high, skewness=skewness)
+        return found if found.variance > 0.0 else replace(found, of_wrong_row=wrong)
     n_rows = means.weight * per_weight(judged)
     square, cube = (powers["losses"].mean(name) for powers in (spread.squares, spread.cubes))
     spent = max(square - value**2, 0.0)
@@ -154,7 +197,14 @@ def loss(judged: Tallied, name: str) -> Estimate:
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = float(np.float64(third) / spent**1.5 / np.sqrt(n_rows)) if spent > 0.0 else 0.0
         variance = np.float64(spent) / (n_rows - 1.0) if n_rows >= 2.0 else np.nan
-    return Estimate(value, variance, n_rows, high=high, df=n_rows - 1.0, skewness=skewness)
+    return Estimate(value, variance, n_rows, high=high, df=n_rows - 1.0, skewness=skewness, of_wrong_row=wrong)
+
+
+def _log_loss_of_wrong(mean: float) -> float:
+    """The log loss of a row that is wrong and as sure as rows with this mean are, and twice the mean at least."""
+    with np.errstate(divide="ignore"):
+        of_wrong = -np.log(-np.expm1(-mean))
+    return float(min(max(of_wrong, 2.0 * mean), LARGEST_LOG_LOSS))
 
 
 @dataclass(frozen=True)
@@ -193,12 +243,15 @@ class CalibrationEstimate:
         q, error = float(quantile(level, self.df)), np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
         times = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200)])
         size = times[:, None] * self.distances / error
-        mean = error * (np.sqrt(2.0 / np.pi) * np.exp(-0.5 * size**2) + size * (1.0 - 2.0 * ndtr(-size)))
+        with np.errstate(over="ignore"):
+            normal = np.exp(-0.5 * size**2)
+        mean = error * (np.sqrt(2.0 / np.pi) * normal + size * (1.0 - 2.0 * ndtr(-size)))
         spent = np.maximum((error * size) ** 2 + error**2 - mean**2, 0.0).sum(axis=1) * max(self.together, 1.0)
         expected = mean.sum(axis=1)
         ends = (expected + sign * q * np.sqrt(spent) for sign in (1.0, -1.0))
         low, high = (np.interp(self.value, np.maximum.accumulate(end), times) for end in ends)
-        return float(low * self.value), min(float(high * self.value), 1.0)
+        low, high = widened((low * self.value, high * self.value), self.value, 1.0, self.n_rows, q)
+        return float(low), min(float(high), 1.0)
 
 
 def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:

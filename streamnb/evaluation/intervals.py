@@ -48,12 +48,18 @@ def interval(judged: Tallied, metric: str, *args: Any, **options: Any) -> tuple[
         listed = ", ".join(map(repr, sorted(ESTIMATES)))
         raise ValueError(f"there is no interval of {metric!r}; it should be one of {listed}")
     check_groups(judged)
+    return interval_if_any(judged, metric, *args, **options)
+
+
+def interval_if_any(judged: Tallied, metric: str, *args: Any, **options: Any) -> tuple[Any, Any]:
+    """The same for tables: NaN where rows are of one group alone."""
+    estimate = ESTIMATES[metric](judged, *args, **options)
     assert judged.level is not None
-    return ESTIMATES[metric](judged, *args, **options).bounds(judged.level)
+    return estimate.bounds(judged.level)
 
 
 def check_groups(judged: Tallied) -> None:
-    """Refuse rows of one group alone."""
+    """Refuse intervals of rows of one group alone."""
     spread = spread_of(judged)
     if isinstance(spread, GroupSpread) and filled_buckets(spread) == 1:
         raise ValueError(
@@ -75,6 +81,8 @@ def described(judged: Tallied) -> str:
     start = f"{100.0 * (judged.level or 0.0):g} % intervals of "
     if isinstance(spread, GroupSpread):
         n = filled_buckets(spread)
+        if n == 1:
+            return "no intervals: all rows are of one group"
         return start + (f"{n} groups" if n < len(spread.total.sums) // 8 else f"groups in {n} buckets")
     if spread.whole_weights:
         return start + "independent rows"

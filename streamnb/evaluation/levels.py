@@ -49,7 +49,8 @@ class Levels:
         if not self.defined:
             return np.nan
         hits = np.cumsum(self.positive)
-        return float(self.positive @ (hits / (hits + np.cumsum(self.negative))) / hits[-1])
+        value = self.positive @ (hits / (hits + np.cumsum(self.negative))) / hits[-1]
+        return min(float(value), 1.0)  # rounding may exceed it
 
     def average_precision_error(self) -> float:
         """Bound on the error of `average_precision`, from the best and the worst order inside bins.

@@ -144,9 +144,9 @@ def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
             positive, negative = negative[::-1], positive[::-1]
         placed = Placed(1 if binary else k, None, levels, positive, negative)
         of_classes.append(_estimate(judged, ranked, value, [placed]))
-    parts = ([getattr(each, name) for each in of_classes] for name in ("value", "variance", "n_rows", "df"))
-    values, variances, n_rows, df = (np.array(part, np.float64) for part in parts)
-    return Estimate(values, variances, n_rows, df=df, is_share=False)
+    names = ["value", "variance", "n_rows", "df", "unseen_df"]
+    arrays = {name: np.array([getattr(each, name) for each in of_classes], np.float64) for name in names}
+    return Estimate(**arrays, is_share=False)
 
 
 def _turned(levels: Levels) -> Levels:

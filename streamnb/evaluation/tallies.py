@@ -12,6 +12,7 @@ from streamnb.core import arguments, persistence
 from streamnb.stats.row_means import RowMeans
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
+LARGEST_LOG_LOSS = -float(np.log(_SURE))
 BINS = 15  # of probabilities, as in Guo et al. 2017
 
 

@@ -102,7 +102,7 @@ def areas(tables, found):
             n_own += own
             n_rest += rest
         some = n_own > 0.0 and n_rest > 0.0
-        found[0, c] = pairs / (n_own * n_rest) if some else np.nan
+        found[0, c] = min(pairs / (n_own * n_rest), 1.0) if some else np.nan  # rounding may exceed it
         found[1, c] = 0.5 * tied / (n_own * n_rest) if some else np.nan
 
 
@@ -123,7 +123,7 @@ def areas_of_rows(falling, order, own, weight, found):
             pairs += level_rest * (n_own + 0.5 * level_own)
             n_own += level_own
             n_rest += level_rest
-        found[c] = pairs / (n_own * n_rest) if n_own > 0.0 and n_rest > 0.0 else np.nan
+        found[c] = min(pairs / (n_own * n_rest), 1.0) if n_own > 0.0 and n_rest > 0.0 else np.nan
 
 
 @part

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, t
 
 import streamnb as snb
@@ -38,9 +40,17 @@ def test_of_a_mean_loss_it_is_normal_but_for_skewness():
 
 
 def test_what_is_no_share_has_one_row_that_may_lie_anywhere():
-    p, n = 0.9, 20.0
+    p, n = 0.7, 20.0
     wider = Estimate(p, 1e-4 + p * (1.0 - p) / (n * (n + 4.0)), n)
     assert Estimate(p, 1e-4, n, is_share=False).bounds(0.95) == wider.bounds(0.95)
+
+
+def test_what_is_no_share_is_never_surer_than_at_its_ends():
+    of_1, of_0 = share(20, 20).bounds(0.95), share(0, 20).bounds(0.95)
+    for p in (1.0, 1.0 - 1e-15, 1.0 + 1e-15, 1.0 - 1e-6):
+        for v in (0.0, 1e-33, 1e-30):  # whatever rounding left
+            assert Estimate(p, v, 20, df=3.0, is_share=False).bounds(0.95) == pytest.approx(of_1, abs=2e-6)
+            assert Estimate(1.0 - p, v, 20, df=3.0, is_share=False).bounds(0.95) == pytest.approx(of_0, abs=2e-6)
 
 
 def test_what_buckets_add_is_compared_with_nothing_added():
@@ -124,7 +134,41 @@ def test_predictions_that_are_sure_and_all_right():
         one = snb.evaluate(y, proba=y.astype(float), interval=0.95, groups=groups)
         few = t(n - 1).ppf(0.975) if groups is not None else norm.ppf(0.975)
         assert one.interval("expected_calibration_error") == pytest.approx((0.0, few**2 / (n + few**2)))
-        assert one.interval("log_loss")[0] <= one.log_loss() and one.interval("brier") == (0.0, 0.0)
+        assert one.interval("brier") == one.interval("expected_calibration_error")
+        assert one.interval("log_loss")[1] == pytest.approx(52.0 * np.log(2.0) * one.interval("brier")[1])
+
+
+def test_rows_that_are_alike_cannot_show_how_much_rows_vary():
+    """Beside an accuracy of .342 to 1, losses are as large as those of that share of wrong rows."""
+    for p in (0.9, 0.9 + 1e-9):
+        one = snb.evaluate([0, 1], proba=[1.0 - p, 0.9], y_pred=[0, 1], interval=0.95)
+        wrong = 1.0 - one.interval("accuracy")[0]
+        low, high = one.interval("log_loss")
+        assert 0.0 < low < 0.01 and high == pytest.approx(wrong * -np.log(0.1), rel=0.1)
+        low, high = one.interval("brier")
+        assert 0.0 < low < 1e-3 and high == pytest.approx(wrong, rel=0.02)
+    for p in (1.0, 1.0 - 1e-9):
+        one = snb.evaluate([0, 1], proba=[1.0 - p, p], interval=0.95)
+        assert one.interval("expected_calibration_error") == pytest.approx((0.0, wrong), rel=1e-4, abs=1e-8)
+
+
+@given(st.integers(2, 7), st.integers(0, 10_000), st.booleans(), st.booleans())
+def test_of_few_rows_no_interval_has_no_width(n, seed, multilabel, grouped):
+    rng = np.random.default_rng(seed)
+    right = rng.choice([0.6, 0.9, 1.0 - 1e-12, 1.0], (n, 2))
+    labels = rng.integers(0, 2, (n, 2)) if multilabel else rng.integers(0, 2, n)
+    on = right if multilabel else right[:, 0]
+    proba = np.where(labels == 1, on, 1.0 - on)
+    groups = rng.permutation(n) if grouped else None
+    one = snb.evaluate(labels, (proba > 0.5).astype(int), proba=proba, interval=0.95, groups=groups, classes=[0, 1])
+    for name in ESTIMATES.keys() - (set() if multilabel else {*OF_SETS}):
+        if multilabel and name in ("balanced_accuracy", "matthews_corrcoef", "cohen_kappa", "roc_auc_margin"):
+            continue
+        if grouped and name in LOSSES:  # of groups it is Student's
+            continue
+        options = {"average": "macro"} if name in ("precision", "recall", "specificity", "f_score") else {}
+        low, high = np.broadcast_arrays(*one.interval(name, **options))
+        assert (np.isnan(low) | (high - low > 0.05)).all(), name
 
 
 def filled(groups):

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+import streamnb as snb
 from streamnb.evaluation import ranking_estimates
 from streamnb.evaluation.intervals import ESTIMATES
 from tests.support.influence import drawn, influences, judged, of_groups
@@ -97,3 +99,63 @@ def test_of_perfect_scores_the_rarer_class_says_how_sure():
     one = judged({**made, "needs": {"ranking"}}, labels, {"ranking": labels.astype(float)})
     n = min((labels == k).sum() for k in (0, 1))
     assert one.interval("roc_auc") == (pytest.approx(n / (n + 1.959964**2)), 1.0)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_at_1_neither_the_scale_of_weights_nor_the_order_of_rows_matters(grouped):
+    labels, rng = np.tile([0, 1], 30), np.random.default_rng(0)
+    scores, groups = labels + np.arange(60) / 100.0, np.arange(60) // 4
+    expected = None
+    for weight in (None, *np.arange(1, 10) / 10.0, 0.7 / 3.0, 1e-9 / 3.0):
+        for order in (np.arange(60), rng.permutation(60)):
+            weights = None if weight is None else np.full(60, weight)
+            options = {"groups": groups[order]} if grouped else {}
+            one = snb.evaluate(labels[order], scores=scores[order], sample_weight=weights, interval=0.95, **options)
+            found = [*one.interval("roc_auc"), *one.interval("average_precision")]
+            expected = found if expected is None else expected
+            assert found == pytest.approx(expected, rel=1e-12)
+            assert one.roc_auc() <= 1.0 and one.average_precision() <= 1.0
+    if not grouped:
+        assert expected[:2] == pytest.approx((0.88649, 1.0), abs=1e-5)
+
+
+@pytest.mark.parametrize(("n_positive", "n_negative"), [(30, 30), (100, 100), (25, 500)])
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+def test_near_1_a_worse_ranking_is_never_surer(metric, n_positive, n_negative):
+    """With one wrong pair after the other, both ends stay below those of no wrong pair, and move little by little."""
+    labels = np.repeat([0, 1], [n_negative, n_positive])
+    normal = [(np.arange(n) + 0.5) / n for n in (n_negative, n_positive)]
+    rest, own = (norm.ppf(of) for of in normal)
+    ends = []
+    for distance in np.linspace(7.0, 3.5, 30):
+        one = snb.evaluate(labels, scores=np.append(rest, own + distance), interval=0.95)
+        ends.append(one.interval(metric))
+    assert (ends <= np.array(ends[0]) + 1e-12).all() and np.abs(np.diff(ends, axis=0)).max() < 0.03
+    one_pair = np.append(np.arange(n_negative), n_negative + np.arange(n_positive) - (np.arange(n_positive) == 0) * 1.5)
+    low, high = snb.evaluate(labels, scores=one_pair, interval=0.95).interval(metric)
+    n = min(n_positive, n_negative)
+    assert n / (n + 1.96**2) - 0.004 < low < n / (n + 1.959**2) and 0.9998 < high < 1.0
+
+
+def test_nearly_right_rankings_are_covered():
+    rng, true, held = np.random.default_rng(0), 0.998, 0
+    labels, distance = np.repeat([0, 1], 100), norm.ppf(true) * np.sqrt(2.0)
+    for _ in range(200):
+        low, high = snb.evaluate(labels, scores=rng.normal(size=200) + distance * labels, interval=0.95).interval(
+            "roc_auc"
+        )
+        held += low <= true <= high
+    assert held >= 188
+
+
+def test_tiny_grouped_sets_have_an_interval_where_the_area_is_defined():
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        K, n = rng.integers(2, 4), rng.integers(2, 12)
+        labels, groups = rng.integers(0, K, n), rng.integers(0, 4, n)
+        if len({*labels}) > 1 and len({*groups}) > 1:
+            scores = rng.normal(size=(n, K))
+            one = snb.evaluate(labels, scores=scores, groups=groups, interval=0.95, classes=range(K))
+            for name, options in [("roc_auc", {"multi_class": "ovo"}), *METRICS[:3]]:
+                low, high = one.interval(name, **options)
+                assert np.isnan(getattr(one, name)(**options)) or low < high
