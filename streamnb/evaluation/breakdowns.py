@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from streamnb.core import arguments, messages
 from streamnb.core.frames import pandas_for
 from streamnb.evaluation import metrics
-from streamnb.evaluation.intervals import interval
+from streamnb.evaluation.intervals import interval_if_any
 from streamnb.evaluation.slices import Label, Slices
 from streamnb.evaluation.tallied import Tallied, check_single, decisions, has, is_binary, kept
 from streamnb.evaluation.tallies import ratio
@@ -85,7 +85,7 @@ def report(judged: Tallied, *, worst: int | None = None) -> Any:
 def _with_interval(judged: Tallied, metric: str, **options: Any) -> tuple[Any, ...]:
     """The value of a metric, and the ends of its interval where intervals are kept."""
     value = getattr(metrics, metric)(judged, **options)
-    return (value,) if judged.level is None else (value, *interval(judged, metric, **options))
+    return (value,) if judged.level is None else (value, *interval_if_any(judged, metric, **options))
 
 
 def _shown(judged: Tallied, worst: int | None) -> np.ndarray:
@@ -195,7 +195,8 @@ def slices(judged: Tallied) -> Any:
       is the half width of the interval over the quantile of its confidence, 1.96 for 95 %.
 
     Rows are sorted by "gap". Among many slices, some are two standard errors off by chance. Values that are undefined,
-    as the ROC AUC of a slice with one class, are NaN and come last.
+    as the ROC AUC of a slice with one class, are NaN and come last, and so are intervals of a slice whose rows are of
+    one group.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def _numbers(one: Any, metric: str, options: dict[str, Any], whole: float) -> tu
     value = _value(one, metric, options)
     if np.isnan(value):
         return value, np.nan, np.nan, np.nan
-    low, high = one.interval(metric, **options)
+    low, high = interval_if_any(one, metric, **options)
     error = 0.5 * (high - low) / ndtri(0.5 + 0.5 * one.level)
     sign = -1.0 if metric in LESS_IS_BETTER else 1.0
     return value, low, high, sign * (value - whole) / error if error > 0.0 else np.nan

@@ -37,7 +37,7 @@ class Estimate:
         and neither end is further from 0 or 1 than if the value were 0 or 1.
     of_wrong_row : float, optional
         The loss that a row may have though none of the sample has it; None where rows show how much they vary.
-    unseen_df : float
+    unseen_df : float or (K,)
         Degrees of freedom where no row shows a variance: of groups, by their number.
     """
 
@@ -50,7 +50,7 @@ class Estimate:
     skewness: float | None = None
     is_share: bool = True
     of_wrong_row: float | None = None
-    unseen_df: float = np.inf
+    unseen_df: Any = np.inf
 
     def bounds(self, level: float) -> tuple[Any, Any]:
         """Wilson's interval of a share with this variance, in place of that of a share of rows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -68,7 +69,9 @@ def evaluate(
     y_true : (n_rows,) labels, or a 2-D indicator (dense or CSR) of multi-label rows
         A Zarr group may hold a categorical column in the AnnData layout, or an indicator as CSR.
     y_pred : as y_true, optional
-        For accuracy, precision, recall, F score and the like; the confusion matrix up to 1000 classes.
+        For accuracy, precision, recall, F score and the like; the confusion matrix up to 1000 classes. Without it, the
+        class with the largest probability is what is predicted (of multi-label rows, each label above 1/2), or with
+        the largest score, if `scores` has a column for each class.
     scores : (n_rows,) of the second of two classes, (n_rows, K) otherwise, optional
         For ROC AUC and average precision, such as from `decision_function`. For two classes, and for multi-label rows,
         rows are ranked by `scores` even where `proba` is given, since scores distinguish rows whose probabilities are
@@ -124,6 +127,7 @@ def evaluate(
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
         return _judged_model(y_true, (y_pred, y, sample_weight), EvaluationOptions(interval, groups, by, min_rows))
     _check_columns(y_true, y_pred, y)
+    _check_predicted(y_true, y_pred)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
     level = EvaluationOptions(interval, groups, by, min_rows).checked().interval
@@ -147,9 +151,10 @@ def evaluate(
     if not len(names):
         raise ValueError("y_true is empty; there is nothing to judge")
     order = np.arange(len(names)) if multilabel else np.argsort(names)
-    judge = _Judge(names[order], multilabel, frozenset(given), order, level, slicing)
+    decided_by = None if y_pred is not None else _deciding(rows.columns, multilabel)
+    judge = _Judge(names[order], multilabel, frozenset(given), order, level, slicing, decided_by)
     evaluation = run(judge, rows, RunOptions())[0].evaluations
-    if groups is not None:
+    if groups is not None and level is not None:
         check_groups(evaluation)
     return evaluation
 
@@ -181,6 +186,23 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
             f"y_true={str(y_true)!r} is a path or a name, and no labels; a model is judged on a file by "
             "evaluate(model, path, y), with y the name of its column of labels"
         )
+
+
+def _check_predicted(y_true: Any, y_pred: Any) -> None:
+    """Refuse probabilities or scores in place of labels."""
+    if getattr(y_pred, "ndim", 1) == 2 and getattr(y_true, "ndim", 1) == 1 and y_pred.shape[1] > 1:
+        raise ValueError(
+            f"y_pred has shape {tuple(y_pred.shape)}; it should be a label for each row: give probabilities as proba=, "
+            "and other scores of the classes as scores="
+        )
+
+
+def _deciding(columns: Mapping[str, Any], multilabel: bool) -> str | None:
+    """Whether what is predicted follows from "proba" or from "scores"; None if neither has a column for each class."""
+    if "proba" in columns:
+        return "proba"
+    scores = columns.get("scores")
+    return "scores" if scores is not None and not multilabel and scores.ndim == 2 and scores.shape[1] > 1 else None
 
 
 def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:
@@ -237,9 +259,11 @@ class _Judge(PassTask):
     order: np.ndarray
     interval: float | None = None
     slicing: Slicing | None = None
+    decided_by: str | None = None
 
     def partial(self) -> Sheet:
-        needs = needs_of(self.given, len(self.classes), self.multilabel)
+        given = self.given if self.decided_by is None else self.given | {"y_pred"}
+        needs = needs_of(given, len(self.classes), self.multilabel)
         options = {"interval": self.interval, "grouped": "groups" in self.given, "slicing": self.slicing}
         return Sheet.of_one(self.classes, self.multilabel, needs, **options)
 
@@ -265,8 +289,17 @@ class _Judge(PassTask):
             if self._two_classes and scores.shape[1] == 2:
                 scores = _second_less_first(scores)
             scores = self._sorted(scores)
+        if self.decided_by is not None:
+            outputs["predicted"] = self._decided(scores if proba is None else proba)
         outputs |= outputs_of(scores, proba, ranked_apart(len(self.classes), self.multilabel))
         partial.evaluations.add(codes, **outputs)
+
+    def _decided(self, scores: Any) -> np.ndarray:
+        """What is predicted by probabilities, or by scores of classes, in sorted columns."""
+        if self.multilabel:
+            return (scores > 0.5).astype(np.uint8)
+        alone = self._two_classes and scores.shape[1] == 1  # the second class, less the first
+        return (scores[:, 0] > 0.0).astype(np.int64) if alone else scores.argmax(axis=1)
 
     @property
     def _two_classes(self) -> bool:

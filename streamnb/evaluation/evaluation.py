@@ -141,7 +141,7 @@ class Evaluation(Tallied):
             shown["calibration error"] = ("expected_calibration_error",)
         values: list[tuple[str, float, tuple[float, ...], float]] = []
         for name, (metric, *average) in shown.items():
-            ends = () if self.level is None or self.weight == 0.0 else self.interval(metric, *average)
+            ends = () if self.level is None or self.weight == 0.0 else intervals.interval_if_any(self, metric, *average)
             error = metrics.ERRORS[metric](self) if metric in metrics.ERRORS else 0.0
             values.append((name, getattr(self, metric)(*average), ends, error))
         return values

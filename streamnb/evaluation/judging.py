@@ -113,7 +113,7 @@ class EvaluationOptions:
     def checked(self) -> Self:
         """The same with numbers checked."""
         level = check_level(self.interval)
-        check_grouped(self.groups, level)
+        check_grouped(self.groups, level, self.by)
         return replace(self, interval=level)
 
     def taken_from(self, X: Any, y: Any, encoding: Any = None, names: Any = None) -> tuple[Any, Self]:
@@ -249,6 +249,6 @@ def judged(
     rows, slicing = options.opened(rows)
     task = JudgingTask(model, needs, options.interval, options.groups is not None, slicing)
     evaluation = run(task, rows, RunOptions())[0].evaluations
-    if options.groups is not None:
+    if options.groups is not None and options.interval is not None:
         check_groups(evaluation)
     return evaluation

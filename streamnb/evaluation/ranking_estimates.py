@@ -144,9 +144,11 @@ def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
             positive, negative = negative[::-1], positive[::-1]
         placed = Placed(1 if binary else k, None, levels, positive, negative)
         of_classes.append(_estimate(judged, ranked, value, [placed]))
-    names = ["value", "variance", "n_rows", "df", "unseen_df"]
-    arrays = {name: np.array([getattr(each, name) for each in of_classes], np.float64) for name in names}
-    return Estimate(**arrays, is_share=False)
+    parts = (
+        [getattr(each, name) for each in of_classes] for name in ("value", "variance", "n_rows", "df", "unseen_df")
+    )
+    values, variances, n_rows, df, unseen_df = (np.array(part, np.float64) for part in parts)
+    return Estimate(values, variances, n_rows, df=df, unseen_df=unseen_df, is_share=False)
 
 
 def _turned(levels: Levels) -> Levels:

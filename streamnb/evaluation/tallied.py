@@ -31,7 +31,7 @@ from streamnb.rows.splits import Folding
 from streamnb.stats.row_means import RowMeans
 
 NEEDS = {  # what an evaluation may keep, and the argument of snb.evaluate that provides it
-    "hits": "y_pred=",
+    "hits": "y_pred=, proba=, or scores= with a column for each class",
     "confusion": "y_pred= (for at most 1000 classes)",
     "confused": "y_pred= (for more than 1000 classes)",
     "ranking": "scores= or proba=",
@@ -91,7 +91,7 @@ class Tallied:
             self._tallies["losses"] = RowMeans(LOSSES)
             if "reliability" in self.needs:
                 self._tallies["reliability"] = RowMeans(RELIABILITY)
-        check_grouped(grouped, self.level)
+        check_grouped(grouped or None, self.level, slicing)
         if self.level is not None:
             self._tallies["spread"] = self._spread(exact_rows, grouped)
         if slicing is not None:
@@ -290,7 +290,11 @@ class Tallied:
         state = {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": state_of(self._tallies)}
         if "slices" in self._tallies:
             state["slicing"] = self._tallies["slices"].slicing
-        return state if self.level is None else {**state, "interval": self.level, "grouped": self.is_grouped}
+        if self.level is not None:
+            state["interval"] = self.level
+        if self.level is not None or self.is_grouped:
+            state["grouped"] = self.is_grouped
+        return state
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -319,9 +323,9 @@ def check_level(interval: Any) -> float | None:
     return level
 
 
-def check_grouped(groups: Any, interval: Any) -> None:
-    """Refuse groups without intervals."""
-    if groups is not None and groups is not False and interval is None:
+def check_grouped(groups: Any, interval: Any, by: Any) -> None:
+    """Refuse groups without intervals, which slices have in any case."""
+    if groups is not None and interval is None and by is None:
         raise ValueError("groups= goes with intervals; give interval=0.95, or leave groups= out")
 
 

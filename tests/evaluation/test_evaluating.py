@@ -306,3 +306,25 @@ def test_two_columns_of_scores_rank_by_the_second_less_the_first():
     assert snb.evaluate([0, 1, 1], scores=infinite).roc_auc() == 1.0
     names = np.array(["b", "a"])
     assert snb.evaluate(names[y], scores=scores, classes=names).roc_auc() == of_proba.roc_auc()
+
+
+def test_decisions_follow_from_probabilities_and_scores():
+    """The largest of each row is predicted; of several labels, each above 1/2."""
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(3), 60), np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]
+    expected = snb.evaluate(y, np.array(["a", "b", "c"])[proba.argmax(axis=1)]).confusion_matrix()
+    two, on = y == "a", rng.integers(0, 2, (60, 3))
+    for given, want in (
+        ({"proba": proba}, expected),
+        ({"scores": np.log(proba)}, expected),
+        ({"scores": -np.log(proba), "proba": proba}, expected),
+        ({"proba": proba[:, [2, 0, 1]], "classes": ["c", "a", "b"]}, expected),
+    ):
+        np.testing.assert_array_equal(snb.evaluate(y, **given).confusion_matrix(), want)
+    for given in ({"proba": proba[:, 0]}, {"scores": np.column_stack([np.full(60, 0.5), proba[:, 0]])}):
+        assert snb.evaluate(two, **given).accuracy() == np.mean(two == (proba[:, 0] > 0.5))
+    assert snb.evaluate(on, proba=proba).f_score("macro") == snb.evaluate(on, proba > 0.5).f_score("macro")
+    with pytest.raises(ValueError, match=r"give snb.evaluate y_pred=, proba=, or scores= with a column for each class"):
+        snb.evaluate(two, scores=proba[:, 0]).accuracy()
+    with pytest.raises(ValueError, match=r"y_pred has shape \(60, 3\).* give probabilities as proba="):
+        snb.evaluate(y, proba)

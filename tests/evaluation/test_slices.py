@@ -230,3 +230,25 @@ def test_numbers_are_read_beside_the_rows():
     assert slicing.n_slices == 12 and [*numbers] == slicing.fields
     taken = slicing.taken(numbers, len(AGE))
     assert taken.dtype == np.int16 and (taken[:, 1] == (AGE > 60)).all()
+
+
+def test_groups_with_slices_have_intervals_of_95_percent(tmp_path):
+    """A slice with rows of one group has none; that of all rows has them if `interval` asks."""
+    y, ward = np.arange(400) % 2, np.repeat(["A", "B"], 200)
+    groups, predicted = np.where(np.arange(400) < 200, np.arange(400) // 8, 99), (np.arange(400) % 5 > 1).astype(int)
+    given = {"by": {"ward": ward}, "groups": groups, "proba": np.where(predicted, 0.8, 0.3)}
+    judged = snb.evaluate(y, predicted, **given)
+    assert "interval" not in str(judged) and judged.level is None
+    assert judged.slices.equals(snb.evaluate(y, predicted, interval=0.95, **given).slices)
+    for table in (judged.slices, (judged + judged).slices):
+        known, alone = (table[table["slice"] == name] for name in "AB")
+        assert np.isfinite(known[["low", "high"]]).all(axis=None) and np.isnan(alone[["low", "high"]]).all(axis=None)
+    one = judged.slice("ward", "B")
+    assert "no intervals: all rows are of one group" in str(one) and np.isnan(one.report()["recall low"]).all()
+    with pytest.raises(ValueError, match="groups has one group"):
+        one.interval("accuracy")
+    judged.save(tmp_path / "judged.snb")
+    assert (snb.load(tmp_path / "judged.snb") + judged).slices.equals((judged + judged).slices)
+    X = pd.DataFrame({"x": predicted + 0.1 * y, "ward": ward, "site": groups})
+    model = snb.LinearNB("gaussian").fit(X[["x"]], y)
+    assert model.evaluate(X, y, by="ward", groups="site").slice("ward", "A").level == 0.95
