@@ -1,6 +1,7 @@
 """Checks labels and label indicators and converts them to a few known forms."""
 
 import numbers
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from streamnb.core import messages
 from streamnb.core.arguments import as_array
 from streamnb.core.csr import sound_csr
+from streamnb.core.frames import plain_column
 
 # ---- labels ----------------------------------------------------------------------------------------------------------
 
@@ -16,12 +18,12 @@ MANY_LABELS = 10_000
 MANY_NUMBERS, FEW_ROWS = 100, 10  # so many whole numbers, with so few rows each on average, look like targets
 NO_LABELS = "requires y to be passed, but the target y is None"  # begins the message for rows without labels
 FOR_NUMBERS = "to predict numbers, take snb.ElasticNetCV or snb.Ridge"
-_KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
+KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 
 
 def label_kind(labels: np.ndarray) -> str:
     """The kind of labels: "bools", "numbers" or "strings"."""
-    return _KINDS[labels.dtype.kind]
+    return KINDS[labels.dtype.kind]
 
 
 def plain(label: Any) -> Any:
@@ -48,11 +50,13 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
         raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
     if labels.dtype.kind == "O":
         labels = _from_objects(labels, name, first_row)
-    elif labels.dtype.kind in "TS":
+    elif labels.dtype.kind == "S":
+        labels = _decoded(labels, name, first_row)
+    elif labels.dtype.kind == "T":
         labels = labels.astype(str)
     if labels.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} should hold ints, strings or bools")
-    if labels.dtype.kind not in _KINDS:
+    if labels.dtype.kind not in KINDS:
         raise TypeError(f"{name} has dtype {labels.dtype}; labels should be ints, strings or bools")
     if labels.dtype == np.uint64:
         if labels.size and labels.max() >= 2**63:
@@ -70,6 +74,7 @@ def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
             raise ValueError(f"{name} has masked labels; {cure}")
         y = y.data
     if hasattr(y, "isna"):  # pandas: categorical codes of -1, NA, NaT
+        y = plain_column(y) if hasattr(y, "dtype") else y
         missing = np.flatnonzero(np.asarray(y.isna()))
         if missing.size:
             raise ValueError(f"{name} has a missing label at row {first_row + missing[0]} (NaN or None); {cure}")
@@ -96,6 +101,11 @@ def is_missing(label: Any) -> bool:
 
 def _from_objects(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
     kinds = {type(v) for v in labels}
+    if kinds == {bytes}:
+        labels, kinds = _decoded(labels, name, first_row), {str}
+    if Decimal in kinds:
+        labels = np.array([_plain_number(v) for v in labels], dtype=object)
+        kinds = {type(v) for v in labels}
     if all(issubclass(k, str) for k in kinds):
         _check_no_nulls(labels, name, first_row)
         return labels.astype(str)
@@ -110,6 +120,28 @@ def _from_objects(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
         f"Unknown label type: {name} holds objects of type {names}; "
         "labels should be all ints, all strings or all bools (argument must be a string or a real number)"
     )
+
+
+def _decoded(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
+    """Labels of bytes, as HDF5 files hold them, as strings."""
+    values, codes = np.unique(labels, return_inverse=True)
+    texts = []
+    for code, value in enumerate(values.tolist()):
+        try:
+            texts.append(value.decode())
+        except UnicodeDecodeError as error:
+            row = first_row + int(np.argmax(codes == code))
+            raise ValueError(
+                f"{name} has the label {value!r} at row {row}, which is not UTF-8; decode labels to strings"
+            ) from error
+    return np.array(texts, dtype=object if labels.dtype.kind == "O" else str)[codes]
+
+
+def _plain_number(value: Any) -> Any:
+    """A decimal, as databases return it, as an int where it is whole, else as a float; anything else unchanged."""
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value.is_finite() and value == int(value) else float(value)
 
 
 def _check_no_nulls(labels: np.ndarray, name: str, first_row: int) -> None:

@@ -1,6 +1,7 @@
 """Checks targets: the numbers that a regression predicts."""
 
 import numbers
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:
             row = first_row + at // max(flat.size // len(values), 1)
             raise ValueError(f"Input y contains NaN at row {row}; drop rows without a target")
     kinds = {type(one) for one in flat}
-    if not all(issubclass(kind, numbers.Real) and not issubclass(kind, bool) for kind in kinds):
+    if not all(issubclass(kind, (numbers.Real, Decimal)) and not issubclass(kind, bool) for kind in kinds):
         return values.astype(str)
     return values.astype(np.float64)
 

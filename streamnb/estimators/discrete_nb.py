@@ -136,8 +136,8 @@ class MultinomialNB(DiscreteNB):
     Parameters
     ----------
     alpha : float or (n_features,)
-        Pseudo-counts. With 0, an event that never occurred is impossible: its log probability is -inf, and a row that
-        is impossible under every class has probabilities of NaN.
+        Pseudo-counts. With 0, an event that never occurred is impossible: its log probability is -inf, a row that is
+        impossible under every class has probabilities of NaN, and the model is not exported.
     force_alpha : bool
         If False, an alpha below 1e-10 is raised to 1e-10, with a warning.
     fit_prior : bool

@@ -251,8 +251,9 @@ def check_two_classes(estimator: Any, stats: Any) -> None:
     """Raise where `fit` was given rows of one class only."""
     seen = stats.classes[stats.weight > 0]
     if len(seen) < 2 and not stats.multilabel:
+        beside = "" if len(seen) == len(stats.classes) else ", apart from classes of weight 0"
         raise ValueError(
-            f"y holds one class only ({seen.tolist()}); {type(estimator).__name__} needs at least 2 classes "
+            f"y holds one class only ({seen.tolist()}){beside}; {type(estimator).__name__} needs at least 2 classes "
             "(partial_fit accepts one class and waits for a second)"
         )
 

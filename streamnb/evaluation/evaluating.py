@@ -82,8 +82,9 @@ def evaluate(
         For log loss and Brier score, and ROC AUC by log-odds, as `LinearNBCV` has it.
     classes : (K,) labels, optional
         The class of each column of scores and proba, in any order; the second of two is the one listed last. By
-        default the sorted labels of y_true and y_pred, for which these are read once more, beforehand. Multi-label:
-        names of the labels, in the order of the columns.
+        default the columns of a data frame of scores or proba, if these include all labels of y_true and y_pred, and
+        else the sorted labels, for which these are read once more, beforehand. Multi-label: names of the labels, in
+        the order of the columns; data frames are put in the order of y_true.
     sample_weight : (n_rows,), optional
     interval : float, optional
         Confidence of intervals, such as 0.95: `Evaluation.interval` gives that of each metric, and they are printed.
@@ -136,6 +137,7 @@ def evaluate(
     if y_true is None:
         label_checks.check_labels(y_true, "y_true")
     given = {name: values for name, values in given.items() if values is not None}
+    given, classes = _matched_by_name(given, classes)
     rows, slicing = opened_columns(given, (*LABELS, "groups")), None
     if by is not None:
         slicing, numbers = Slicing.of(given_columns(by, names_beside=False), rows, min_rows)
@@ -238,6 +240,47 @@ def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], optio
     if model.probabilities is not None:
         given["proba"] = model.predict_proba(X)
     return evaluate(truth, model.predict(X), **given)
+
+
+def _matched_by_name(given: dict[str, Any], classes: Any) -> tuple[dict[str, Any], Any]:
+    """The arguments, and `classes` where data frames of scores or probabilities name their columns after the classes.
+
+    Frames of several labels for each row get the order of the columns of y_true.
+    """
+    frames = {name: given[name] for name in ("y_pred", "scores", "proba") if hasattr(given.get(name), "columns")}
+    truth = given["y_true"]
+    if not frames or (getattr(truth, "ndim", 1) == 2 and not hasattr(truth, "columns")):
+        return given, classes
+    if len(getattr(truth, "columns", ())) > 1:
+        names = list(truth.columns)
+        same = {name: frame[names] for name, frame in frames.items() if {*frame.columns} == {*names}}
+        return {**given, **same}, classes
+    order = _labels(given) if classes is None else label_checks.check_labels(classes, "classes")
+    for name in sorted(frames.keys() - {"y_pred"}):
+        columns = _columns_like(order, list(frames[name].columns))
+        if columns is None or not {*order.tolist()} <= {*columns.tolist()}:
+            continue
+        unnamed = columns.tolist() == [*range(len(columns))]
+        if classes is not None and columns.tolist() != order.tolist() and not unnamed:
+            raise ValueError(
+                f"{name} has the columns {columns.tolist()}, and the classes are listed as {order.tolist()}; give all "
+                "of them in one order"
+            )
+        if classes is None:
+            classes = order = columns
+    return given, classes
+
+
+def _columns_like(labels: np.ndarray, names: list[Any]) -> np.ndarray | None:
+    """Names of columns as labels of the same kind as these; None if they are not."""
+    columns = np.array(names)
+    if columns.dtype.kind == "U" and labels.dtype.kind in "iuf":
+        try:
+            return columns.astype(labels.dtype)
+        except ValueError:
+            return None
+    of_labels = columns.dtype.kind in label_checks.KINDS
+    return columns if of_labels and label_checks.label_kind(columns) == label_checks.label_kind(labels) else None
 
 
 def _labels(given: dict[str, Any]) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
+from streamnb.core.frames import plain_column
 from streamnb.evaluation.spread import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED
 from streamnb.evaluation.tallies import Rows
 from streamnb.rows.matrices import computed, dask_array, is_dask
@@ -97,7 +98,7 @@ def _known(name: str, column: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(column, np.ma.MaskedArray):
         missing, column = np.ma.getmaskarray(column), column.data
     elif hasattr(column, "isna"):  # pandas
-        missing, column = np.asarray(column.isna()), np.asarray(column)
+        missing, column = np.asarray(column.isna()), np.asarray(plain_column(column))
     else:
         column = arguments.as_array(f"by={name!r}", column)
         missing = np.zeros(column.shape, bool)

@@ -12,6 +12,7 @@ from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.learning import ChosenColumns
 from streamnb.encoding.terms import TermColumns
 from streamnb.models.linear import LinearModel
+from streamnb.models.odds import OddsModel
 from streamnb.models.portable import PortableModel
 from streamnb.models.sparse_weights import scaled
 from streamnb.models.steps import ColumnSums, Indicators, RowStep
@@ -73,6 +74,13 @@ def _check(model: LinearModel, step: Any) -> None:
         raise ValueError("isotonic calibration makes curves of scores, which no such file holds; take method='sigmoid'")
     if model.second is not None:
         raise ValueError("Beta features have two weights each, which no such file holds")
+    stored = model.weights.data if sp.issparse(model.weights) else model.weights
+    counts_impossible = isinstance(model, OddsModel) and model.counts_impossible
+    if counts_impossible or not np.isfinite(stored).all():
+        raise ValueError(
+            "a feature that never occurs in a class has an infinite weight there, which no such file holds; fit with a "
+            "positive alpha or smoothing, such as alpha=1e-9"
+        )
     assert model.coef_ is not None  # quadratic models raise an error that explains why they have none
 
 

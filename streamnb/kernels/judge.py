@@ -23,15 +23,15 @@ def top_class(scores, top, out):
 
 @kernel
 def below_top(scores, out):
-    # out[i, k] = scores[i, k] minus the largest score of row i, or minus 0 where that is infinite
+    # out[i, k] = scores[i, k] minus the largest score of row i, or minus 0 where that is -inf; 0 for scores of inf
     for i in range(scores.shape[0]):
         top = scores[i, 0]
         for k in range(1, scores.shape[1]):
             top = max(top, scores[i, k])
-        if abs(top) == np.inf:
+        if top == -np.inf:
             top = 0.0
         for k in range(scores.shape[1]):
-            out[i, k] = scores[i, k] - top
+            out[i, k] = 0.0 if scores[i, k] == top else scores[i, k] - top
 
 
 @kernel

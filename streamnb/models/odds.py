@@ -41,6 +41,11 @@ class OddsModel(LinearModel):
             weights, intercept = np.vstack([weights, counts]), np.concatenate([intercept, zeros[1]])
         return cls(classes, np.ascontiguousarray(weights.T), intercept, Joint(), **options)
 
+    @property
+    def counts_impossible(self) -> bool:
+        """Whether there are columns of weights that count impossible events."""
+        return self.weights.shape[1] > len(self.classes_)
+
     def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Return ln P(y) + ln P(x | y), (n_rows, K)."""
         scores, impossible = np.split(super()._raw_margins(chunk, survey), [len(self.classes_)], axis=1)

@@ -27,11 +27,11 @@ def arrow() -> Any:
 
 
 def kind_of(dtype: Any) -> str | None:
-    """The kind of a column with this Arrow type; None if it is nested."""
+    """The kind of a column with this Arrow type; None if it is nested, or of months and days."""
     types = arrow().types
     if types.is_dictionary(dtype):
         return CATEGORY if kind_of(dtype.value_type) else None
-    if types.is_nested(dtype) or isinstance(dtype, arrow().BaseExtensionType):
+    if types.is_nested(dtype) or types.is_interval(dtype) or isinstance(dtype, arrow().BaseExtensionType):
         return None
     if types.is_timestamp(dtype):
         return DATE if dtype.tz is None else INSTANT

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 
+from streamnb.core.frames import plain_column
 from streamnb.core.messages import DataError, listed
 from streamnb.rows.block import Block
 from streamnb.rows.labels import open_columns
@@ -215,7 +216,7 @@ def schema_of_frame(frame: Any) -> Any:
     fields = []
     for j, name in enumerate(names):
         try:
-            fields.append(pa.field(name, pa.array(frame.iloc[:, j], from_pandas=True).type))
+            fields.append(pa.field(name, pa.array(plain_column(frame.iloc[:, j]), from_pandas=True).type))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise_mixed(name, error)
     return pa.schema(fields)
@@ -224,7 +225,9 @@ def schema_of_frame(frame: Any) -> Any:
 def batch_of_frame(frame: Any, schema: Any) -> Any:
     """Convert rows of a data frame to a record batch."""
     pa = arrow()
+    plain = {name: plain_column(column) for name, column in frame.items() if plain_column(column) is not column}
     try:
+        frame = frame.assign(**plain) if plain else frame
         return pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise_mixed(str(getattr(error, "args", [""])[-1]), error)

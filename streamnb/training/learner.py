@@ -126,10 +126,12 @@ class Learner:
         row_checks.check_total_weight(weighted.total_weight)
         seen = weighted.classes[weighted.weight > 0].tolist()
         if len(seen) < 2 and not weighted.multilabel:
-            where = "" if outside is None else f" outside fold {outside}"
+            where = f" outside fold {outside}"
             cure = "take fewer folds, another seed, or folds= that mix the classes"
-            what = f"{self.name} needs at least 2 classes" if outside is None else cure
-            raise ValueError(f"y holds one class only ({seen}){where}; {what}")
+            if outside is None:
+                where = "" if len(seen) == len(weighted.classes) else ", apart from classes of weight 0"
+                cure = f"{self.name} needs at least 2 classes"
+            raise ValueError(f"y holds one class only ({seen}){where}; {cure}")
         objective = self.method.objective(weighted)
         self.check_memory(stats, 1, options)
         scale = inverse_frequency(weighted) if self.idf and not self.idf_first else None

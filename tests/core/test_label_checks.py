@@ -1,5 +1,7 @@
 """Labels become 1-D arrays of few kinds, indicators canonical CSR; what is missing or no label is named by its row."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,6 +35,12 @@ from streamnb.core.label_checks import (
         (["b", "long"], "strings", ["b", "long"]),
         (["a\0b", "\0a"], "strings", ["a\0b", "\0a"]),
         (np.array([b"b", b"long"]), "strings", ["b", "long"]),
+        (np.array(["é".encode(), b"b"]), "strings", ["é", "b"]),
+        (["é".encode(), b"b"], "strings", ["é", "b"]),  # as h5py reads strings
+        ([Decimal("1.00"), Decimal(2)], "numbers", [1, 2]),
+        ([Decimal(2**60 + 1), 1], "numbers", [2**60 + 1, 1]),
+        (pd.cut([1, 3], [0, 2, 4]), "strings", ["(0, 2]", "(2, 4]"]),
+        (pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 2)])), "strings", ["(0, 2]"]),
         (np.array(["b", "long"], np.dtypes.StringDType()), "strings", ["b", "long"]),
         (pd.Series(["b", "long"], dtype="category"), "strings", ["b", "long"]),
         (np.ma.array([1, 2], mask=False), "numbers", [1, 2]),
@@ -66,6 +74,9 @@ def test_a_missing_label_is_named_by_its_row(missing, form):
         ([1, 2**63], ValueError, "labels has the label 9223372036854775808; numbers should be below"),
         (np.array([2**63], np.uint64), ValueError, "labels has the label 9223372036854775808; numbers should be below"),
         ([1.0, 2.5], ValueError, "continuous. labels holds 2.5 at row 11"),
+        ([Decimal(1), Decimal("2.5")], ValueError, "continuous. labels holds 2.5 at row 11"),
+        ([b"a", b"\xff"], ValueError, r"labels has the label b'\\xff' at row 11, which is not UTF-8"),
+        ([b"a", b"a\0"], ValueError, r"the label 'a\\x00' at row 11"),
         ([1.0, np.inf], ValueError, "continuous. labels holds inf at row 11"),
         (["a", "a\0"], ValueError, r"labels has the label 'a\\x00' at row 11; labels should not end in a NULL"),
         (pd.Series(["a", "b\0c", "a\0"]), ValueError, r"the label 'a\\x00' at row 12"),

@@ -1,5 +1,7 @@
 """Targets: what is taken, and what is refused with the row that is wrong."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,11 +11,13 @@ from streamnb.core.messages import StreamnbWarning
 from streamnb.core.target_checks import check_targets, hint_at_classes
 
 
-@pytest.mark.parametrize("y", [[1, 2.5], np.array([1, 2], np.int8), pd.Series([1.5, 2]), [[1, 2], [3, 4]]])
+@pytest.mark.parametrize(
+    "y", [[1, 2.5], np.array([1, 2], np.int8), pd.Series([1.5, 2]), [[1, 2], [3, 4]], [Decimal("2.5"), Decimal(1)]]
+)
 def test_numbers_become_float64(y):
     checked = check_targets(y)
     assert checked.dtype == np.float64
-    np.testing.assert_array_equal(checked, np.array(y))
+    np.testing.assert_array_equal(checked, np.array(y, np.float64))
 
 
 @pytest.mark.parametrize(
@@ -35,6 +39,7 @@ def test_numbers_become_float64(y):
         ([1.0, 1e200], "at row 8"),
         (np.array([1.0, None], object), "Input y contains NaN at row 8"),
         (pd.Series([1, pd.NA], dtype="Int64"), "at row 8"),
+        ([Decimal(1), Decimal("NaN")], "Input y contains NaN"),
     ],
 )
 def test_what_is_no_number_is_refused(y, message):

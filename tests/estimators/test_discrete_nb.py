@@ -328,3 +328,11 @@ def test_complements_of_a_class_that_outweighs_the_others_keep_their_digits(heav
     model = snb.ComplementNB().fit(x, y, np.array([heaviest, heaviest, 1.0, 1.0]))
     alone = snb.ComplementNB().fit(x, y, np.array([1.0, 1.0, 1.0, 1.0]))
     np.testing.assert_allclose(model.feature_log_prob_[0], alone.feature_log_prob_[0], rtol=1e-14)
+
+
+def test_a_certain_class_has_probability_one():
+    X = np.array([[3.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 2.0, 1.0], [1.0, 0.0, 3.0]])
+    model = snb.ComplementNB(alpha=0.0).fit(X, ["a", "a", "b", "c"])  # only "b" has the second feature
+    assert model.predict_proba([[9.0, 0.1, 5.0]]).tolist() == [[0.0, 1.0, 0.0]]
+    assert model.predict_log_proba([[0.0, 1.0, 0.0]]).tolist() == [[-np.inf, 0.0, -np.inf]]
+    assert np.isfinite(model.evaluate(X, ["a", "a", "b", "c"]).log_loss())

@@ -211,6 +211,9 @@ def test_wrong_rows():
     model = snb.MarginClassifier()
     with pytest.raises(ValueError, match=r"y holds one class only \(\['ash'\]\); MarginClassifier needs at least 2"):
         model.fit(X, np.repeat("ash", N))
+    of_weight = r"y holds one class only \(\['ash'\]\), apart from classes of weight 0; SoftmaxRegression needs"
+    with pytest.raises(ValueError, match=of_weight):
+        snb.SoftmaxRegression(class_weight={"oak": 0.0}).fit(X, np.where(np.arange(N) % 2 == 0, "ash", "oak"))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(X > 2.9, np.nan, X), Y)
     with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):

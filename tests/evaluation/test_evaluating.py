@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -114,6 +115,31 @@ def test_values_do_not_depend_on_what_holds_the_columns(kind, expected):
     y_true, columns = problem()
     columns = {name: KINDS[kind](values) for name, values in columns.items()}
     np.testing.assert_array_equal(told(snb.evaluate(KINDS[kind](y_true), **columns)), expected)
+
+
+def test_columns_of_frames_are_matched_by_name():
+    rng = np.random.default_rng(3)
+    y, proba = CLASSES[np.arange(N) % 3], rng.dirichlet(np.ones(4), N)
+    named = pd.DataFrame(proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True), columns=["red", "blue", "green"])
+    expected = sk.log_loss(y, named[CLASSES], labels=CLASSES)
+    for frame in (named, named[CLASSES], pl.from_pandas(named)):
+        assert snb.evaluate(y, proba=frame).log_loss() == pytest.approx(expected)
+        assert snb.evaluate(y, scores=frame).roc_auc_margin() == snb.evaluate(y, scores=named[CLASSES]).roc_auc_margin()
+    assert snb.evaluate(y, proba=named, scores=named, classes=[*named.columns]).log_loss() == pytest.approx(expected)
+    more = snb.evaluate(y, proba=pd.DataFrame(proba, columns=["pink", "red", "green", "blue"]))
+    assert more.classes.tolist() == ["blue", "green", "pink", "red"]
+    numbered = pl.DataFrame(named.to_numpy(), schema=["2", "0", "1"])
+    assert snb.evaluate(np.arange(N) % 3, proba=numbered).log_loss() == pytest.approx(expected)
+    for columns in ([0, 1, 2], ["p", "q", "r"]):  # not the names of classes
+        unnamed = snb.evaluate(y, proba=named.set_axis(columns, axis=1)).log_loss()
+        assert unnamed == snb.evaluate(y, proba=named.to_numpy()).log_loss()
+    listed = snb.evaluate(np.arange(N) % 3, proba=pd.DataFrame(named.to_numpy()), classes=[2, 0, 1])
+    assert listed.log_loss() == pytest.approx(expected)
+    sets = pd.DataFrame((rng.random((N, 2)) < 0.5).astype(int), columns=["a", "b"])
+    chances = pd.DataFrame(rng.random((N, 2)), columns=["b", "a"])
+    assert snb.evaluate(sets, proba=chances).log_loss() == snb.evaluate(sets, proba=chances[["a", "b"]]).log_loss()
+    with pytest.raises(ValueError, match=r"proba has the columns \['red', 'blue', 'green'\], and the classes"):
+        snb.evaluate(y, proba=named, classes=CLASSES)
 
 
 @pytest.mark.parametrize(("kind", "order"), [("numpy", [2, 0, 1]), ("dask", [1, 2, 0]), ("zarr", [2, 1, 0])])

@@ -28,8 +28,8 @@ def test_scores_below_the_highest_of_their_row(scores):
     out = np.empty_like(scores)
     judge.below_top(scores, out)
     for row, found in zip(scores, out):
-        top = max(row) if math.isfinite(max(row)) else 0.0
-        assert found.tolist() == [score - top for score in row]
+        top = 0.0 if max(row) == -math.inf else max(row)
+        assert found.tolist() == [0.0 if score == top else score - top for score in row]
 
 
 def test_sums_of_the_others_keep_the_digits_of_small_ones():

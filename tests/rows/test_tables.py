@@ -43,6 +43,7 @@ FRAME = pd.DataFrame({"a": [1, 2, 3, 4], "b": ["x", None, "y", "x"], "w": [1.0, 
         (pa.null(), "nothing"),
         (pa.list_(pa.int8()), None),
         (pa.struct([("a", pa.int8())]), None),
+        (pa.month_day_nano_interval(), None),
     ],
     ids=str,
 )
