@@ -38,7 +38,7 @@ def indicators(places: np.ndarray, n_columns: int) -> sp.csr_array:
 
 @dataclass(frozen=True)
 class ValueScan(PassTask):
-    """Counts the values of each feature, missing ones included."""
+    """Counts the values of each feature, missing ones included; weights are numbers of copies."""
 
     memory_limit: int | None = None
     title = "bins"
@@ -47,7 +47,7 @@ class ValueScan(PassTask):
         return CountingValues(self.memory_limit)
 
     def add(self, partial: CountingValues, block: Block) -> None:
-        partial.add(checked(block, missing=True)[0])
+        partial.add(checked(block, missing=True)[0], block.weight)
 
     def about(self) -> dict[str, str]:
         return {"the task": self.name}
@@ -148,10 +148,8 @@ class BinEdges(LearnedStep):
 def _quantiles(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:
     if len(cells.keys) <= n_bins:  # one bin for each value
         return cells.between()
-    up_to = np.cumsum(cells.counts)
-    ranks = -(-up_to[-1] * np.arange(1, n_bins) // n_bins)  # rounded up
-    at = np.unique(np.searchsorted(up_to, ranks))
-    return cells.between()[at[at < len(up_to) - 1]]
+    at = np.unique(cells.reaching(np.arange(1, n_bins) / n_bins))
+    return cells.between()[at[at < len(cells.keys) - 1]]
 
 
 def _equal_widths(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:

@@ -86,7 +86,8 @@ class LevelScan(PassTask):
     def add(self, partial: LevelCollector, block: Block) -> None:
         chunk = checked(block, missing=True)[0]
         columns = self.columns(chunk.shape[1])
-        partial.add(codes_of(chunk, columns), columns, chunk.shape[1])
+        codes = codes_of(chunk, columns)
+        partial.add(codes if block.weight is None else codes[block.weight > 0.0], columns, chunk.shape[1])
 
     def about(self) -> dict[str, str]:
         return {"the task": self.name}

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from streamnb.core import persistence, row_checks
 from streamnb.encoding.bins import BinEdges, ValueScan
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan, are_some_of, warn_of_distinct
+from streamnb.encoding.copies import OfCopies
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass
 from streamnb.passes.answering import answer
@@ -32,7 +33,7 @@ from streamnb.rows.preparing import (
     map_name,
 )
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
+from streamnb.rows.splits import Folding, check_learns
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.value_counts import ValueCounts
 
@@ -51,8 +52,18 @@ def totals_of(
     """Run a task in one pass: its total over all rows and, for each split, over the rows outside its fold."""
     n_splits = 0 if folding is None else folding.n_splits
     passes = [Pass(task), *(Pass(task, without=split) for split in range(n_splits))]
-    (whole, *outside), report = answered(passes, rows, replace(options, checkpoint=None), folding)
+    totals, report = answered(passes, rows, replace(options, checkpoint=None), folding)
+    if isinstance(task, OfCopies):
+        for split, total in enumerate(totals[1:]):
+            check_learns(float(total.has_weight), split, n_splits if folding is None else folding.n_folds)
+        totals = [total.whole() for total in totals]
+    whole, *outside = totals
     return whole, outside, report
+
+
+def values_task(options: RunOptions) -> OfCopies:
+    """The task that counts the values of all columns, as bins and column maps are learned from them."""
+    return OfCopies(ValueScan(options.memory_limit), absent=True)
 
 
 def learned_maps(
@@ -63,9 +74,9 @@ def learned_maps(
     if set(found) <= {NONE}:
         return found
     rows.check_read_again(f"{who} with maps=")
-    whole, outside, _ = totals_of(ValueScan(options.memory_limit), rows, options, folding)
+    whole, outside, _ = totals_of(values_task(options), rows, options, folding)
     if LOG1P in found:  # decided by all rows, because those of each held-out fold must have logarithms, too
-        found[LOG1P] = StepsOfFolds(LogColumns(whole.low > -1.0))
+        found[LOG1P] = StepsOfFolds(LogColumns((whole.low if whole.lowest is None else whole.lowest) > -1.0))
     if QUANTILE_NORMAL in found:
         found[QUANTILE_NORMAL] = StepsOfFolds(quantile_normal(whole), list(map(quantile_normal, outside)))
     return found
@@ -114,9 +125,7 @@ def quantile_normal(counts: ValueCounts) -> QuantileNormal:
         )
     quantiles = np.empty((len(counts.features), N_QUANTILES))
     for row, cells, low, high in zip(quantiles, counts.features, counts.low, counts.high, strict=True):
-        up_to = np.cumsum(cells.counts)
-        ranks = np.ceil(np.linspace(0.0, up_to[-1], N_QUANTILES))
-        row[:] = np.clip(cells.tops(), low, high)[np.searchsorted(up_to, np.maximum(ranks, 1))]
+        row[:] = np.clip(cells.tops(), low, high)[cells.reaching(np.linspace(0.0, 1.0, N_QUANTILES))]
     return QuantileNormal(quantiles)
 
 
@@ -164,7 +173,7 @@ def learned_by_fold(
     if request is None:
         return StepsOfFolds()
     rows.check_read_again(who)
-    whole, outside, _ = totals_of(ValueScan(options.memory_limit), rows, options, folding)
+    whole, outside, _ = totals_of(values_task(options), rows, options, folding)
     steps = StepsOfFolds(step_of(request, whole), [step_of(request, counts) for counts in outside])
     if not isinstance(steps.whole, BinEdges):
         return steps

@@ -226,7 +226,7 @@ class TokenCounts:
     """The count of each token; both partial result and total."""
 
     def __init__(self, tokens: Any = (), counts: Any = (), limit: int | None = None):
-        self.counts: Counter[bytes] = Counter()
+        self.counts: Counter[Any] = Counter()
         for token, n in zip(tokens, counts, strict=True):
             self.counts[token.encode() if isinstance(token, str) else token] = int(n)
         self._limit = limit
@@ -249,6 +249,12 @@ class TokenCounts:
         both.counts = self.counts + other.counts
         return both
 
+    def scaled(self, factor: float) -> "TokenCounts":
+        """The counts multiplied by a factor."""
+        scaled = TokenCounts(limit=self._limit)
+        scaled.counts.update({token: count * factor for token, count in self.counts.items()})
+        return scaled
+
     def arrays(self) -> dict[str, Any]:
         return {"tokens": [token.decode() for token in self.counts], "counts": list(self.counts.values())}
 
@@ -263,7 +269,7 @@ class TokenCounts:
 
 @dataclass(frozen=True)
 class TokenScan(PassTask):
-    """Counts the n-grams of texts."""
+    """Counts the n-grams of texts; weights are numbers of copies."""
 
     ngrams: NGrams
     memory_limit: int | None = None
@@ -278,13 +284,16 @@ class TokenScan(PassTask):
 
     def add(self, partial: TokenCounts, block: Block) -> None:
         texts, table = self.ngrams.readable(block.X, block.first_row)
+        copies = np.ones(block.n_rows, np.int64) if block.weight is None else block.weight.astype(np.int64)
         for kind, sizes in ((ngrams.WORDS, self.ngrams.words), (ngrams.CHARACTERS, self.ngrams.chars)):
             if sizes is not None:
-                partial.add(_counted(texts, table, kind, sizes))
+                partial.add(_counted(texts, copies, table, kind, sizes))
 
 
-def _counted(texts: Texts, table: np.ndarray, kind: int, sizes: tuple[int, int]) -> dict[bytes, int]:
-    """The counts of the n-grams in a block of texts."""
+def _counted(
+    texts: Texts, copies: np.ndarray, table: np.ndarray, kind: int, sizes: tuple[int, int]
+) -> dict[bytes, int]:
+    """The counts of the n-grams in a block of texts, each in so many copies."""
     lengths = texts.stops - texts.starts
     total, longest = int(lengths.sum()), int(lengths.max(initial=0))
     n = ((total // 3 + len(lengths)) if kind == ngrams.WORDS else total) * (sizes[1] - sizes[0] + 1)
@@ -293,7 +302,7 @@ def _counted(texts: Texts, table: np.ndarray, kind: int, sizes: tuple[int, int])
     begins, ends, hits = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
     units = np.empty((2, longest + 1), np.int64)
     found = ngrams.collect_ngrams(
-        texts.buffer, texts.starts, texts.stops, table, kind, *sizes, line, units, slots, begins, ends, hits
+        texts.buffer, texts.starts, texts.stops, copies, table, kind, *sizes, line, units, slots, begins, ends, hits
     )
     joined = line.tobytes()
     bounds = zip(begins[:found].tolist(), ends[:found].tolist(), strict=True)
@@ -310,7 +319,7 @@ def names_of_hashed(texts: TextSource, ngrams: NGrams, n_tokens: int, prefix: st
     counts: Counter[tuple[int, bytes]] = Counter()
     for start in np.unique(np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), PLACES).astype(int)).tolist():
         for block in texts.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
-            for row in range(block.n_rows):
+            for row in range(block.n_rows) if block.weight is None else np.flatnonzero(block.weight).tolist():
                 counts.update(ngrams.tokens(block.X.raw(row)))
     kept = [pair for pair, _ in counts.most_common(n_tokens)]
     by_column: dict[int, list[bytes]] = {}

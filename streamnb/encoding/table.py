@@ -9,6 +9,7 @@ from typing import Any
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import warn
 from streamnb.core.threads import check_n_threads
+from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.table_options import ColumnOptions, names_of
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.passes.options import RunOptions
@@ -58,7 +59,8 @@ def table(
         reader of record batches and an iterator (or callable) of batches or frames are read into memory first.
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a column, which is then not a feature, or an array. Without them
-        `fit`, `scan` and `score` take labels and weights beside X.
+        `fit`, `scan` and `score` take labels and weights beside X. Columns are learned from the rows by these weights:
+        a weight of k counts as k rows, and rows of weight 0 are left out.
     groups : str, optional
         A column of groups: rows with the same value stay in one fold wherever rows are split by number. Not a feature
         unless `columns` lists it. `fit(.., groups=)` takes precedence.
@@ -80,8 +82,8 @@ def table(
     pairs : list of (str, str)
         Pairs of columns whose combined values become a category, too.
     min_count : int
-        Values with fewer rows share one indicator, "is rare", also used for values never seen. With 1, values never
-        seen have no indicator and no effect.
+        Values with fewer rows, or less weight, share one indicator, "is rare", also used for values never seen. With 1,
+        values never seen have no indicator and no effect.
     missing : {"level", "ignore"}
         "level" gives missing values their own indicator in columns that have any; "ignore" gives them no effect.
     hash_features : int, a power of two
@@ -136,7 +138,7 @@ def table(
     options = ColumnOptions(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
     to_learn = TableToLearn(X, y, weight, groups, columns, options, (n_threads, memory_limit))
     counts, _ = run(to_learn.task, to_learn.rows, RunOptions(None, n_threads))
-    return to_learn.encoded(counts)
+    return to_learn.encoded(counts.whole())
 
 
 class TableToLearn:
@@ -154,7 +156,8 @@ class TableToLearn:
         self.zones = zones_of(self._tables.schema)
         self.rows = TableSource.of_columns(self._tables, self.kinds, self.zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
-        self.task = TableScan(options.parts(self._tables, self.kinds), options.n_hashed, limit)
+        self.parts = options.parts(self._tables, self.kinds)
+        self.task = OfCopies(TableScan(self.parts, options.n_hashed, limit))
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:

@@ -137,8 +137,9 @@ class ColumnOptions:
         return self.missing and learned.missing > 0
 
     def _kept(self, learned: LevelCounts) -> list[str]:
-        """The values that are not rare."""
-        return [value for value, count in learned.counts.items() if count >= self.min_count]
+        """The values that are not rare; with a `min_count` of 1 all that occur, however small their weight is."""
+        least = self.min_count if self.min_count > 1 else 0
+        return [value for value, count in learned.counts.items() if count >= least]
 
     def _code(self, part: ColumnPart, learned: Any) -> Code | None:
         """The code of a part; None if all its values are the same."""
@@ -163,9 +164,8 @@ class ColumnOptions:
 
 
 def _median(cells: ValueCells) -> float:
-    """The largest number in the cell that contains the median."""
-    up_to = np.cumsum(cells.counts)
-    return float(cells.tops()[np.searchsorted(up_to, (up_to[-1] + 1) // 2)])
+    """The largest number in the cell that contains the median, the lower one of two."""
+    return float(cells.tops()[cells.reaching(np.array(0.5))])
 
 
 def _order(value: str) -> tuple[float, str]:

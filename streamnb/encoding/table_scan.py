@@ -21,17 +21,24 @@ from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_
 class LevelCounts:
     """The count of each value of a category; discarded once there are more than `most` values."""
 
-    def __init__(self, counts: Mapping[str, int], missing: int, most: int, full: bool = False):
-        self.counts, self.missing, self.most, self.full = Counter[str](), 0, most, full
+    def __init__(self, counts: Mapping[str, float], missing: float, most: int, full: bool = False):
+        self.counts: Counter[str] = Counter()
+        self.missing: float = 0
+        self.most, self.full = most, full
         self.add(counts, missing)
 
-    def add(self, counts: Mapping[str, int], missing: int) -> None:
+    def add(self, counts: Mapping[str, Any], missing: float) -> None:
         """Add the counts of a block of rows to a partial result."""
         self.missing += missing
         self.counts.update(counts)
         self.full = self.full or len(self.counts) > self.most
         if self.full:
             self.counts.clear()
+
+    def scaled(self, factor: float) -> "LevelCounts":
+        """The counts multiplied by a factor."""
+        counts = {value: count * factor for value, count in self.counts.items()}
+        return LevelCounts(counts, self.missing * factor, self.most, self.full)
 
     def __add__(self, other: Self) -> "LevelCounts":
         both = LevelCounts(self.counts, self.missing, self.most, self.full or other.full)
@@ -48,7 +55,7 @@ class TableCounts:
 
     def __init__(self, parts: tuple[ColumnPart, ...], most: int, limit: int | None = None):
         self.parts, self._most, self._limit = parts, most, limit
-        self.n_rows = 0
+        self.n_rows: float = 0
         self.of_parts: list[Any] = [
             LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
         ]
@@ -59,11 +66,11 @@ class TableCounts:
         return sum(counts.nbytes for counts in self.of_parts)
 
     def add(self, block: Block) -> None:
-        """Count the values of a block of rows."""
-        self.n_rows += block.n_rows
+        """Count the values of a block of rows, whose weights are numbers of copies."""
+        self.n_rows += block.n_rows if block.weight is None else int(block.weight.sum())
         for k, part in enumerate(self.parts):
             if part.role == LEVEL:
-                self._add_levels(k, levels_of(part, block.X))
+                self._add_levels(k, levels_of(part, block.X), block.weight)
             else:
                 self.of_parts[k] += _numbers(part, block, self.of_parts[k].features[0].shift)
         cure = "leave columns out with columns=, give a smaller hash_features, or a larger memory_limit"
@@ -76,9 +83,15 @@ class TableCounts:
         both.of_parts = [ours + theirs[part] for part, ours in zip(self.parts, self.of_parts, strict=True)]
         return both
 
-    def _add_levels(self, k: int, coded: Coded) -> None:
+    def scaled(self, factor: float) -> "TableCounts":
+        """The counts multiplied by a factor."""
+        made = TableCounts(self.parts, self._most, self._limit)
+        made.n_rows, made.of_parts = self.n_rows * factor, [part.scaled(factor) for part in self.of_parts]
+        return made
+
+    def _add_levels(self, k: int, coded: Coded, copies: np.ndarray | None) -> None:
         """Count values by their codes as long as blocks have the same distinct values."""
-        counts = coded.counts()
+        counts = coded.counts(copies)
         if k in self._pending and same_values(self._pending[k][0], coded.values):
             self._pending[k][1][:] += counts
         else:
@@ -114,7 +127,7 @@ class TableCounts:
 
 @dataclass(frozen=True)
 class TableScan(PassTask):
-    """Counts the values of the columns of a table."""
+    """Counts the values of the columns of a table; weights are numbers of copies."""
 
     parts: tuple[ColumnPart, ...]
     most: int
@@ -144,11 +157,14 @@ class TableScan(PassTask):
 
 
 def _numbers(part: ColumnPart, block: Block, shift: int) -> ValueCounts:
-    values, codes = numbers_of(part, block.X, block.first_row)
-    if codes is None:
-        known = values[~np.isnan(values)]
-        return _of_numbers(cells_of(known, shift), len(values) - len(known), known)
-    counts = np.bincount(codes, minlength=len(values) + 1)
+    coded, copies = numbers_of(part, block.X, block.first_row), block.weight
+    values = coded.values
+    if coded.codes is None:
+        gaps = np.isnan(values)
+        n_missing = int(np.count_nonzero(gaps) if copies is None else copies[gaps].sum())
+        cells = cells_of(values[~gaps], shift, None if copies is None else copies[~gaps])
+        return _of_numbers(cells, n_missing, values[~gaps])
+    counts = coded.counts(copies)
     seen = np.flatnonzero(counts[:-1])
     return _of_numbers(counted_cells(values[seen], counts[seen]), int(counts[-1]), values[seen])
 

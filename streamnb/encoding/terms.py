@@ -58,7 +58,7 @@ class CodedFeatures:
         gap = bool(self.missing[feature])
         known = counts[: n_codes - gap]
         if self.ordered[feature]:
-            total = max(float(known.sum()), 1.0)
+            total = float(known.sum()) or 1.0
             middle = (np.cumsum(known) - 0.5 * known) / total
             found = np.minimum((middle * resolution).astype(np.int64), resolution - 1)
         else:

@@ -17,6 +17,7 @@ from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
 from streamnb.core.remote import is_url, relative
 from streamnb.core.threads import check_n_threads, n_cores
+from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
 from streamnb.passes.options import RunOptions
@@ -75,7 +76,7 @@ def text(
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a field or column, or an array. The labels of folders are their names. Without
-        them `fit`, `scan` and `score` take labels and weights beside X.
+        them `fit`, `scan` and `score` take labels and weights beside X. A vocabulary is learned by these weights.
     words, chars, bytes : (shortest, longest), optional
         Lengths of n-grams of words, of characters and of bytes. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
         across words, and a run of spaces counts as one. Bytes are counted as they are stored, in any encoding, but for
@@ -147,7 +148,7 @@ def text(
     if is_learned(vocabulary):
         given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
         counts, _ = run(given.task, rows, RunOptions(None, n_threads))
-        return given.encoded(counts)
+        return given.encoded(counts.whole())
     if vocabulary is not None:
         grams = replace(grams, alternate_sign=False, vocabulary=_tokens(vocabulary))
     elif keep_tokens is not None:
@@ -163,7 +164,7 @@ class TextsToLearn:
         self.rows, self.grams, self._fields = rows, grams, fields
         self.n_tokens = arguments.positive_integer("vocabulary", n_tokens)
         replace(grams, vocabulary=("a",))  # refuses what no vocabulary has
-        self.task = TokenScan(grams, check_memory_limit(memory_limit))
+        self.task = OfCopies(TokenScan(grams, check_memory_limit(memory_limit)))
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TextsToLearn:

@@ -98,7 +98,7 @@ class AdditiveClassifier(TrainedClassifier):
     resolutions : tuple of int
         Numbers of steps of a number's curve. The largest is that of its bins, which have about equally many rows.
     min_count : int
-        Levels of a column of a table with fewer rows share one step, also that of new levels.
+        Levels of a column of a table with fewer rows, or less weight, share one step, also that of new levels.
     monotone : dict of {feature: 1 or -1}, optional
         Curves that may only rise (1) or fall (-1), for two classes: the fitted curve is made so by isotonic regression.
         Such features are in no pairs.

@@ -11,8 +11,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
-from streamnb.encoding.learning import LearnsBins, matrix, prepared
+from streamnb.encoding.bins import STRATEGIES, BinEdges, check_edges
+from streamnb.encoding.learning import LearnsBins, matrix, prepared, values_task
 from streamnb.estimators.preparation import check_features, loaded_names
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -113,7 +113,8 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         self._check_params()
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         rows = opened(X, labelled=False, look=partial(check_features, self, reset=True))
-        counts, report = run(ValueScan(options.memory_limit), rows, options)
+        total, report = run(values_task(options), rows, options)
+        counts = total.whole()
         self._bins = self.learned(counts)
         exact = self.edges is not None or self.strategy == "uniform"
         shifts = [0 if exact else cells.shift for cells in counts.features]

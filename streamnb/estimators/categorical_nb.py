@@ -213,4 +213,9 @@ class CategoryScan(ClassScan):
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
         chunk, survey = checked(block)
-        partial.add(Cells.of(chunk, survey), chunk.first_row, label_checks.check_labels(block.y), block.weight)
+        partial.add(
+            Cells.of(chunk, survey).weighed(block.weight),
+            chunk.first_row,
+            label_checks.check_labels(block.y),
+            block.weight,
+        )

@@ -56,6 +56,14 @@ class Cells:
         matrix.eliminate_zeros()
         return cls(matrix.data.astype(np.int64), matrix.indices, matrix.indptr, chunk.shape[1])
 
+    def weighed(self, weight: np.ndarray | None) -> "Cells":
+        """The cells without those of rows of weight 0, whose categories then do not count as seen."""
+        if weight is None or weight.all():
+            return self
+        kept = np.repeat(weight > 0.0, np.diff(self.indptr))
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
+        return replace(self, categories=self.categories[kept], features=self.features[kept], indptr=indptr)
+
     def sizes(self) -> np.ndarray:
         """Highest category of each feature in these rows plus 1, (n_features,)."""
         sizes = np.ones(self.n_features, np.int64)

@@ -250,7 +250,8 @@ class OutputCodeNB(LinearNB):
     def _solved(self) -> LinearModel:
         words, stats = self._now("code_"), self._weighted
         bits = model_of_sets(self, words.T)
-        weights, intercept = bits.weights @ words.T, bits.intercept_ @ words.T
+        known = np.isfinite(bits.intercept_)  # other bits are the same for all classes that have rows
+        weights, intercept = bits.weights @ words.T, np.where(known, bits.intercept_, 0.0) @ words.T
         intercept = np.where(stats.weight > 0.0, intercept, -np.inf)
         scheme = as_scheme("joint", stats.classes)
         if isinstance(scheme, TwoClasses):

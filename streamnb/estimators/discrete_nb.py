@@ -243,7 +243,9 @@ class ComplementNB(DiscreteNB):
 
     def _solved(self) -> LinearModel:
         alone = len(self.classes_) == 1
-        return self._linear(self.feature_log_prob_, self.class_log_prior_ if alone else np.zeros(len(self.classes_)))
+        absent = (self.stats_.rows > 0) & (self.class_count_ == 0.0)  # but classes to come are as in scikit-learn
+        even = np.where(absent, -np.inf, 0.0)
+        return self._linear(self.feature_log_prob_, self.class_log_prior_ if alone else even)
 
 
 @persistence.register

@@ -341,20 +341,22 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
 
     def _check_whole(self, stats: Any) -> None:
         super()._check_whole(stats)
-        if (stats.rows == 1).any():
-            label = stats.classes[stats.rows == 1][0]
+        alone = (stats.rows == 1) & (stats.weight > 0.0)
+        if alone.any():
+            label = stats.classes[alone][0]
             raise ValueError(f"y has only 1 sample in class {label}, covariance is ill defined.")
 
     @learned
     def _axes(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Variances and directions of each class."""
         axes, shrunk = [], self._shrunk(self._covariances.own)
-        for label, n_rows, covariance in zip(self.classes_, self.stats_.rows, shrunk, strict=True):
+        of_classes = zip(self.classes_, self.stats_.rows, self.class_count_, shrunk, strict=True)
+        for label, n_rows, weight, covariance in of_classes:
             values, vectors = np.linalg.eigh(covariance)
             values = np.maximum(values[::-1], 0.0)
             if self.solver == "svd":
                 values = (1.0 - self.reg_param) * values + self.reg_param
-            if n_rows and (values <= self.tol).any():
+            if weight > 0.0 and (values <= self.tol).any():
                 cure = "reg_param" if self.solver == "svd" else "shrinkage"
                 raise np.linalg.LinAlgError(
                     f"The covariance matrix of class {label} is not full rank: it has {n_rows:,} rows for "

@@ -12,6 +12,7 @@ from streamnb.models.steps import Indicators, RowStep
 
 OPSET = 17
 IR_VERSION = 8  # of the same time as the opset, so that older runtimes read it
+BEYOND = np.finfo(np.float64).max  # in place of infinite bounds, as some runtimes take finite constants only
 LARGEST = 2**31 - 2**20  # bytes of weights: a protocol buffer holds 2 GiB, and the rest needs some space
 
 
@@ -147,8 +148,9 @@ def _sum_of_rows(graph: Graph, x: str) -> str:
 
 def _indicators(graph: Graph, x: str, columns: Indicators) -> str:
     x = graph.add("Gather", [x, graph.constant(columns.feature)], axis=1)
-    above = graph.add("Greater", [x, graph.constant(columns.low)])
-    inside = graph.add("And", [above, graph.add("LessOrEqual", [x, graph.constant(columns.high)])])
+    low, high = (np.clip(bounds, -BEYOND, BEYOND) for bounds in (columns.low, columns.high))
+    above = graph.add("Greater", [x, graph.constant(low)])
+    inside = graph.add("And", [above, graph.add("LessOrEqual", [x, graph.constant(high)])])
     if columns.missing.any():
         gaps = graph.add("And", [graph.add("IsNaN", [x]), graph.constant(columns.missing)])
         inside = graph.add("Or", [inside, gaps])

@@ -21,6 +21,9 @@ from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
 from streamnb.rows.preparing import TRANSFORMS
 
 FUNCTIONS = {"above": "above", "log_sum": "log", "deviation": "distance"}  # of x whose sums these moments are
+CERTAIN = (
+    1e100  # the score, instead of infinity, of what no row of the fit has, or every row: formats hold numbers only
+)
 COLUMNS = 20_000  # indicators at most, as each is compared by itself
 STEPS = type(None), BinEdges, CategoryColumns, ChosenColumns, TermColumns
 
@@ -37,7 +40,8 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
     scheme, weights, steps = model.scheme, scaled(model.weights, model.scale), list(_steps(model, step))
     if isinstance(step, TermColumns):
         weights = _with_sums(weights, step, steps)
-    weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)
+    finite = np.clip(model.intercept_, -CERTAIN, CERTAIN)
+    weights, intercept = _rows_of_classes(scheme, weights, finite)
     if step is not None:
         n_features = step.n_features
     else:

@@ -73,8 +73,10 @@ def count_ngrams(
 
 
 @kernel
-def collect_ngrams(buffer, starts, stops, rules, kind, shortest, longest, line, units, slots, begins, ends, hits):
-    # the distinct n-grams of texts, line[begins[k] : ends[k]], and their counts; returns their number
+def collect_ngrams(
+    buffer, starts, stops, copies, rules, kind, shortest, longest, line, units, slots, begins, ends, hits
+):
+    # the distinct n-grams of texts, line[begins[k] : ends[k]], and their counts in copies; returns their number
     n_found, at = 0, 0
     mask = len(slots) - 1
     for i in range(len(starts)):
@@ -89,7 +91,7 @@ def collect_ngrams(buffer, starts, stops, rules, kind, shortest, longest, line, 
                 if slots[slot] < 0:
                     slots[slot], begins[n_found], ends[n_found] = n_found, begin, end
                     n_found += 1
-                hits[slots[slot]] += 1
+                hits[slots[slot]] += copies[i]
         if n_units > 0:
             at += units[1, n_units - 1] + 1
     return n_found

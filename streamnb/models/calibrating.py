@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import isotonic_regression, minimize
 
 from streamnb.core import blas, label_checks, memory, row_checks
+from streamnb.core.messages import warn
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
@@ -55,7 +56,10 @@ def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> Lin
     check_calibrated(model)
     label_checks.check_labels_of_model(rows.label_names, model.classes_)
     model = replace(model, curves=None)
-    return fitted_to(model, _scored(model, rows), method)
+    scored = _scored(model, rows)
+    made = fitted_to(model, scored, method)
+    _warn_of_labels(model, scored)
+    return made
 
 
 def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
@@ -83,7 +87,9 @@ def factors_and_biases(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.n
         factors, biases = np.array([fit_platt(*rows) for rows in _rows_of_weights(scheme, scored)]).T
         return factors, biases
     margins, targets, weight = _known_rows(scheme, scored)
-    factor, bias = fit_softmax(scheme.class_scores(margins), _softened(targets, weight), weight)
+    scores = scheme.class_scores(margins)
+    known, bias = _have_scores(scores), np.zeros(scores.shape[1])
+    factor, bias[known] = fit_softmax(scores[:, known], _softened(targets[:, known], weight), weight)
     if scheme.reference is not None:
         bias = np.delete(bias - bias[scheme.reference], scheme.reference)
     return np.full(margins.shape[1], factor), bias
@@ -92,8 +98,12 @@ def factors_and_biases(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.n
 def matrix_and_biases(scored: Scored) -> tuple[np.ndarray, np.ndarray]:
     """Return the matrix (K, K) by which scores of all classes are multiplied, and biases, that minimise log loss."""
     margins, targets, weight = _known_rows(Joint(), scored)
-    targets = _softened(targets, weight)
-    return fit_matrix(margins, targets, weight, *fit_softmax(margins, targets, weight), BIAS_RIDGE)
+    known, n_classes = _have_scores(margins), margins.shape[1]
+    margins, targets = margins[:, known], _softened(targets[:, known], weight)
+    matrix, biases = np.zeros((n_classes, n_classes)), np.zeros(n_classes)
+    own = fit_matrix(margins, targets, weight, *fit_softmax(margins, targets, weight), BIAS_RIDGE)
+    matrix[np.ix_(known, known)], biases[known] = own
+    return matrix, biases
 
 
 def _curves(scheme: Scheme, scored: Scored) -> Curves:
@@ -101,8 +111,9 @@ def _curves(scheme: Scheme, scored: Scored) -> Curves:
     if not is_softmax(scheme):
         return Curves([fit_isotonic(*rows) for rows in _rows_of_weights(scheme, scored)])
     margins, targets, weight = _known_rows(scheme, scored)
-    each = zip(scheme.ranking(margins).T, targets.T, strict=True)
-    return Curves([fit_isotonic(score, target, weight) for score, target in each])
+    ranking = scheme.ranking(margins)
+    each = zip(ranking.T, targets.T, np.isfinite(ranking).T, strict=True)
+    return Curves([fit_isotonic(score[known], target[known], weight[known]) for score, target, known in each])
 
 
 def _rows_of_weights(scheme: Scheme, scored: Scored) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -118,11 +129,19 @@ def _rows_of_weights(scheme: Scheme, scored: Scored) -> Iterator[tuple[np.ndarra
         yield margin[usable], own[usable, r].astype(np.float64), scored.weight[usable]
 
 
+def _have_scores(scores: np.ndarray) -> np.ndarray:
+    """Return which classes have a score in any row, (K,); the others are without rows in the fit, and stay so."""
+    return np.isfinite(scores).any(axis=0)
+
+
 def _known_rows(scheme: Scheme, scored: Scored) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return margins, targets and weights of rows whose class has a score; unknown classes get the lowest score."""
+    """Return margins, targets and weights of rows whose class has a score.
+
+    Classes that a fold lacks get the lowest score of a row, those without a score in any row keep -inf.
+    """
     finite = np.isfinite(scored.margins)
     lowest = np.where(finite, scored.margins, np.inf).min(axis=1, keepdims=True)
-    margins = np.where(finite, scored.margins, lowest)
+    margins = np.where(finite | ~_have_scores(scored.margins), scored.margins, lowest)
     known = ~((scored.targets > 0.0) & ~np.isfinite(scheme.class_scores(scored.margins))).any(axis=1)
     return margins[known], scored.targets[known], scored.weight[known]
 
@@ -175,7 +194,10 @@ def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tup
     """Fit factor and bias of a margin so that its sigmoid is the probability of `target` (Platt 1999).
 
     The smoothed targets (N+ + 1) / (N+ + 2) and 1 / (N- + 2) keep separable groups from probabilities 0 and 1.
+    A margin without rows stays as it is.
     """
+    if not len(margin):
+        return 1.0, 0.0
     smoothed = platt_targets(target, weight)
     both = np.column_stack([np.zeros_like(margin), margin]), np.column_stack([1.0 - smoothed, smoothed])
     factor, bias = fit_softmax(*both, weight, bias_ridge=RIDGE)
@@ -189,7 +211,9 @@ def platt_targets(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Knots:
-    """Fit an isotonic regression of `platt_targets` on a score (Zadrozny and Elkan 2002)."""
+    """Fit an isotonic regression of `platt_targets` on a score (Zadrozny and Elkan 2002); 1/2 where there is none."""
+    if not len(score):
+        return np.zeros(1), np.full(1, 0.5)
     levels, at = np.unique(score, return_inverse=True)
     of_level = np.bincount(at, weight)
     mean = np.bincount(at, weight * platt_targets(target, weight)) / of_level
@@ -289,21 +313,29 @@ def mixed(model: LinearModel, matrix: np.ndarray, biases: np.ndarray) -> LinearM
     """Return the model with scores ``s @ matrix + biases``, whose softmax are its probabilities."""
     second = None if model.second is None else model.second @ matrix
     with blas.one_thread():
-        weights, intercept = model.weights @ matrix, model.intercept_ @ matrix + biases
+        known = np.isfinite(model.intercept_)
+        weights, intercept = model.weights @ matrix, np.where(known, model.intercept_, 0.0) @ matrix + biases
+        intercept = np.where(known, intercept, model.intercept_)
     return replace(model, weights=weights, intercept_=intercept, second=second, scheme=Joint())
 
 
 def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> LinearModel:
     """Return the model with its margins multiplied by `factors`, (R,), plus `biases`."""
     if isinstance(model, QuadraticModel) or (isinstance(model, CovarianceModel) and model.quadratic):
-        return model.scaled(factors[0], biases)
+        made = model.scaled(factors[0], biases)
+        return replace(made, intercept_=np.where(np.isfinite(model.intercept_), made.intercept_, model.intercept_))
     sparse, second = sp.issparse(model.weights), model.second
     return replace(
         model,
         weights=sp.csr_array(model.weights @ sp.diags_array(factors)) if sparse else model.weights * factors,
-        intercept_=model.intercept_ * factors + biases,
+        intercept_=scaled_scores(model.intercept_, factors, biases),
         second=None if second is None else second * factors,
     )
+
+
+def scaled_scores(scores: np.ndarray, factors: np.ndarray, biases: np.ndarray) -> np.ndarray:
+    """Scores multiplied by factors, plus biases; infinite ones stay, even if the factor is 0."""
+    return np.where(np.isinf(scores), scores, np.where(np.isinf(scores), 0.0, scores) * factors + biases)
 
 
 def can_mix(model: LinearModel) -> bool:
@@ -318,8 +350,6 @@ def check_calibrated(model: LinearModel) -> None:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
-    if not np.isfinite(model.intercept_).all():
-        raise ValueError("the model has a class without rows, whose probability is 0 whatever the scores; fit without")
 
 
 def _scored(model: LinearModel, rows: Source) -> Scored:
@@ -331,9 +361,10 @@ def _scored(model: LinearModel, rows: Source) -> Scored:
     margins, targets, weights = [], [], []
     for block in rows.blocks():
         chunk, survey = checked(block)
-        margins.append(model.margins(chunk, survey))
-        targets.append(_targets(model, label_checks.check_y(block.y), chunk.first_row))
-        weights.append(np.ones(chunk.shape[0]) if block.weight is None else np.asarray(block.weight, np.float64))
+        weight = np.ones(chunk.shape[0]) if block.weight is None else np.asarray(block.weight, np.float64)
+        margins.append(model.margins(chunk, survey)[weight > 0.0])
+        targets.append(_targets(model, label_checks.check_y(block.y), chunk.first_row)[weight > 0.0])
+        weights.append(weight[weight > 0.0])
     if not margins:
         raise ValueError("X has no rows; to calibrate, give rows of at least 2 classes")
     return Scored(*map(np.concatenate, (margins, targets, weights)))
@@ -344,13 +375,31 @@ def _check_rows(model: LinearModel, scored: Scored) -> None:
     row_checks.check_total_weight(scored.weight.sum())
     total = np.einsum("n,nk->k", scored.weight, scored.targets)
     if model.scheme.multilabel:
-        lacking = (total == 0.0) | (scored.weight @ (1.0 - scored.targets) == 0.0)
-        if lacking.any():
-            label = model.classes_[lacking.argmax()].item()
-            raise ValueError(f"y has label {label!r} on all rows or on none; to calibrate, give rows of both kinds")
+        if False not in _one_sided(model, scored):
+            raise ValueError(
+                "y has each label on all rows or on none; to calibrate, give rows with and without a label"
+            )
     elif np.count_nonzero(total) < 2:
         seen = model.classes_[total > 0.0].tolist()
         raise ValueError(f"y holds one class only ({seen}); to calibrate, give rows of at least 2 classes")
+
+
+def _one_sided(model: LinearModel, scored: Scored) -> list[bool | None]:
+    """Whether all or none of the rows have the label of each row of weights; None where it has no scores."""
+    of_rows = _rows_of_weights(model.scheme, scored)
+    return [bool(np.ptp(target) == 0.0) if len(target) else None for _, target, _ in of_rows]
+
+
+def _warn_of_labels(model: LinearModel, scored: Scored) -> None:
+    """Warn of labels that all or none of the rows have, which tell nothing of a label's scores."""
+    names = model.scheme.row_names(model.classes_) if model.scheme.multilabel else []
+    lacking = [name for name, one in zip(names, _one_sided(model, scored), strict=False) if one]
+    if lacking:
+        others = f", and {len(lacking) - 1:,} others are so, too" if len(lacking) > 1 else ""
+        warn(
+            f"y has label {lacking[0]!r} on all rows or on none{others}: it gets about the same probability on every "
+            "row; to calibrate it, give rows of both kinds"
+        )
 
 
 def _targets(model: LinearModel, y: Any, first_row: int) -> np.ndarray:

@@ -43,9 +43,10 @@ class Curves(persistence.Parameters):
         p = np.empty_like(scores)
         for k, (x, values) in enumerate(self.knots):
             p[:, k] = np.interp(scores[:, k], x, values)
+        sure = np.isinf(scores)  # classes and labels that no row of the fit had, or every row
         if not is_softmax(scheme):
-            return logit(p)
-        logs = np.log(p)
+            return np.where(sure, scores, logit(p))
+        logs = np.where(sure, scores, np.log(p))
         if scheme.reference is None:
             return logs
         return np.delete(logs - logs[:, [scheme.reference]], scheme.reference, axis=1)

@@ -222,9 +222,10 @@ class Coded(NamedTuple):
         """Spread an array with an entry for each value and, last, for missing ones to the rows."""
         return of_values[:-1] if self.codes is None else of_values.take(self.codes)
 
-    def counts(self) -> np.ndarray:
-        """The number of rows with each value and, last, of rows with none."""
-        return np.bincount(self.codes, minlength=len(self.values) + 1)  # type: ignore[arg-type]
+    def counts(self, copies: np.ndarray | None = None) -> np.ndarray:
+        """The number of rows with each value and, last, of rows with none; each row counts as so many copies."""
+        counts = np.bincount(self.codes, copies, minlength=len(self.values) + 1)  # type: ignore[arg-type]
+        return counts.astype(np.int64)
 
 
 class CachedCall:

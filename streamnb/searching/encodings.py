@@ -11,9 +11,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from streamnb.core import label_checks
-from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan
-from streamnb.encoding.learning import prepared, step_of, totals_of
+from streamnb.encoding.learning import prepared, step_of, totals_of, values_task
 from streamnb.encoding.opening import SvmlightEncoding, holds_raw_texts, is_raw_table, opened
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextEncoding, TextsToLearn, is_learned, text
@@ -214,7 +213,7 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
 
 def of_transform(transform: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
     """Rows prepared by a learned transform."""
-    task, words = ValueScan(options.memory_limit), {"transform": word(transform)}
+    task, words = values_task(options), {"transform": word(transform)}
     return Stepped(task, partial(step_of, transform), unencoded, words=words, transform=transform)
 
 

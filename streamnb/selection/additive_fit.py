@@ -240,7 +240,7 @@ def _of_all_rows(
     scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, beside, None, plain)
     fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
     counts = counts_of(scanned.stats)
-    share = scanned.stats.weight / scanned.stats.total_weight
+    share = scanned.stats.weight[scanned.stats.weight > 0.0] / scanned.stats.total_weight
     slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features
     freedom = layers.degrees_of_freedom(slopes * (layers.parts.T @ counts) * factors**2, point["l2"])
     pure, intercept = purified(columns, fitted.model.weights, fitted.model.intercept_, counts)
@@ -248,11 +248,13 @@ def _of_all_rows(
         j = coded.features.index(name)
         first, last = columns.starts[j], columns.starts[j + 1] - int(coded.missing[j])
         pure[first:last] = monotone_steps(pure[first:last], counts[first:last], direction > 0)
-    if pure.shape[1] > 1:  # scores of a step have the mean 0 over classes; probabilities do not change
-        pure -= pure.mean(axis=1, keepdims=True)
-        intercept -= intercept.mean()
+    possible = np.isfinite(intercept)  # others are classes without rows
+    pure = _centred(pure, possible)  # probabilities do not change
+    if len(intercept) > 1:
+        intercept -= intercept[possible].mean()
     model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
-    tables = TermTables(coded.features, counts, _deviations(terms.columns(), best, stage), freedom)
+    deviations = _of_classes(_deviations(terms.columns(), best, stage), scanned.stats)
+    tables = TermTables(coded.features, counts, deviations, freedom)
     fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
     return FittedTerms(fitted, columns, tables, best)
 
@@ -264,11 +266,28 @@ def _deviations(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np
         pure = of_terms(stage.columns, purified(stage.columns, weights[:-1], weights[-1], counts)[0], columns)
         lacks = [j >= 0 and (i, j) not in stage.pairs.get(fold, []) for i, j in columns.features.tolist()]
         pure[np.repeat(lacks, columns.widths)] = np.nan
-        of_models.append(pure - pure.mean(axis=1, keepdims=True) if pure.shape[1] > 1 else pure)
+        of_models.append(_centred(pure, np.full(pure.shape[1], True)))
     known = np.isfinite(of_models).sum(axis=0)
     mean = np.nansum(of_models, axis=0) / np.maximum(known, 1)
     squares = np.nansum((np.array(of_models) - mean) ** 2, axis=0)
     return np.where(known > 1, np.sqrt(squares / np.maximum(known - 1, 1)), np.nan)
+
+
+def _of_classes(deviations: np.ndarray, stats: ClassStats) -> np.ndarray:
+    """Deviations of the scores of the classes that the sample has, with 0 for classes without rows."""
+    seen = stats.weight > 0.0
+    if seen.all():
+        return deviations
+    found = np.zeros((len(deviations), len(seen)))
+    found[:, seen] = deviations / 2.0 if deviations.shape[1] == 1 else deviations  # of two classes, w / 2 and -w / 2
+    return found
+
+
+def _centred(scores: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """Scores (n_steps, K) less their mean over the `possible` classes (K,), 0 for others; one score stays as it is."""
+    if scores.shape[1] == 1:
+        return scores
+    return np.where(possible, scores - scores[:, possible].mean(axis=1, keepdims=True), 0.0)
 
 
 def counts_of(stats: ClassStats) -> np.ndarray:

@@ -13,6 +13,7 @@ from streamnb.models.calibrating import (
     fitted_to,
     matrix_and_biases,
     row_losses,
+    scaled_scores,
 )
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Joint, Scheme
@@ -81,8 +82,7 @@ def _least_loss(model: LinearModel, scored: Scored, folds: np.ndarray, proper: b
 
 def _by_factors(scheme: Scheme, scored: Scored, margins: np.ndarray) -> np.ndarray:
     factors, biases = factors_and_biases(scheme, scored)
-    with np.errstate(invalid="ignore"):  # a factor of 0 times the score -inf of a class that the fold lacks
-        return margins * factors + biases
+    return scaled_scores(margins, factors, biases)
 
 
 def _by_matrix(_: Scheme, scored: Scored, margins: np.ndarray) -> np.ndarray:
@@ -111,9 +111,10 @@ def _helps(scheme: Scheme, scored: Scored, after: np.ndarray) -> bool:
 
 
 def _in_all_folds(scheme: Scheme, scored: Scored, folds: np.ndarray) -> bool:
-    """Whether the rows without each of several folds are of two classes, or with and without each label."""
+    """Whether the rows without each of several folds are of two classes, or with and without some label."""
     own = scored.targets > 0.0
     rests = [scored.weight * (folds != fold) for fold in np.unique(folds).tolist()]
-    if scheme.multilabel:
-        return len(rests) > 1 and all((rest @ own > 0.0).all() and (rest @ ~own > 0.0).all() for rest in rests)
+    if scheme.multilabel:  # others get one probability for all rows
+        both = np.all([(rest @ own > 0.0) & (rest @ ~own > 0.0) for rest in rests], axis=0)
+        return len(rests) > 1 and bool(both.any())
     return len(rests) > 1 and all(np.count_nonzero(rest @ own) > 1 for rest in rests)

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import label_checks, persistence
+from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table import column_options
@@ -98,8 +99,8 @@ class LearnedTable(LearnedColumns):
     weight: str | None = None
 
     @property
-    def task(self) -> TableScan:
-        return TableScan(self.parts, column_options(self.options).n_hashed)
+    def task(self) -> PassTask:
+        return OfCopies(TableScan(self.parts, column_options(self.options).n_hashed))
 
     def encoding(self, counts: Any) -> Encoding:
         return column_options(self.options).encoding(counts, self.kinds, self.y, self.weight, self.zones)
@@ -117,8 +118,8 @@ class LearnedVocabulary(LearnedColumns):
     weight: str | None = None
 
     @property
-    def task(self) -> TokenScan:
-        return TokenScan(self.ngrams)
+    def task(self) -> PassTask:
+        return OfCopies(TokenScan(self.ngrams))
 
     def encoding(self, counts: Any) -> Encoding:
         return learned_encoding(self.ngrams, self.n_tokens, (self.text, self.y, self.weight), counts)
@@ -135,7 +136,7 @@ class LearnedSchema:
     @cached_property
     def encoding(self) -> Encoding | None:
         """The encoding that is learned from the counts."""
-        return None if self.columns is None else self.columns.encoding(self.counts.of_columns)
+        return None if self.columns is None else self.columns.encoding(self.counts.of_columns.whole())
 
     def __add__(self, other: LearnedSchema) -> LearnedSchema:
         kinds = {label_checks.label_kind(one.counts.labels) for one in (self, other)}

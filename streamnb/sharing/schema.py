@@ -302,7 +302,7 @@ def schema(
             fixed = rows.encoding
     elif is_raw_table(X):
         to_learn = TableToLearn.from_options(X, y, sample_weight, columns)
-        how = LearnedTable(columns, to_learn.kinds, to_learn.zones, to_learn.task.parts, labels, weights)
+        how = LearnedTable(columns, to_learn.kinds, to_learn.zones, to_learn.parts, labels, weights)
         rows = to_learn.rows
     elif columns:
         raise TypeError(f"{min(columns)}= is of tables and texts, and X holds numbers")

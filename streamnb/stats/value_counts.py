@@ -1,6 +1,6 @@
 """Counts of values that share their leading bits, from which quantiles are computed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from streamnb.core import memory, persistence, row_checks
 from streamnb.rows.chunk import Chunk
 
 N_CELLS = 4096  # most cells of a feature
+ROUNDING = 1e-12  # of sums of weights, relative
 _MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 except the sign
 _BELOW_ZERO = -2  # key of the largest number below 0; -1 would be negative zero
 CURE = "take fewer features at a time, give a larger memory_limit, or take a machine with more memory"
@@ -24,13 +25,18 @@ class ValueCells(NamedTuple):
 
     shift: int
     keys: np.ndarray  # (n_cells,) int64, ascending
-    counts: np.ndarray  # (n_cells,) int64
+    counts: np.ndarray  # (n_cells,) int64, or float64 where rows have weights
 
     def __add__(self, other: Any) -> "ValueCells":
         shift = max(self.shift, other.shift)
         keys = np.concatenate([self.keys >> (shift - self.shift), other.keys >> (shift - other.shift)])
         order = np.argsort(keys, kind="stable")
         return _fewer(shift, keys[order], np.concatenate([self.counts, other.counts])[order])
+
+    def reaching(self, shares: np.ndarray) -> np.ndarray:
+        """Return the number of the first cell up to which at least these shares of the values lie."""
+        up_to = np.cumsum(self.counts)
+        return np.searchsorted(up_to, up_to[-1] * shares * (1.0 - ROUNDING))
 
     def tops(self) -> np.ndarray:
         """Return the largest float64 number of each cell."""
@@ -55,8 +61,8 @@ def _floats(integers: np.ndarray) -> np.ndarray:
     return np.where(integers < 0, integers ^ _MAGNITUDE, integers).view(np.float64)
 
 
-def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
-    """Return the cells of values (n,), with at least this shift."""
+def cells_of(values: np.ndarray, shift: int = 0, copies: np.ndarray | None = None) -> ValueCells:
+    """Return the cells of values (n,), each in so many copies, with at least this shift."""
     if not len(values):
         return NOTHING._replace(shift=shift)
     keys = _keys(values)
@@ -64,9 +70,12 @@ def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
     first, last = keys.min(), keys.max()
     if int(last) - int(first) <= 4 * len(keys) + N_CELLS:
         keys -= first
-        counts = np.bincount(keys)
+        counts = np.bincount(keys, copies).astype(np.int64)
         keys = np.flatnonzero(counts)
         return _fewer(shift, keys + first, counts[keys])
+    if copies is not None:
+        order = np.argsort(keys, kind="stable")
+        return _fewer(shift, keys[order], copies[order])
     keys.sort()
     return _fewer(shift, keys, np.ones(len(keys), np.int64))
 
@@ -105,6 +114,7 @@ class ValueCounts:
     missing: np.ndarray  # (n_features,) int64
     low: np.ndarray  # (n_features,) float64
     high: np.ndarray
+    lowest: np.ndarray | None = None  # the smallest values, also those of rows of weight 0, if there are any
 
     @property
     def n_features(self) -> int:
@@ -120,6 +130,15 @@ class ValueCounts:
         features = tuple(a + b for a, b in zip(self.features, other.features, strict=True))
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return ValueCounts(features, self.missing + other.missing, low, high)
+
+    def scaled(self, factor: float) -> "ValueCounts":
+        """Return the counts multiplied by a factor."""
+        features = tuple(cells._replace(counts=cells.counts * factor) for cells in self.features)
+        return ValueCounts(features, self.missing * factor, self.low, self.high)
+
+    def beside(self, absent: "ValueCounts") -> "ValueCounts":
+        """Return the same with what a step has to take of rows of weight 0: missing and small values."""
+        return replace(self, missing=self.missing + absent.missing, lowest=np.minimum(self.low, absent.low))
 
     def arrays(self) -> dict[str, Any]:
         n_cells = np.array([len(cells.keys) for cells in self.features], np.int64)
@@ -157,8 +176,8 @@ class CountingValues:
     def nbytes(self) -> int:
         return self._total.nbytes
 
-    def add(self, chunk: Chunk) -> None:
-        """Add a block of rows; values may be NaN."""
+    def add(self, chunk: Chunk, copies: np.ndarray | None = None) -> None:
+        """Add a block of rows, each in so many copies; values may be NaN."""
         n_rows, n_features = chunk.shape
         if self._total.features:
             row_checks.check_n_features(n_features, self._total.n_features)
@@ -167,11 +186,12 @@ class CountingValues:
         shifts = [cells.shift for cells in self._total.features] or [0] * n_features
         features, missing = [], np.zeros(n_features, np.int64)
         low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
-        for j, (values, n_zeros) in enumerate(_columns(chunk)):
-            gaps = np.isnan(values)
-            missing[j] = np.count_nonzero(gaps)
-            known = values[~gaps] if missing[j] else values
-            cells = cells_of(known, shifts[j])
+        for j, (values, own, n_zeros) in enumerate(_columns(chunk, copies)):
+            gaps, known = np.isnan(values), values
+            if gaps.any():
+                missing[j] = np.count_nonzero(gaps) if own is None else own[gaps].sum()
+                known, own = values[~gaps], None if own is None else own[~gaps]
+            cells = cells_of(known, shifts[j], own)
             if n_zeros:
                 cells = cells + ValueCells(0, np.zeros(1, np.int64), np.array([n_zeros]))
                 known = np.append(known, 0.0)
@@ -185,13 +205,14 @@ class CountingValues:
         return self._total
 
 
-def _columns(chunk: Chunk) -> Any:
-    """Yield the stored values of each feature and the number of its other values, which are 0."""
+def _columns(chunk: Chunk, copies: np.ndarray | None) -> Any:
+    """Yield the stored values of each feature, their copies, and the number of its other values, which are 0."""
     X: Any = chunk.to_matrix()
-    if sp.issparse(X):
-        X = X.tocsc()
-        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-            yield X.data[start:stop], X.shape[0] - (stop - start)
-    else:
+    if not sp.issparse(X):
         for column in np.ascontiguousarray(X.T):
-            yield column, 0
+            yield column, copies, 0
+        return
+    X, n_rows = X.tocsc(), chunk.shape[0] if copies is None else int(copies.sum())
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        own = None if copies is None else copies[X.indices[start:stop]]
+        yield X.data[start:stop], own, n_rows - int(stop - start if own is None else own.sum())

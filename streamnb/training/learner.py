@@ -18,7 +18,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 from streamnb.training.data import TrainingData, TrainingRows, start_weights
 from streamnb.training.method import Method, Trained, Trainer
-from streamnb.training.objectives import MOMENTS, RowSums, features_used, inverse_frequency, scale_by_deviation
+from streamnb.training.objectives import MOMENTS, RowSums, Softmax, features_used, inverse_frequency, scale_by_deviation
 from streamnb.training.reading import ReadTask
 from streamnb.training.sampled_curvature import TrainingSample
 
@@ -150,6 +150,10 @@ class Learner:
         self, data: TrainingData, point: dict[str, Any], max_passes: int, *, judges: bool = True, n_threads: int = 1
     ) -> Trainer:
         """The trainer of a point, with at most `max_passes` reads."""
+        n_classes, n_seen = len(data.sums.own_weight), np.count_nonzero(data.sums.own_weight)
+        if n_seen == 2 < n_classes and isinstance(data.task.objective, Softmax):
+            # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of these classes alone
+            point = {**point, "l2": 2.0 * point["l2"]}
         trainer = self.method.trainer(data, point, float(self.tol), max_passes)
         trainer.judges, trainer.n_threads = judges, n_threads
         return trainer
@@ -197,7 +201,8 @@ class Learner:
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
         """The model with the trained weights."""
         weights, scheme = self.factor * data.of_model(trained.weights, stats.n_features), self.scheme_of(stats)
-        return LinearModel(stats.classes, weights[:-1], weights[-1], scheme, stats.options, scale=data.scale_of_all)
+        intercept = _sure_intercepts(weights[-1], stats)
+        return LinearModel(stats.classes, weights[:-1], intercept, scheme, stats.options, scale=data.scale_of_all)
 
     def scheme_of(self, stats: ClassStats) -> Scheme:
         """The scheme of the models of these classes."""
@@ -216,6 +221,14 @@ class Learner:
             raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give sample_weight")
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
+
+
+def _sure_intercepts(intercept: np.ndarray, stats: ClassStats) -> np.ndarray:
+    """Intercepts (R,) by which classes and labels without rows are impossible, and labels of all rows sure."""
+    if len(intercept) < len(stats.classes):  # two classes, of which each has rows
+        return intercept
+    of_all = (stats.weight == stats.total_weight) & stats.multilabel
+    return np.select([stats.weight == 0.0, of_all], [-np.inf, np.inf], intercept)
 
 
 def train(trainer: Trainer, rows: Source, options: RunOptions, n_rows: int) -> Trained:

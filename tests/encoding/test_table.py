@@ -41,7 +41,8 @@ def test_what_columns_become():
     assert len(names(columns=["s", "b"], pairs=[("s", "b")])) == 3 + 2 + 6
     assert names(columns=["s"], hash_features=2) == ["hash 0", "hash 1"]
     few = min(FRAME["s"].value_counts())
-    assert names(columns=["s"], min_count=few + 1)[-1] == "s is rare"
+    rare = snb.table(FRAME, "late", columns=["s"], min_count=few + 1)
+    assert rare.feature_names[-1] == "s is rare"
     missing = FRAME.assign(s=FRAME["s"].where(FRAME["s"] != "a"))
     assert snb.table(missing, "late", columns=["s"]).feature_names.tolist() == ["s=b", "s=c", "s is missing"]
     assert snb.table(missing, "late", columns=["s"], missing="ignore").feature_names.tolist() == ["s=b", "s=c"]

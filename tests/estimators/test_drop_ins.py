@@ -255,9 +255,7 @@ def test_weights_are_frequencies():
         repeated = np.repeat(x, repeats, axis=0), np.repeat(y, repeats)
         ours, theirs = pair(model)
         ours.fit(x, y, repeats)
-        if model is CategoricalNB:
-            theirs.set_params(min_categories=ours.n_categories_.astype(int))
-        assert_alike(ours, theirs.fit(*repeated), x)
+        assert_alike(ours, theirs.fit(*repeated), x[repeats > 0])
 
 
 def test_a_feature_without_variance_gives_numbers():

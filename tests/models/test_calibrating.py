@@ -1,5 +1,7 @@
 """Calibration by temperature and biases, by Platt's method, by curves, and by a matrix of scores."""
 
+import warnings
+
 import dask.array as dask_array
 import numpy as np
 import pytest
@@ -211,8 +213,83 @@ def test_what_cannot_be_calibrated_is_refused(digits):
     np.testing.assert_array_equal(model.predict_proba(X), before)
     assert not hasattr(snb.LinearNB(scheme="ovo").fit(*fitted), "calibrate")
     labels = snb.LinearNB().fit(fitted[0], np.column_stack([fitted[1] > 4, fitted[1] > 6]).astype(int))
-    with pytest.raises(ValueError, match="label 1 on all rows or on none"):
-        labels.calibrate(held[:2], [[1, 0], [0, 0]])
+    with pytest.raises(ValueError, match="each label on all rows or on none"):
+        labels.calibrate(held[:2], [[1, 0], [1, 0]])
+
+
+# ---- rows of weight 0, and classes and labels that nothing is known of -----------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "matrix"])
+def test_rows_of_weight_0_are_left_out(digits, method):
+    (X, y), (held, of_held), (judged, _) = digits
+    weight = (np.arange(len(held)) % 3 > 0).astype(float)  # some scores have weight 0 only
+    one, other = snb.LinearNB().fit(X, y), snb.LinearNB().fit(X, y)
+    one.calibrate(held, of_held, weight, method=method)
+    other.calibrate(held[weight > 0], of_held[weight > 0], method=method)
+    np.testing.assert_array_equal(one.predict_proba(judged), other.predict_proba(judged))
+
+
+@pytest.mark.parametrize(
+    "make", [snb.LinearNB, snb.SoftmaxRegression, snb.MarginClassifier, snb.LeastSquaresClassifier]
+)
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_labels_that_are_never_or_always_set(digits, make, method):
+    """They have probability 0 and 1; the others are calibrated as if these were not there."""
+    (X, y), (held, of_held), (judged, _) = digits
+
+    def labels(y):
+        return np.column_stack([y > 4, 0 * y, 0 * y + 1, y % 2]).astype(int)
+
+    both = [0, 3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", snb.StreamnbWarning)
+        whole = make().fit(X, labels(y)).calibrate(held, labels(of_held), method=method)
+        alone = make().fit(X, labels(y)[:, both]).calibrate(held, labels(of_held)[:, both], method=method)
+    p = whole.predict_proba(judged)
+    assert (p[:, 1] == 0.0).all() and (p[:, 2] == 1.0).all()
+    np.testing.assert_allclose(p[:, both], alone.predict_proba(judged), atol=1e-2)
+
+
+@pytest.mark.parametrize("how", ["sigmoid", "isotonic", "auto"])
+def test_fits_calibrate_the_other_labels(digits, how):
+    (X, y), _, (judged, _) = digits
+    labels = np.column_stack([y > 4, 0 * y, 0 * y + 1, y == y[0], np.arange(len(y)) == 0]).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", snb.StreamnbWarning)
+        p = snb.MarginClassifier(calibration=how).fit(X, labels).predict_proba(judged)
+    assert np.isfinite(p).all() and (p[:, 1] == 0.0).all() and (p[:, 2] == 1.0).all()
+    assert p[:, 0].min() > 0.0 and p[:, 0].max() < 1.0
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_labels_of_one_kind_of_rows_get_one_probability_and_a_warning(digits, method):
+    (X, y), (held, of_held), (judged, _) = digits
+    model = snb.LinearNB().fit(X, np.column_stack([y > 4, y > 6]).astype(int))
+    with pytest.warns(snb.StreamnbWarning, match="y has label 1 on all rows or on none"):
+        model.calibrate(held, np.column_stack([of_held > 4, 0 * of_held]), method=method)
+    p = model.predict_proba(judged)
+    assert np.ptp(p[:, 0]) > 0.5
+    np.testing.assert_allclose(p[:, 1], 1.0 / (len(held) + 2.0), rtol=0.1)
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "matrix"])
+def test_classes_without_rows_stay_impossible(digits, scheme, method):
+    (X, y), (held, of_held), (judged, _) = digits
+    if (scheme, method) == ("reference", "matrix"):
+        return
+    kept, weight = np.isin(of_held, [0, 1, 2, 9]), np.isin(y, [0, 1, 2, 9]).astype(float)
+    given = {"scheme": scheme, **({"reference": 9} if scheme == "reference" else {})}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", snb.StreamnbWarning)
+        whole = snb.LinearNB(**given).fit(X, y, sample_weight=weight)
+    alone = snb.LinearNB(**given).fit(X[weight > 0], y[weight > 0])
+    for model in (whole, alone):
+        model.calibrate(held[kept], of_held[kept], method=method)
+    p = whole.predict_proba(judged)
+    assert (p[:, 3:9] == 0.0).all()
+    np.testing.assert_allclose(p[:, [0, 1, 2, 9]], alone.predict_proba(judged), atol=1e-9)
 
 
 # ---- matrix scaling --------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from sklearn.datasets import dump_svmlight_file
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.category_columns import LevelScan
+from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table_scan import TableScan
@@ -264,6 +265,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    OfCopies: every(
+        lambda: Pass(OfCopies(ValueScan(), True), opened(np.where(REAL > 1.0, np.nan, REAL), Y, REAL_WEIGHT % 0.9)),
+        csr=lambda: Pass(OfCopies(ValueScan()), opened(sp.csr_array(COUNTS), Y, WEIGHT)),
+        texts=lambda: Pass(OfCopies(TokenScan(NGrams())), texts_of(COUNTS, Y, REAL_WEIGHT).with_step(None, 5, "t")),
+        table=lambda: Pass(OfCopies(kinds_of_columns()[0]), kinds_of_columns()[1]),
     ),
     JointRead: every(
         lambda: Pass(of_folds(ValueScan(), 3), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),

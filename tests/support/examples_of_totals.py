@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.corpora.parts import Written
+from streamnb.encoding.copies import WeighedTotal
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation
@@ -154,6 +155,10 @@ PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", deco
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TotalsOfRead: every(
         lambda seed: TotalsOfRead([[TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])]], np.array([1, 2]))
+    ),
+    WeighedTotal: every(
+        lambda seed: WeighedTotal({0: TokenCounts([f"t{seed}"], [2]), -1 - seed % 2: TokenCounts(["a"], [seed + 1])}),
+        plain=lambda seed: WeighedTotal({0: TokenCounts([f"t{seed}", "a"], [2, 1])}),
     ),
     TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
     LevelCounts: every(

@@ -95,7 +95,7 @@ def test_the_sample_does_not_depend_on_blocks_threads_or_form():
 def test_a_class_without_weight_stays_out():
     weight = np.where(Y == 2, 0.0, 1.0)
     model = snb.SoftmaxRegression(1.0, tol=1e-8).fit(X, Y, weight)
-    two = snb.SoftmaxRegression(0.5, tol=1e-8).fit(X[Y < 2], Y[Y < 2])
+    two = snb.SoftmaxRegression(1.0, tol=1e-8).fit(X[Y < 2], Y[Y < 2])
     found = model.predict_proba(X)
     assert not found[:, 2].any()
     assert np.isfinite(found).all() and found[:, 1] == pytest.approx(two.predict_proba(X)[:, 1], abs=1e-5)
