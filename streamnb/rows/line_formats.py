@@ -93,6 +93,10 @@ class Format:
         """Parse columns of whole lines; all columns, with inferred types, if `names` is None."""
         pa = pyarrow_for(self.kind)
         types = self.types if names is None else {name: self.types[name] for name in names if name in self.types}
+        if self.kind == JSON and not _begin_as_objects(piece):  # Arrow reads null as an object without fields
+            why = self._why(piece, {}, first_row)
+            if why:
+                raise DataError(f"{where}: {why}")
         try:
             return (self._csv if self.kind == CSV else self._json)(piece, names, types)
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
@@ -138,6 +142,11 @@ class Format:
                 return f"row {row} has {name}={str(value)[:SHOWN]!r}, and rows before are of type {dtype}{cure}"
         return None
 
+    def readable(self, piece: bytes) -> bytes:
+        """The rows of whole lines that are records, of JSON objects, of CSV with a value in each column."""
+        wrong = (any(isinstance(record, str) for record in self._records(line)) for line in self.stored(piece))
+        return b"".join(line + b"\n" for line, bad in zip(self.stored(piece), wrong, strict=True) if not bad)
+
     def lacking(self, piece: bytes, names: frozenset[str]) -> frozenset[str]:
         """The names that do not occur in any record."""
         left = set(names)
@@ -182,6 +191,12 @@ def _fits(value: Any, dtype: Any, kind: str) -> bool:
     return of != BOOLEAN or value.lower() in ("true", "false", "0", "1")
 
 
+def _begin_as_objects(piece: bytes) -> bool:
+    """Whether each line of JSON begins as an object does."""
+    starts, _ = bounds_of(piece, JSON)
+    return bool((np.frombuffer(piece, np.uint8)[starts] == ord("{")).all())
+
+
 def _shown(line: bytes) -> str:
     text = line[:SHOWN].decode("utf-8", "replace")
     return repr(text + (" .." if len(line) > SHOWN else ""))
@@ -221,6 +236,9 @@ def stored_format(head: bytes, kind: str, where: str) -> tuple[Format, int]:
 
 def format_beside(beside: Fields, infer: "Infer", head: bytes, kind: str, where: str) -> tuple[Format, int]:
     """The format that `infer` finds, with the lines, or the columns of these names, beside what is read."""
+    if kind != LINES:  # rows that are no records are refused or skipped when they are read
+        form, begin = _headed(kind, head)
+        head = head[:begin] + form.readable(whole_lines(head[begin:], form))
     form, begin = infer(head, kind, where)
     if beside.beside and kind == LINES:
         raise ValueError(f"keep={list(beside.beside)} names fields, but the lines of {where} have none")

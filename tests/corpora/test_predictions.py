@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -132,6 +133,34 @@ def test_bad_lines_are_named_or_skipped_and_counted(fitted, tmp_path):
     assert (found.rows, found.skipped, found.kept) == (60, 5, 55)
     good = [json.loads(row)["text"] for k, row in enumerate(rows) if k not in (3, 17, 30, 44, 45)]
     assert table_of(tmp_path / "three")["label"].tolist() == fitted.predict(good).tolist()
+
+
+@pytest.mark.parametrize("bad", ["null", " null", "7", '{"text"'])
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("of_table", [False, True])
+def test_lines_that_are_no_objects_are_named_or_skipped_wherever_they_are(fitted, tmp_path, bad, place, of_table):
+    path, whole, options = tmp_path / "x.jsonl", fitted, {"text": "text"}
+    if of_table:
+        frame = pd.DataFrame({"text": ["u", "u", "v", "v"]})
+        whole, options = snb.LinearNB("auto").fit(snb.table(frame, ["good", "raw", "raw", "raw"])), {}
+    rows = [json.dumps(row) for row in ROWS[:4]]
+    path.write_text("\n".join([*rows[:place], bad, *rows[place:]]))
+    runs = [(snb.select, {"where": "good >= 0"}), (snb.write_predictions, {"format": "jsonl"})]
+    for run, more in (*runs, (snb.write_predictions, {"keep": ["id"], "format": "parquet"})):
+        with pytest.raises(DataError, match=rf"x.jsonl, line {place + 1}: row {place} is not "):
+            run(whole, path, tmp_path / "strict", force=True, **more, **options)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*were not seen at fit")
+            found = run(whole, path, tmp_path / "skipping", errors="skip", force=True, **more, **options)
+        assert (found.rows, found.kept, found.skipped) == (5, 4, 1)
+
+
+def test_a_row_of_csv_with_too_many_values_is_skipped_wherever_it_is(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('text,n\n"a, b",1\nc,2,3\nd,4\n')
+    model = snb.LinearNB("auto").fit(snb.table(pd.DataFrame({"text": ["a, b", "c", "c"], "n": [1, 2, 2]}), [0, 1, 1]))
+    found = snb.write_predictions(model, path, tmp_path / "out", errors="skip", keep=["n"])
+    assert (found.rows, found.kept, found.skipped) == (3, 2, 1) and table_of(tmp_path / "out")["n"].tolist() == [1, 4]
 
 
 def test_rows_of_tables_without_a_text_are_named_or_skipped(fitted, tmp_path):
