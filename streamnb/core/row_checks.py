@@ -77,13 +77,12 @@ def check_log_proba(log_proba: Any, n_rows: int, n_columns: int) -> np.ndarray:
 # ---- values of X -----------------------------------------------------------------------------------------------------
 
 
-def check_min_size(n_rows: int, n_features: int) -> None:
+def check_min_size(n_rows: int, n_features: int, why: str = "X is empty") -> None:
     """Refuse empty input, in scikit-learn's words."""
     for count, what in ((n_rows, "sample"), (n_features, "feature")):
         if count == 0:
             raise ValueError(
-                f"Found array with 0 {what}(s) (shape=({n_rows}, {n_features})) while a minimum of 1 is required. "
-                "X is empty: if it is a generator, it can be read once only; pass a callable that returns a fresh one"
+                f"Found array with 0 {what}(s) (shape=({n_rows}, {n_features})) while a minimum of 1 is required. {why}"
             )
 
 

@@ -118,8 +118,7 @@ class CorpusReading:
             return Fields(())
         if isinstance(self.encoding, TextEncoding):
             return Fields((str(self.encoding.text),))
-        columns, zones = self.encoding.columns, self.encoding.zones
-        return Fields(tuple(columns), kinds=None if zones is None else columns, zones=zones)
+        return Fields(tuple(self.encoding.columns), kinds=self.encoding.columns, zones=self.encoding.zones)
 
     def _of_table(self, path: str, part: CorpusPart) -> Iterator[TablePiece]:
         encoding = self.encoding

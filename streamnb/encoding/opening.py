@@ -16,7 +16,7 @@ from streamnb.rows.files import is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.source import Source
-from streamnb.rows.table_opening import COMPLETE, as_table, is_matrix, is_path, is_table
+from streamnb.rows.table_opening import COMPLETE, as_table, is_matrix, is_path, is_records, is_row, is_table, tabular
 from streamnb.rows.texts import holds_texts
 
 Look = Callable[[Any], None]
@@ -76,7 +76,7 @@ def opened(
     In-memory tables of numbers are matrices; `numbers` says whether they may have missing values, as in `is_matrix`.
     """
     check_layer(X, layer)
-    X = as_table(X, isinstance(y, str))
+    X = tabular(as_table(X, isinstance(y, str)))
     texts = holds_raw_texts(X) and not (isinstance(y, str) and is_table(X))  # URLs of tables, whose column y names
     if texts and labelled == TARGETS:
         X, sample_weight = text(X, y=y if isinstance(y, str) else None, weight=sample_weight), None
@@ -130,10 +130,16 @@ def opened_for(
     labelled: Labelled = True,
     look: Look | None = None,
     layer: str | None = None,
+    names: Any = None,
 ) -> Source:
-    """Open rows for a fitted model, whose encoding is applied to raw rows; None if the model has no encoding."""
+    """Open rows for a fitted model, whose encoding is applied to raw rows; None if the model has no encoding.
+
+    `names` are those of the fitted columns, by which records and the genes of AnnData are matched.
+    """
     check_layer(X, layer)
     X = as_table(X, isinstance(y, str) or isinstance(encoding, TableEncoding))
+    if not isinstance(encoding, TableEncoding):
+        X = _by_name(X, names if encoding is None else None, y)
     if encoding is None and holds_raw_texts(X):
         raise ValueError(
             "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "
@@ -146,9 +152,19 @@ def opened_for(
         X.label_names, y, sample_weight = names, beside, None
     elif isinstance(encoding, TableEncoding):
         encoding.check_width(X)
-    rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)
+    rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer, names=names)
     check_alike(encoding, rows.encoding)
     return rows
+
+
+def _by_name(X: Any, names: Any, y: Any) -> Any:
+    """X, of which records become an Arrow table of the fitted columns, where these have names, and of labels."""
+    if names is not None and is_row(X) and not holds_texts(X):
+        X = X.to_dict()
+    made = tabular(X)
+    if not is_records(X) or names is None or not {*names} <= {*made.column_names}:
+        return made
+    return made.select([*names, *([y] if isinstance(y, str) and y in made.column_names else [])])
 
 
 def is_raw(X: Any) -> bool:

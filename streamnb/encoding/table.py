@@ -55,8 +55,9 @@ def table(
     X : path, URL, list of these, or table
         Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three optionally ".gz" or ".zst";
         a pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
-        too). Or a table: pandas, Polars, Dask, Arrow, an Arrow dataset. A lazy frame of Polars, a relation of DuckDB, a
-        reader of record batches and an iterator (or callable) of batches or frames are read into memory first.
+        too). Or a table: pandas, Polars, Dask, Arrow, an Arrow dataset, or a list of dicts. A lazy frame of Polars, a
+        relation of DuckDB, a reader of record batches and an iterator (or callable) of batches or frames are read into
+        memory first.
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a column, which is then not a feature, or an array. Without them
         `fit`, `scan` and `score` take labels and weights beside X. Columns are learned from the rows by these weights:
@@ -150,7 +151,7 @@ class TableToLearn:
         self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, options: ColumnOptions, run: tuple[int, Any]
     ):
         self._options, (self._n_threads, memory_limit) = options, run
-        self._tables = open_tables(X, options.strings, self._n_threads)
+        self._tables = open_tables(X, dict.fromkeys(options.strings), self._n_threads)
         self.kinds = options.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
         self._labels, self._groups = (y, weight), groups
         self.zones = zones_of(self._tables.schema)

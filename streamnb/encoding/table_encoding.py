@@ -19,24 +19,16 @@ from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, Plai
 from streamnb.encoding.table_scan import UnknownValues
 from streamnb.rows.source import EncodedRows
 from streamnb.rows.table_columns import (
-    CATEGORY,
-    DATE,
-    DATES,
     INSTANT,
     LEVEL,
-    MEASURED,
-    NOTHING,
-    NUMBER,
     CachedCall,
     ColumnPart,
     TableRows,
-    kind_of,
     levels_of,
     numbers_of,
     strings_of,
-    takes,
 )
-from streamnb.rows.table_opening import is_table, open_tables
+from streamnb.rows.table_opening import is_row, is_table, open_tables
 from streamnb.rows.tables import Tables, TableSource, shown_names
 from streamnb.rows.texts import of_arrow
 from streamnb.stats.class_stats import ClassStats
@@ -126,13 +118,12 @@ class TableEncoding(persistence.Parameters, Encoding):
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     def takes(self, X: Any) -> bool:
-        return is_table(X)
+        return is_table(X) or is_row(X)
 
     def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> TableSource:
         if labelled:
             y, weight = self.y if y is None else y, self.weight if weight is None else weight
-        strings = [name for name, kind in self.columns.items() if kind in (None, CATEGORY)]
-        tables = open_tables(X, strings, n_cores())
+        tables = open_tables(X, self.columns, n_cores())
         rows = TableSource.of_columns(tables, self.columns, self.zones, y, weight, n_cores())
         return self.applied(rows, UnknownValues())
 
@@ -181,20 +172,16 @@ class TableEncoding(persistence.Parameters, Encoding):
             )
 
     def check_columns(self, tables: Tables) -> None:
-        """Refuse a table that lacks a column or has another kind of values in it."""
-        for name, kind in self.columns.items():
+        """Refuse a table that lacks a column; kinds of values are checked where they are read."""
+        for name in self.columns:
             if name not in tables.schema.names:
                 raise ValueError(
                     f"X has no column {name!r}, which the model was fitted on; it has {shown_names(tables.schema)}"
                 )
-            given = kind_of(tables.schema.field(name).type)
-            former = {NUMBER: MEASURED, DATE: DATES} if self.zones is None else {}  # what these names meant in 0.2.0
-            if given not in (*takes(kind), *former.get(kind or "", ()), NOTHING):
-                should = "numbers or strings" if kind is None else f"of kind {kind!r}, as in the rows that were fitted"
-                raise ValueError(
-                    f"X: column {name!r} is of type {tables.schema.field(name).type} ({given or 'nested'}); it should "
-                    f"be {should}"
-                )
+        if tables.unseen.issuperset(self.columns):
+            raise ValueError(
+                f"no row of X has any of the columns that the model was fitted on, {listed(np.array([*self.columns]))}"
+            )
 
     def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> EncodedRows:
         """Encode a block of rows as CSR."""

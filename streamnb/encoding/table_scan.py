@@ -106,6 +106,27 @@ class TableCounts:
             of_values = strings_of(self.parts[k], values)[seen].tolist()
             self.of_parts[k].add(dict(zip(of_values, counts[seen].tolist(), strict=True)), int(counts[-1]))
 
+    def is_empty(self, column: str) -> bool:
+        """Whether no row has a value in a column."""
+        own = [one for part, one in zip(self.parts, self.of_parts, strict=True) if part.columns == (column,)]
+        return all(
+            not one.counts and not one.full if isinstance(one, LevelCounts) else not one.features[0].keys.size
+            for one in own
+        )
+
+    def with_missing(self, parts: tuple[ColumnPart, ...]) -> "TableCounts":
+        """The counts of these parts, of which those that are not counted here are missing in every row."""
+        made, known = TableCounts(parts, self._most, self._limit), dict(zip(self.parts, self.of_parts, strict=True))
+        made.n_rows = self.n_rows
+        for k, part in enumerate(parts):
+            missing = (
+                LevelCounts({}, self.n_rows, self._most)
+                if part.role == LEVEL
+                else _of_numbers(NOTHING, self.n_rows, np.empty(0))
+            )
+            made.of_parts[k] = known.get(part, missing)
+        return made
+
     def finish(self) -> "TableCounts":
         for k in range(len(self.parts)):
             self._flush(k)

@@ -274,7 +274,7 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
             if given is not None:
                 files.column(given, name)
     elif all(format_of(path) in (PARQUET, IPC) for path in paths):
-        tables = open_tables(paths, (), n_threads)
+        tables = open_tables(paths, {}, n_threads)
         if text is None:
             raise ValueError("text=None, but the files are tables; name the column that holds the text")
         for argument, field in (("text", text), ("y", named_y), ("weight", named_weight)):

@@ -126,9 +126,9 @@ class Preparation:
     step: LearnedStep | None = None
     requested: str | None = None
 
-    def opened(self, X: Any, *beside: Any, labelled: Labelled = True, look: Any = None) -> Source:
-        """Open rows to be scored, or to be added to the fit."""
-        rows = opened_for(self.encoding, X, *beside, labelled=labelled, look=look, layer=self.layer)
+    def opened(self, X: Any, *beside: Any, labelled: Labelled = True, look: Any = None, names: Any = None) -> Source:
+        """Open rows to be scored, or to be added to the fit; `names` are those of the fitted columns."""
+        rows = opened_for(self.encoding, X, *beside, labelled=labelled, look=look, layer=self.layer, names=names)
         return self.applied(rows, *beside, labelled=labelled)
 
     def applied(self, rows: Source, *beside: Any, labelled: Labelled = True) -> Source:
@@ -233,7 +233,8 @@ def with_step(self: Any, step: LearnedStep) -> Any:
 
 def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
     """Open rows to be scored, or to be added to the fit, with their labels and weights."""
-    return self._preparation.opened(X, *beside, labelled=labelled, look=partial(check_features, self))
+    look, names = partial(check_features, self), names_of(self)
+    return self._preparation.opened(X, *beside, labelled=labelled, look=look, names=names)
 
 
 def remember_names(self: Any, given: Any) -> None:

@@ -19,7 +19,7 @@ from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators import preparation, scan_fits
 from streamnb.estimators.learned import learned
-from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.estimators.preparation import Preparation, StepRequest, names_of
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -301,7 +301,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
             by block into one NumPy array, or SciPy CSR where they are sparse.
         """
         check_is_fitted(self, "stats_")
-        rows = opened_for(self.encoding_, X, labelled=False)
+        rows = opened_for(self.encoding_, X, labelled=False, layer=self.layer_, names=names_of(self))
         if rows.in_memory:
             return super().transform(X)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)

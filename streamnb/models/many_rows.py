@@ -20,7 +20,8 @@ MOMENTS = {"above": "above", "log": "log_sum", "distance": "deviation"}
 
 def answered(model: Any, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
     """Apply `finish` to the scores of rows of any kind by a `PortableModel`, in the kind of X."""
-    rows, steps = opened_for(model.encoding, X, labelled=False), list(model.steps)
+    rows = opened_for(model.encoding, X, labelled=False, names=model.feature_names_in_)
+    steps = list(model.steps)
     while steps and steps[0].do in ("indicators", "sums"):
         rows = prepared(steps.pop(0).value, rows, labelled=False)
     weights = (

@@ -239,8 +239,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """The sums of further rows, or those given in their place."""
         if isinstance(X, TargetSums):
             return X, Report()
-        rows = self._preparation.opened(X, y, sample_weight, labelled=TARGETS, look=self._check_features)
-        row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        rows = self._opened(X, y, sample_weight, labelled=TARGETS)
         folding = self.stats_.folding
         if folding is not None and folding.by != "rows":
             given = "groups=" if folding.by == "groups" else "the fold of each row"
@@ -323,7 +322,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     _remember_names = preparation.remember_names
-    _check_features = preparation.check_features
     _state_of_rows = preparation.state_of_rows
     _restore_rows = preparation.restore_rows
     encoding_ = preparation.encoding
@@ -331,7 +329,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _opened(self, X: Any, *others: Any, labelled: Any = False) -> Source:
         check_is_fitted(self)
-        rows = self._preparation.opened(X, *others, labelled=labelled, look=self._check_features)
+        rows = preparation.opened_as_fitted(self, X, *others, labelled=labelled)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return rows
 

@@ -186,7 +186,7 @@ def _second(given: RowsToJudge) -> RowsToJudge:
 def _may_have_labels(model: Any, X: Any) -> bool:
     """Whether rows may come with labels; a table does if it has the column of labels that the model was fitted with."""
     name = getattr(getattr(model, "encoding_", None), "y", None)
-    return name is None or not is_table(X) or name in open_tables(X, [], 1).schema.names
+    return name is None or not is_table(X) or name in open_tables(X, {}, 1).schema.names
 
 
 def _evaluated(model: Any, given: RowsToJudge) -> Evaluation | RegressionEvaluation | None:

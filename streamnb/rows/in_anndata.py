@@ -1,13 +1,15 @@
 """Rows of AnnData: the layer to read, columns of `obs` and feature names; the rows of .h5ad files, block by block."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import zarr
 
-from streamnb.core.messages import DataError
+from streamnb.core.messages import DataError, listed, warn
 from streamnb.core.remote import StoredFile, is_url
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
@@ -189,6 +191,65 @@ def named_frame(names: np.ndarray | None) -> Any:
     except ImportError:
         return None
     return None if names is None else DataFrame(columns=np.asarray(names, object))
+
+
+# ---- genes by name ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GenesByName:
+    """Puts the columns of cells in the order of the fitted genes; a gene that the cells lack is 0.
+
+    `places` has the column of each fitted gene among `n_given`, -1 for none.
+    """
+
+    places: np.ndarray
+    n_given: int
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the columns are those of the fit already."""
+        return np.array_equal(self.places, np.arange(self.n_given))
+
+    def __call__(self, chunk: Any) -> Any:
+        return self.picked(chunk.to_matrix())
+
+    def picked(self, X: Any) -> Any:
+        """The columns of the fitted genes, (n_rows, n_features), CSR or dense as X is."""
+        known = np.flatnonzero(self.places >= 0)
+        if not sp.issparse(X):
+            out = np.zeros((X.shape[0], len(self.places)), X.dtype)
+            out[:, known] = X[:, self.places[known]]
+            return out
+        ones = np.ones(len(known), X.dtype)
+        out = sp.csr_array(X @ sp.csr_array((ones, (self.places[known], known)), (self.n_given, len(self.places))))
+        out.sort_indices()
+        return out
+
+    def lazily(self, X: Any) -> Any:
+        """The same of a Dask array."""
+        X = X.rechunk({1: -1})
+        return X.map_blocks(self.picked, chunks=(X.chunks[0], (len(self.places),)), dtype=X.dtype, meta=X._meta)
+
+
+def genes_by_name(given: Any, fitted: Any) -> GenesByName:
+    """How columns with these names become those of the fitted genes; warns of genes that are lacking."""
+    places = {str(name): place for place, name in enumerate(given)}
+    fitted = [str(name) for name in fitted]
+    lacking = [name for name in fitted if name not in places]
+    n_known = len(fitted) - len(lacking)
+    if 2 * n_known < len(fitted):
+        raise ValueError(
+            f"X has {n_known:,} of the {len(fitted):,} genes that the model was fitted on, which is fewer than half: "
+            f"{listed(np.array(lacking, object))} are not among its var_names, {listed(np.array(given, object))}; name "
+            "genes as in the fit, by symbols or by identifiers"
+        )
+    if lacking:
+        warn(
+            f"X lacks {len(lacking):,} of the {len(fitted):,} genes that the model was fitted on, such as "
+            f"{lacking[0]!r}; they count as 0"
+        )
+    return GenesByName(np.array([places.get(name, -1) for name in fitted]), len(places))
 
 
 # ---- rows in HDF5 ----------------------------------------------------------------------------------------------------

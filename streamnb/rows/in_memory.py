@@ -87,6 +87,8 @@ class StreamSource(Source):
         if trace is not None and self._reads is not None:
             self._reads.append(trace)
             check_same_rows(self._reads)
+        why = "X gave no rows: a generator can be read once only; pass a callable that returns a fresh one"
+        row_checks.check_min_size(start, 1, why)
 
     def _block(self, chunk: Any, row: int, ask: RequestColumns) -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)

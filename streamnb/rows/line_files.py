@@ -32,6 +32,7 @@ from streamnb.rows.line_formats import Format, Infer, text_format
 from streamnb.rows.source import Job, RawRows
 from streamnb.rows.texts import PIECE_BYTES
 
+UTF16 = b"\xff\xfe", b"\xfe\xff"  # its byte-order marks
 LONGEST = 1 << 30  # bytes of a line; Arrow has 32-bit offsets in a piece
 
 
@@ -90,7 +91,15 @@ def _read_head(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
         rest += (more := _read_exactly(file, max(PIECE_BYTES, len(rest)), path))
     begin = len(BOM) if rest.startswith(BOM) else 0
     kind = by_name(path, TEXT_PACKED)
-    form, after = infer(rest[begin:], kind if kind in (CSV, JSON) else LINES, path)
+    kind = kind if kind in (CSV, JSON) else LINES
+    if kind != LINES and rest.startswith(UTF16):
+        raise DataError(f"{path} is UTF-16, as its first bytes say; write it as UTF-8: iconv -f UTF-16 -t UTF-8")
+    if kind != LINES and b"\r" in rest and b"\n" not in rest:
+        raise DataError(
+            f"{path} has lines that end in a carriage return alone, as on old Macs; write it with newlines: "
+            "tr '\\r' '\\n'"
+        )
+    form, after = infer(rest[begin:], kind, path)
     return form, begin + after, rest[begin + after :]
 
 
@@ -274,7 +283,7 @@ class TextFiles(LineFiles):
     def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
         self._named, self._n_threads = named, n_threads
         super().__init__(paths, partial(text_format, named, labels), n_threads)
-        first, *others = self._files
+        first, *others = [file for file in self._files if file.rows[-1]] or self._files
         for file in others:
             for name, kind in file.form.types.items():
                 if kind != first.form.types[name]:

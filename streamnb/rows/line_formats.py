@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,8 +12,8 @@ from streamnb.core.messages import DataError, listed
 from streamnb.kernels.ngrams import count_lines
 from streamnb.rows.files import CSV, JSON, LINES, pyarrow_for
 from streamnb.rows.records import RowsAlone, StoredColumns, StoredLines, bounds_of, of_columns
-from streamnb.rows.table_columns import BOOLEAN, CATEGORY, DATES, NOTHING, NUMBER, arrow, kind_of
-from streamnb.rows.tables import Fields, one_batch
+from streamnb.rows.table_columns import BOOLEAN, CATEGORY, DATES, NOTHING, NUMBER, arrow, kind_of, type_in_lines
+from streamnb.rows.tables import Fields, check_names, one_batch
 from streamnb.rows.texts import Texts
 
 SHOWN = 60  # characters of a wrong value or line in a message
@@ -62,10 +62,12 @@ class Format:
 
     def selected(self, schema: Any, fields: Fields) -> "Format":
         """The format restricted to these columns; integers become floats, because later rows may hold other numbers."""
-        pa, types = arrow(), {}
+        pa, types, kinds = arrow(), {}, fields.kinds or {}
         strings = pa.dictionary(pa.int32(), pa.string()) if self.kind == CSV else pa.string()
         for column in schema:
             types[column.name] = strings if kind_of(column.type) in (NOTHING, CATEGORY) else column.type
+            if kind_of(column.type) == NOTHING:
+                types[column.name] = type_in_lines(kinds.get(column.name)) or strings
             if pa.types.is_integer(column.type) and column.name != fields.y:
                 types[column.name] = pa.float64()
         return replace(self, types=types, fields=fields)
@@ -139,6 +141,8 @@ class Format:
                     rest = "; it should be a string" if name == text else before
                     return f"row {row}: field {name!r} is {value!r}{rest}"
                 cure = f"; categorical=[{name!r}] reads it as strings" if self.kind == CSV else ""
+                if name in (self.fields.y, self.fields.weight):
+                    cure = "; write it in one way in all rows"
                 return f"row {row} has {name}={str(value)[:SHOWN]!r}, and rows before are of type {dtype}{cure}"
         return None
 
@@ -183,7 +187,7 @@ def _fits(value: Any, dtype: Any, kind: str) -> bool:
         return isinstance(value, takes) and (of in (None, BOOLEAN) or not isinstance(value, bool))
     try:
         if of == NUMBER:
-            float(value)
+            (int if arrow().types.is_integer(dtype) else float)(value)
         if of in DATES:
             arrow().scalar(str(value)).cast(dtype)
     except (TypeError, ValueError):
@@ -247,8 +251,9 @@ def format_beside(beside: Fields, infer: "Infer", head: bytes, kind: str, where:
         pa, sample = arrow(), whole_lines(head[begin:], form)
         known = form.table(sample, None, 0, where).schema if sample.strip() else pa.schema([])
         for name in beside.beside:
-            if kind == CSV and name not in form.names:
-                raise ValueError(f"keep={name!r} is no column of {where}; it has {listed(np.array(form.names))}")
+            if kind == CSV and form.names and form.names.count(name) != 1:
+                what = "names several columns" if name in form.names else "is no column"
+                raise ValueError(f"keep={name!r} {what} of {where}; it has {listed(np.array(form.names))}")
             found = known.field(name).type if name in known.names else pa.null()
             types.setdefault(name, pa.string() if pa.types.is_null(found) else found)
     fields = replace(form.fields, beside=beside.beside, lines=beside.lines)
@@ -257,13 +262,11 @@ def format_beside(beside: Fields, infer: "Infer", head: bytes, kind: str, where:
 
 def fields_format(fields: Fields, head: bytes, kind: str, where: str) -> tuple[Format, int]:
     """The format of lines from which these columns of a table are read; a column that no row has is missing."""
-    pa, kinds = arrow(), fields.kinds or {}
-    form, begin = table_format(frozenset(n for n, of in kinds.items() if of in (None, CATEGORY)), head, kind, where)
-    absent = {name: pa.null() if kinds.get(name) in (None, CATEGORY) else pa.float64() for name in fields.features}
-    if kind == CSV and absent.keys() - form.types.keys():
-        name = min(absent.keys() - form.types.keys())
-        raise ValueError(f"{where} has no column {name!r}, which the model was fitted on")
-    return form.selected(pa.schema(list((absent | form.types).items())), fields), begin
+    form, begin = table_format(fields.kinds or {}, head, kind, where)
+    absent = {*fields.features} - form.types.keys()
+    if form.types and absent:
+        raise ValueError(f"{where} has no column {min(absent)!r}, which the model was fitted on")
+    return form.selected(arrow().schema(list(form.types.items())), fields), begin
 
 
 def text_format(named: dict[str, str | None], labels: str, head: bytes, kind: str, where: str) -> tuple[Format, int]:
@@ -284,7 +287,7 @@ def text_format(named: dict[str, str | None], labels: str, head: bytes, kind: st
     if kind == JSON:
         return replace(form, types=types | _label_type(head, y, where)), 0
     for name in filter(None, named.values()):
-        if form.names.count(name) != 1:
+        if form.names and form.names.count(name) != 1:
             what = "is the name of several columns" if name in form.names else "is no column"
             like = " (it looks like JSON)" if head.startswith(b"{") else ""
             raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(form.names))}{like}")
@@ -315,26 +318,30 @@ def _label_type(head: bytes, y: str | None, where: str) -> dict[str, Any]:
     return {} if y is None else {y: pa.string()}
 
 
-def table_format(strings: frozenset[str], head: bytes, kind: str, where: str) -> tuple[Format, int]:
-    """Infer the format of a table and the types of its columns; those in `strings` are strings."""
+def table_format(kinds: Mapping[str, str | None], head: bytes, kind: str, where: str) -> tuple[Format, int]:
+    """Infer the format of a table and the types of its columns; those whose known kind is a category are strings."""
     pa = arrow()
     if kind == LINES:
         raise DataError(f"{where} is not a table of a known format; it should be Parquet, Arrow IPC, CSV or JSON lines")
     form, begin = _headed(kind, head)
+    check_names(form.names, where)
     sample = whole_lines(head[begin:], form)
-    form = replace(form, types={name: pa.string() for name in strings if kind == JSON or name in form.names})
+    strings = {name for name, of in kinds.items() if of in (None, CATEGORY) and (kind == JSON or name in form.names)}
+    form = replace(form, types=dict.fromkeys(strings, pa.string()))
     if not sample.strip():
-        return replace(form, types={name: pa.null() for name in form.names}), begin
+        types = {name: pa.null() for name in (form.names if kind == CSV else kinds)}
+        return replace(form, types=types, unseen=frozenset(kinds if kind == JSON else ())), begin
     table = form.table(sample, None, 0, where)
     types = {name: column.type for name, column in zip(table.column_names, table.columns, strict=True)}
     if kind == JSON:
         for name in types.keys() - strings:
-            types[name] = _date_type(table[name]) or types[name]
-        form = replace(form, unseen=form.lacking(sample, strings))
+            types[name] = date_type(table[name]) or types[name]
+        types = {**dict.fromkeys(kinds, pa.null()), **types}
+        form = replace(form, unseen=form.lacking(sample, frozenset(kinds)))
     return replace(form, types=types), begin
 
 
-def _date_type(column: Any) -> Any:
+def date_type(column: Any) -> Any:
     """The date type of JSON strings; None if any is not a date."""
     pa = arrow()
     if kind_of(column.type) != CATEGORY or column.null_count == len(column):

@@ -49,7 +49,7 @@ def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
             "Convert your data to numeric values explicitly instead."
         )
     if values.dtype.kind == "O":
-        return _numbers_of(values, getattr(X, "columns", None))
+        return _numbers_of(values, getattr(X, "column_names", getattr(X, "columns", None)))
     return values
 
 

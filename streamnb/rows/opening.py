@@ -13,33 +13,41 @@ from streamnb.core import label_checks, messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
 from streamnb.rows.csr_store import FEATURE_NAMES, member_of, open_csr
-from streamnb.rows.files import is_svmlight, unlike_zarr
-from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source, is_anndata, named_frame, rows_of
+from streamnb.rows.derived_sources import PreparedSource
+from streamnb.rows.files import is_svmlight, pyarrow_for, unlike_zarr
+from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source, genes_by_name, is_anndata, named_frame, rows_of
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource, StreamSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import TARGETS, Labelled, open_columns, whole, y_check
-from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask, is_stream
+from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask, is_stream, made_by
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import as_table
+from streamnb.rows.tables import check_names
+from streamnb.rows.texts import columns_in
 from streamnb.rows.zarr_reading import check_filled, check_layout, with_retries
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
 
 
 def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
-    """X and y; if y names a column of a data frame X (pandas or Dask), that column, and X without it.
+    """X and y; if y names a column of a data frame or Arrow table X, that column, and X without it.
 
     What is a table only because y names one of its columns is one from here on; see `as_table`.
     """
     X = as_table(X, isinstance(y, str))
-    if not isinstance(y, str) or not (hasattr(X, "iloc") and hasattr(X, "columns")):
+    in_arrow = made_by(X, "pyarrow") or made_by(X, "polars")
+    names = columns_in(X) if in_arrow or hasattr(X, "iloc") else None
+    if not isinstance(y, str) or names is None:
         return X, y
-    here = [name == y for name in X.columns]
+    here = [name == y for name in names]
     if sum(here) != 1:
         what = "is the name of several columns" if any(here) else "is none of the columns"
-        raise ValueError(f"y={y!r} {what} of X: {messages.listed(np.asarray(X.columns, object))}")
+        raise ValueError(f"y={y!r} {what} of X: {messages.listed(np.asarray(names, object))}")
+    if in_arrow:
+        X = pyarrow_for("a table").table(X)
+        return X.drop_columns([y]), X[y].to_numpy()
     return X.drop(columns=[y]), X[y]
 
 
@@ -125,6 +133,7 @@ def opened(
     labelled: Labelled = True,
     look: Callable[[Any], None] | None = None,
     layer: str | None = None,
+    names: Any = None,
 ) -> Source:
     """Open rows of any kind with their labels and weights; everything that reads rows calls this.
 
@@ -142,6 +151,8 @@ def opened(
         Called before any value is read, with an object that has the names or the number of columns, or None.
     layer : str, optional
         The layer of AnnData to read in place of its X.
+    names : (n_features,) str, optional
+        Names of the fitted columns, by which those of AnnData are matched.
 
     Raises
     ------
@@ -159,7 +170,16 @@ def opened(
         return X if split is None else X.with_split(*split)
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     X, y = with_labels(X, y)
+    where = f"X={os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "X"
     rows, group, given = resolve(X, layer)
+    columns = columns_in(given)
+    if columns is not None:
+        check_names([str(name) for name in columns], where)
+    matched = None
+    if names is not None and columns is not None and (hasattr(group, "column") or is_anndata(group)):
+        matched = genes_by_name(columns, names)
+        given = named_frame(names)
+        rows = matched.lazily(rows) if is_dask(rows) else rows
     if hasattr(group, "column"):  # AnnData in memory or in HDF5
         y, sample_weight = (
             group.column(part, name) if isinstance(part, str) else part
@@ -171,6 +191,8 @@ def opened(
     if labelled and y is None and not kind.own_labels:
         y_check(labelled)(y)
     source = kind.opened(rows, y, sample_weight, labelled, group)
+    if matched is not None and not source.lazy and not matched.in_place:
+        source = PreparedSource(source, matched, len(matched.places), "genes by name")
     if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
         raise DataError(f"X has {source.n_features} features, but {given.shape[1]} names of features; write it again")
     source.group, source.given, source.label_names = group, given, label_checks.names_of_labels(y)

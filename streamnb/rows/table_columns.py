@@ -136,6 +136,21 @@ def takes(kind: str | None) -> tuple[str | None, ...]:
     return TO_BE_CATEGORIES if kind in (None, NOTHING) else (kind,)
 
 
+def is_empty(column: Any) -> bool:
+    """Whether no row has a value, so that the type says nothing: pandas has NaN for missing values of any kind."""
+    if column.null_count == len(column):
+        return True
+    return arrow().types.is_floating(column.type) and bool(np.isnan(column.to_numpy(zero_copy_only=False)).all())
+
+
+def type_in_lines(kind: str | None) -> Any:
+    """The Arrow type with which values of a known kind are read from lines; None for strings."""
+    pa = arrow()
+    types = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), DATE: pa.timestamp("us"), TIME: pa.time64("us")}
+    types[INSTANT] = pa.timestamp("us", "UTC")
+    return types.get(kind or CATEGORY)
+
+
 SPAN = 1 << 16  # integers within this range are coded by their offset
 WEEKDAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
 DatePart = Literal["year", "month", "weekday", "hour"]

@@ -4,7 +4,7 @@ import json
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.remote import StoredFile, file_system, is_url
-from streamnb.rows.files import of_each, pyarrow_for, raw_file, read_ahead, stored, with_sizes
+from streamnb.rows.files import JSON, of_each, pyarrow_for, raw_file, read_ahead, stored, with_sizes
 from streamnb.rows.line_files import LineFiles
 from streamnb.rows.line_formats import table_format
 from streamnb.rows.source import Job
@@ -69,7 +69,7 @@ class ParquetFiles(BatchTables):
     def __init__(self, paths: list[str], n_threads: int):
         self._threads = n_threads > 1
         schemas, lengths, sizes = zip(*of_each(_parquet_layout, paths, n_threads), strict=True)
-        super().__init__(common_schema(list(zip(paths, schemas, strict=True))), list(lengths), paths)
+        super().__init__(common_schema(list(zip(paths, schemas, strict=True)), typed=True), list(lengths), paths)
         self._sizes = sum(sizes, Counter[str]())
         self.step = max((rows for groups in lengths for rows in groups), default=1)
 
@@ -91,7 +91,7 @@ class IPCFiles(BatchTables):
 
     def __init__(self, paths: list[str], n_threads: int):
         schemas, lengths, sizes = zip(*of_each(_ipc_layout, paths, n_threads), strict=True)
-        super().__init__(common_schema(list(zip(paths, schemas, strict=True))), list(lengths), paths)
+        super().__init__(common_schema(list(zip(paths, schemas, strict=True)), typed=True), list(lengths), paths)
         self.nbytes = sum(sizes)
 
     def _read(self, part: int, place: int) -> Iterator[Any]:
@@ -113,6 +113,7 @@ class Dataset(BatchTables):
         groups = (file.split_by_row_group() if hasattr(file, "split_by_row_group") else [file] for file in files)
         self._fragments = list(chain.from_iterable(groups))
         lengths = [_rows_of(fragment) for fragment in self._fragments]
+        check_names(dataset.schema.names, "X")
         super().__init__(dataset.schema, [[n] for n in lengths])
         paths = [protocol + path for path in getattr(dataset, "files", ())]
         self.files = with_sizes(path for path in paths if protocol or os.path.isfile(path))
@@ -125,7 +126,10 @@ class Dataset(BatchTables):
         types = []
         for field in self.schema:  # read in their own types, and converted later, which is exact
             stored = features.get(field.name, field)
-            types.append(stored if {kind_of(field.type), kind_of(stored.type)} <= {*CONVERTED} else field)
+            may_be_empty = any(_may_be_empty(one.type, True) for one in (field, stored))
+            types.append(
+                stored if may_be_empty or {kind_of(field.type), kind_of(stored.type)} <= {*CONVERTED} else field
+            )
         yield from fragment.to_batches(
             schema=arrow().schema(types),
             columns=self.fields.all,
@@ -221,8 +225,11 @@ def _ipc_layout(path: str) -> tuple[Any, list[int], int]:
         return schema, [reader.get_batch(k).num_rows for k in range(reader.num_record_batches)], file.size()
 
 
-def common_schema(schemas: list[tuple[str, Any]]) -> Any:
-    """The schema of all files, which must have the same columns of the same kinds."""
+def common_schema(schemas: list[tuple[str, Any]], typed: bool = False) -> Any:
+    """The schema of all files, which must have the same columns of the same kinds.
+
+    Where files are `typed`, a column of floats beside one of another kind may be empty, which reading finds out.
+    """
     pa = arrow()
     first_path, first = schemas[0]
     check_names(first.names, first_path)
@@ -237,11 +244,11 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
             )
         for field in schema:
             known = fields[field.name]
-            if kind_of(known.type) == NOTHING:
-                fields[field.name] = field
-            elif kind_of(field.type) == kind_of(known.type):
+            if kind_of(field.type) == kind_of(known.type):
                 fields[field.name] = known.with_type(wider(known.type, field.type))
-            elif kind_of(field.type) != NOTHING:
+            elif _may_be_empty(known.type, typed):
+                fields[field.name] = field
+            elif not _may_be_empty(field.type, typed):
                 raise DataError(
                     f"{path}: column {field.name!r} is of type {field.type}, but {known.type} in {first_path}; make "
                     "them of one type"
@@ -249,13 +256,29 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
     return pa.schema(list(fields.values()), first.metadata)
 
 
-class LineTables(LineFiles, Tables):
-    """CSV or JSON-lines files, one after the other; columns in `strings` are read as strings."""
+def _may_be_empty(dtype: Any, typed: bool) -> bool:
+    """Whether a column of this type has no value, or in files that store types perhaps NaN alone."""
+    return kind_of(dtype) == NOTHING or (typed and arrow().types.is_floating(dtype))
 
-    def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
-        LineFiles.__init__(self, paths, partial(table_format, frozenset(strings)), n_threads)
+
+class LineTables(LineFiles, Tables):
+    """CSV or JSON-lines files, one after the other; `kinds` are those of columns, as far as they are known.
+
+    A key that a file of JSON lines never has is missing in its rows; a file of no bytes has no rows.
+    """
+
+    def __init__(self, paths: list[str], n_threads: int, kinds: Mapping[str, str | None]):
+        LineFiles.__init__(self, paths, partial(table_format, dict(kinds)), n_threads)
         pa, unseen = arrow(), frozenset.intersection(*(file.form.unseen for file in self._files))
-        self.schema = common_schema([(file.path, pa.schema(list(file.form.types.items()))) for file in self._files])
+        keys = [*chain.from_iterable(file.form.types for file in self._files if file.form.kind == JSON)]
+        schemas = []
+        for file in self._files:
+            types = {**dict.fromkeys(keys, pa.null()), **file.form.types} if file.form.kind == JSON else file.form.types
+            if types:
+                schemas.append((file.path, pa.schema(list(types.items()))))
+        if not schemas:
+            raise DataError(f"{paths[0]} is empty: it has neither names of columns nor rows")
+        self.schema = common_schema(schemas)
         for piece in (lines.piece for file in self._files if unseen for lines in file.pieces(0)):
             written = (json.dumps(name, ensure_ascii=plain).encode() for name in unseen for plain in (True, False))
             if any(name in piece for name in written):

@@ -1,13 +1,15 @@
 """Recognises and opens tables: files of several formats and in-memory tables of several packages."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from streamnb.core.messages import DataError, listed
 from streamnb.core.remote import is_url
@@ -31,10 +33,11 @@ from streamnb.rows.files import (
     of_each,
     raw_file,
 )
+from streamnb.rows.line_formats import date_type
 from streamnb.rows.matrices import is_dask, is_stream, made_by
-from streamnb.rows.table_columns import arrow
+from streamnb.rows.table_columns import CATEGORY, NOTHING, arrow
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, partitioned
-from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
+from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names, raise_mixed
 
 COMPLETE, ANY, NONE = "complete", "any", "none"  # which in-memory tables of numbers count as matrices
 IN_MEMORY = "iloc", "num_rows", "height"  # attributes of tables whose rows are held
@@ -42,7 +45,9 @@ SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values toget
 
 
 def is_table(X: Any) -> bool:
-    """Whether X may be opened as a table: a path with the name of one, or named columns."""
+    """Whether X may be opened as a table: a path with the name of one, named columns, or records."""
+    if is_records(X):
+        return True
     if isinstance(X, list | tuple):  # a str in it is a text, unless it is the URL of a table
         of_tables = (is_table(x) if isinstance(x, os.PathLike) else is_url(x) and format_of(x) is not None for x in X)
         return bool(X) and all(of_tables)
@@ -87,7 +92,7 @@ def _of_stream(X: Any) -> Any:
     if not is_table(first) or is_path(first):
         return X if callable(X) else chain([] if first is None else [first], chunks)
     pa = arrow()
-    tables = [pa.table(as_table(chunk)) for chunk in chain([first], chunks)]
+    tables = [pa.table(tabular(as_table(chunk))) for chunk in chain([first], chunks)]
     for n, table in enumerate(tables):
         if table.column_names != tables[0].column_names:
             raise DataError(
@@ -100,8 +105,42 @@ def _of_stream(X: Any) -> Any:
         raise DataError(f"X: its chunks hold a column of several types ({error}); make it of one type") from error
 
 
+def is_records(X: Any) -> bool:
+    """Whether X is a row as a dict of its values by column, or a list of such rows."""
+    rows = X if isinstance(X, list | tuple) else [X]
+    return bool(rows) and all(isinstance(row, dict) and not issparse(row) for row in rows)
+
+
+def is_row(X: Any) -> bool:
+    """Whether X is a pandas Series that may be a row of a frame: its index has names."""
+    return made_by(X, "pandas") and getattr(X, "ndim", 0) == 1 and all(isinstance(name, str) for name in X.index)
+
+
+def tabular(X: Any, kinds: Mapping[str, str | None] = MappingProxyType({})) -> Any:
+    """X, of which records and record batches are made an Arrow table; `kinds` as in `open_tables`.
+
+    As in JSON lines, a key that a record lacks is missing, and strings are dates where all look like it.
+    """
+    if made_by(X, "pyarrow") and isinstance(X, arrow().RecordBatch):
+        return arrow().table(X)
+    if not is_records(X):
+        return X
+    pa, rows = arrow(), X if isinstance(X, list | tuple) else [X]
+    names = [*dict.fromkeys(chain(*rows, kinds))]
+    columns = []
+    for name in names:
+        try:
+            column = pa.array([row.get(name) for row in rows], from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+            raise_mixed(str(name), error)
+        dates = date_type(column) if kinds.get(name, NOTHING) not in (None, CATEGORY) else None
+        columns.append(column if dates is None else column.cast(dates))
+    return pa.table(columns, names=[str(name) for name in names])
+
+
 def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
     """Whether a table, in memory or in Dask, is all numbers: without missing values if COMPLETE; NONE never is."""
+    X = tabular(X)
     if numbers == NONE or is_path(X) or hasattr(X, "get_fragments"):
         return False
     if not hasattr(X, "iloc"):
@@ -146,11 +185,20 @@ def format_of(path: str) -> str | None:
     return None if kind in (HDF5, WARC, SEQUENCES) else LINES if kind in (CSV, JSON) else kind
 
 
-def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
-    """Open a table of any kind; columns in `strings` are read as strings where files do not store types."""
+def open_tables(X: Any, kinds: Mapping[str, str | None], n_threads: int) -> Tables:
+    """Open a table of any kind.
+
+    `kinds` are those of columns, as far as they are known: where nothing stores types, categories, and None for any,
+    are read as strings, and columns that no row has are missing.
+    """
     arrow()
+    X = X.to_dict() if is_row(X) else X
+    if is_records(X):
+        tables = _in_memory(tabular(X, kinds))
+        tables.unseen = frozenset(kinds).difference(*([X] if isinstance(X, dict) else X))
+        return tables
     if isinstance(X, str | os.PathLike | list | tuple):
-        return _of_paths(X, strings, n_threads)
+        return _of_paths(X, kinds, n_threads)
     if is_dask(X) and hasattr(X, "columns"):
         return DaskFrame(X)
     if made_by(X, "pandas") and hasattr(X, "columns"):
@@ -163,12 +211,15 @@ def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
             f"X is of type {type(X).__name__}; a table is a path, a data frame of pandas, Polars or Dask, a table, "
             "dataset or reader of Arrow, a relation of DuckDB, or an iterator of such tables"
         )
-    table = arrow().table(X)
+    return _in_memory(arrow().table(X))
+
+
+def _in_memory(table: Any) -> ArrowTable:
     check_names(table.column_names, "X")
     return ArrowTable(table)
 
 
-def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
+def _of_paths(X: Any, kinds: Mapping[str, str | None], n_threads: int) -> Tables:
     if isinstance(X, str | os.PathLike) and _is_partitioned(os.fspath(X)):
         return partitioned(os.fspath(X))
     paths = [path for given in (X if isinstance(X, list | tuple) else [X]) for path in _paths(os.fspath(given))]
@@ -179,7 +230,7 @@ def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
             raise DataError(f"{path} is {other}, but {paths[0]} is {first}; files of one table should be of one format")
     if first == PARQUET:
         return ParquetFiles(paths, n_threads)
-    return IPCFiles(paths, n_threads) if first == IPC else LineTables(paths, n_threads, strings)
+    return IPCFiles(paths, n_threads) if first == IPC else LineTables(paths, n_threads, kinds)
 
 
 def _is_partitioned(path: str) -> bool:

@@ -1,5 +1,6 @@
 """Reads Arrow tables in blocks: feature columns of several kinds, labels and weights."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -14,7 +15,21 @@ from streamnb.rows.block import Block
 from streamnb.rows.labels import open_columns
 from streamnb.rows.records import RowsAlone, StoredColumns
 from streamnb.rows.source import Job, RawRows, RawSource
-from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NOTHING, NUMBER, TableRows, arrow, as_known, kind_of, takes
+from streamnb.rows.table_columns import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    DATES,
+    MEASURED,
+    NOTHING,
+    NUMBER,
+    TableRows,
+    arrow,
+    as_known,
+    is_empty,
+    kind_of,
+    takes,
+)
 from streamnb.rows.texts import Texts, of_arrow
 
 VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}  # Arrow types, and what they become
@@ -25,9 +40,10 @@ PIECE_ROWS = 1 << 15  # of a block: enough for vectorised code, few enough to sp
 class Fields:
     """The columns of a table to read: features, labels and weights.
 
-    `kinds` and `zones`, the time zones of dates, are those of the features; columns are converted to the uniform
-    representation of their kind. None leaves columns unchanged. Where `text` names a feature, rows are `Texts`. Rows
-    keep the columns `beside` as they are stored, to be written again, or with `lines` the lines of a file.
+    `kinds` and `zones`, the time zones of dates, are those of the features. Columns of other kinds are refused unless
+    they are empty, and with `zones` all are converted to the uniform representation of their kind. Where `text` names
+    a feature, rows are `Texts`. Rows keep the columns `beside` as they are stored, to be written again, or with `lines`
+    the lines of a file.
     """
 
     features: tuple[str, ...]
@@ -54,7 +70,7 @@ class Fields:
             return RowsAlone(stored)
         y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
-        rows = TableRows(self._converted(batch, where), y, weight, where, self.kinds is not None, stored)
+        rows = TableRows(self._converted(batch, where), y, weight, where, self.zones is not None, stored)
         return rows if self.text is None else texts_of(rows, self.text, first_row, self.null_is_empty)
 
     def _stored(self, batch: Any) -> StoredColumns:
@@ -65,16 +81,20 @@ class Fields:
 
     def _converted(self, batch: Any, where: str) -> Any:
         """The features in the uniform representation of their kinds."""
-        if self.kinds is None or self.zones is None:
+        if self.kinds is None:
             return batch.select(list(self.features))
+        former = {NUMBER: MEASURED, DATE: DATES} if self.zones is None else {}  # what these names meant in 0.2.0
         columns = []
         for name in self.features:
             column, kind = batch.column(name), self.kinds[name]
-            if kind_of(column.type) not in (*takes(kind), NOTHING):
-                raise DataError(
-                    f"{where}: column {name!r} is of type {column.type} here; it should be of kind {kind!r}"
-                )
-            columns.append(as_known(column, kind, self.zones.get(name)))
+            given = kind_of(column.type)
+            if given not in (*takes(kind), *former.get(kind or "", ()), NOTHING):
+                if not is_empty(column):
+                    should = f"of kind {kind!r}, as in the rows that were fitted" if kind else "numbers or strings"
+                    named = f"{where}: column {name!r} is of type {column.type} ({given or 'nested'})"
+                    raise DataError(f"{named}; it should be {should}")
+                column = arrow().nulls(len(column))
+            columns.append(column if self.zones is None else as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 
 
@@ -143,7 +163,7 @@ class Tables(RawRows):
     """Base of tables, in memory or in files, with their Arrow schema."""
 
     schema: Any
-    unseen: frozenset[str] = frozenset()  # columns of the schema that were requested but occur in no row
+    unseen: frozenset[str] = frozenset()  # columns that were asked for but occur in no row
     fields = Fields(())
 
     def selected(self, fields: Fields) -> Self:
@@ -259,8 +279,8 @@ def chunk_of(column: Any) -> Any:
 
 def check_names(names: Sequence[str], where: str) -> None:
     """Refuse duplicate column names."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
         raise DataError(f"{where} has several columns {twice!r}; names of columns should be unique")
 
 
@@ -298,7 +318,7 @@ class TableSource(RawSource):
         for argument, name in (("y", labels), ("weight", weights)):
             check_has(tables.schema, [name], argument)
         features = tuple(name for name in kinds if name in tables.schema.names)
-        fields = Fields(features, labels, weights, kinds=None if zones is None else kinds, zones=zones)
+        fields = Fields(features, labels, weights, kinds=kinds, zones=zones)
         y, weight = (None if isinstance(column, str) else column for column in (y, weight))
         columns = open_columns(y, weight, tables.n_rows, False)
         return cls(tables.selected(fields), columns, n_threads=n_threads)

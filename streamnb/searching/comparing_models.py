@@ -18,7 +18,7 @@ from streamnb.encoding.opening import is_raw, opened_for
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, model_and_rows
-from streamnb.estimators.preparation import check_features
+from streamnb.estimators.preparation import check_features, names_of
 from streamnb.evaluation.breakdowns import LESS_IS_BETTER
 from streamnb.evaluation.differences import Difference, Differences, given_level, holm
 from streamnb.evaluation.evaluation import Evaluation
@@ -355,7 +355,8 @@ def _opened(models: Mapping[str, Any], judged: NamedModels, X: Any, *beside: Any
             check_features(model, columns)
 
     encoding = next((encoding for encoding in encodings.values() if encoding is not None), None)
-    return opened_for(encoding, X, *beside, look=look, layer=next(iter(layers), None)), judged
+    names = next((known for model in given if (known := names_of(model)) is not None), None)
+    return opened_for(encoding, X, *beside, look=look, layer=next(iter(layers), None), names=names), judged
 
 
 def _raw(X: Any, encodings: Mapping[str, Encoding | None]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from streamnb.encoding.table_scan import TableScan
 from streamnb.encoding.text import learned_encoding
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.table_columns import ColumnPart
+from streamnb.rows.table_columns import NOTHING, ColumnPart
 from streamnb.sharing.site_rows import single_labels
 
 
@@ -102,6 +102,14 @@ class LearnedTable(LearnedColumns):
     def task(self) -> PassTask:
         return OfCopies(TableScan(self.parts, column_options(self.options).n_hashed))
 
+    def with_kinds_of(self, other: LearnedTable, names: set[str]) -> LearnedTable:
+        """A copy in which the columns of these names are of the kinds that they have in another one."""
+        kinds = {name: (other if name in names else self).kinds[name] for name in self.kinds}
+        zones = {**self.zones, **{name: zone for name, zone in other.zones.items() if name in names}}
+        parts = [part for part in self.parts if not names.issuperset(part.columns)]
+        more = [part for part in other.parts if names.issuperset(part.columns)]
+        return replace(self, kinds=kinds, zones=zones, parts=(*parts, *more))
+
     def encoding(self, counts: Any) -> Encoding:
         return column_options(self.options).encoding(counts, self.kinds, self.y, self.weight, self.zones)
 
@@ -142,9 +150,22 @@ class LearnedSchema:
         kinds = {label_checks.label_kind(one.counts.labels) for one in (self, other)}
         if len(kinds) > 1:
             raise ValueError(f"one schema has labels that are {min(kinds)}, the other {max(kinds)}; give all one kind")
-        if self.columns is not None:
-            check_columns_alike(self.columns, other.columns)
-        return LearnedSchema(self.counts + other.counts, self.columns)
+        ours = self._as_in(other)
+        theirs = other._as_in(ours)
+        if ours.columns is not None:
+            check_columns_alike(ours.columns, theirs.columns)
+        return LearnedSchema(ours.counts + theirs.counts, ours.columns)
+
+    def _as_in(self, other: LearnedSchema) -> LearnedSchema:
+        """The same schema, in which columns of a table that have no value here are of the kinds that they are there."""
+        ours, theirs, counts = self.columns, other.columns, self.counts.of_columns
+        if not isinstance(ours, LearnedTable) or not isinstance(theirs, LearnedTable):
+            return self
+        shared = (name for name in ours.kinds if name in theirs.kinds)
+        others = [name for name in shared if theirs.kinds[name] not in (ours.kinds[name], NOTHING)]
+        empty = {name for name in others if counts.is_empty(name)}
+        made = ours.with_kinds_of(theirs, empty)
+        return LearnedSchema(LabelCounts(self.counts.rows, counts.with_missing(made.parts)), made)
 
     def _to_state(self) -> dict[str, Any]:
         return {"counts": self.counts.arrays(), "columns": self.columns}

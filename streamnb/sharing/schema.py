@@ -148,7 +148,7 @@ class Schema(persistence.Saved):
                 "the schema was made by a version of streamnb that sums in another way; install that one here"
             )
         y, weight = self.y if y is None else y, self.weight if sample_weight is None else sample_weight
-        rows = opened_for(self.encoding, X, y, weight)
+        rows = opened_for(self.encoding, X, y, weight, names=self.names)
         self._check(rows)
         number = self.sites.index(site) if self.sites and site else 0
         return SiteRows(rows, self.classes, folding_of_sites(self.sites), number)

@@ -90,11 +90,11 @@ def test_columns_that_are_missing_or_of_another_kind_are_named():
     with pytest.raises(ValueError, match=r"X has no column 'miles', which the model was fitted on; it has \['plane',"):
         encoding.encode(FRAME.drop(columns="miles"))
     with pytest.raises(ValueError, match=r"'miles' is of type string \(category\); it should be of kind 'number'"):
-        encoding.encode(FRAME.assign(miles="far"))
+        matrix_of(encoding.encode(FRAME.assign(miles="far")))
     forced = snb.table(FRAME, "late", categorical=["miles"], columns=["miles"]).encoding
     assert forced.encode(FRAME.assign(miles=["1", "2", "3", None, "5", "6"])).n_features == 6
     with pytest.raises(ValueError, match="it should be numbers or strings"):
-        forced.encode(FRAME.assign(miles=FRAME["day"]))
+        matrix_of(forced.encode(FRAME.assign(miles=FRAME["day"])))
 
 
 def test_encodings_are_saved_and_told_apart(tmp_path):

@@ -21,7 +21,7 @@ KINDS = {"s": "category", "i": "number", "x": "number"}
 
 
 def scanned(most=9, limit=None):
-    rows = TableSource.of_columns(open_tables(FRAME, (), 1), KINDS, {}, None, None, 1)
+    rows = TableSource.of_columns(open_tables(FRAME, {}, 1), KINDS, {}, None, None, 1)
     return run(TableScan(PARTS, most, limit), rows, RunOptions(False, 1))[0]
 
 

@@ -4,12 +4,14 @@ import sys
 import warnings
 
 import anndata
+import dask.array
 import h5py
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.rows import sizes
@@ -90,10 +92,61 @@ def test_all_forms_are_the_same_rows(form, forms):
             snb.scan(X, name)
     with refused(ValueError, r"layer='raw' is none of the layers of X, which are: \['counts', 'dense'\]"):
         snb.SoftmaxRegression().fit(X, "obs/kind", layer="raw")
-    renamed = cells()
-    renamed.var_names = GENES[::-1]
-    with refused(ValueError, "feature names should match"):
-        model.predict(renamed)
+
+
+OTHER_GENES = {
+    "another order": [3, 1, 5, 0, 2, 4],
+    "more": [0, 6, 1, 2, 7, 3, 4, 5],
+    "fewer": [4, 0, 1],
+}
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("columns", OTHER_GENES.values(), ids=[*OTHER_GENES])
+def test_genes_are_matched_by_their_names(columns, sparse, tmp_path):
+    """In any container they are those of a matrix with the fitted columns, 0 where a gene is lacking."""
+    wide = np.hstack([COUNTS, rng.poisson(3.0, (N, 2))]).astype(np.float32)
+    X = wide[:, columns]
+    known = np.zeros(COUNTS.shape, np.float32)
+    known[:, [j for j in columns if j < 6]] = wide[:, [j for j in columns if j < 6]]
+    var = pd.DataFrame(index=[*GENES, "more", "still more"]).iloc[columns]
+    made = anndata.AnnData(sp.csr_matrix(X) if sparse else X, obs=cells().obs, var=var)
+    made.write_h5ad(tmp_path / "cells.h5ad")
+    with warnings.catch_warnings(action="ignore"):
+        made.write_zarr(tmp_path / "cells.zarr")
+    lazy = made.copy()
+    lazy.X = dask.array.from_array(X, chunks=(16, 3))
+    given = anndata.AnnData(sp.csr_matrix(COUNTS.astype(np.float32)), obs=cells().obs, var=pd.DataFrame(index=GENES))
+    models = [snb.LinearNB("poisson"), snb.SoftmaxRegression(1.0), snb.LinearNB("categorical")]
+    pairs = [(clone(model).fit(COUNTS, KIND), model.fit(given, "obs/kind")) for model in models]
+    plain, fitted = pairs[0]
+    said = pytest.warns(snb.StreamnbWarning, match="X lacks 3 of the 6 genes .*'gene 2'; they count as 0")
+    for form in (made, tmp_path / "cells.h5ad", tmp_path / "cells.zarr", lazy):
+        with said if len(columns) == 3 else warnings.catch_warnings():
+            for of_matrix, of_cells in pairs:
+                np.testing.assert_array_equal(np.asarray(of_cells.predict_proba(form)), of_matrix.predict_proba(known))
+            if form is not lazy:
+                assert fitted.score(form, "obs/kind") == plain.score(known, KIND)
+    with said if len(columns) == 3 else warnings.catch_warnings():
+        grown = fitted.partial_fit(made, "obs/kind")
+    assert np.array_equal(grown.coef_, plain.partial_fit(known, KIND).coef_)
+
+
+def test_cells_with_fewer_than_half_of_the_genes_are_refused():
+    model = snb.LinearNB("poisson").fit(cells(), "obs/kind")
+    few = cells()[:, :2].copy()
+    with refused(ValueError, r"X has 2 of the 6 genes .* fewer than half: .*'gene 2'.*not among its var_names"):
+        model.predict(few)
+
+
+def test_genes_of_one_name_are_refused(tmp_path):
+    twice = cells()
+    with warnings.catch_warnings(action="ignore"):
+        twice.var_names = ["gene 0", *GENES[:5]]
+        twice.write_h5ad(tmp_path / "twice.h5ad")
+    for form, where in ((twice, "^X has"), (tmp_path / "twice.h5ad", "twice.h5ad")):
+        with refused(snb.DataError, f"{where}.* several columns 'gene 0'"):
+            snb.scan(form, "obs/kind")
 
 
 def nullable(parent, name):

@@ -104,7 +104,7 @@ def column(files, name, start, stop, **beside):
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "a.jsonl.gz"])
 def test_rows_have_the_types_that_the_first_ones_seem_to_have(tmp_path, monkeypatch, name):
     monkeypatch.setattr(line_files, "PIECE_BYTES", 256)
-    files = LineTables([write_lines(tmp_path / name), write_lines(tmp_path / f"b{name}")], 2)
+    files = LineTables([write_lines(tmp_path / name), write_lines(tmp_path / f"b{name}")], 2, {})
     kinds = {field.name: field.type for field in files.schema}
     assert pa.types.is_integer(kinds["n"]) and pa.types.is_boolean(kinds["b"]) and pa.types.is_timestamp(kinds["d"])
     assert files.n_rows == 80 and column(files, "s", 38, 42) == [ROWS[i % 40]["s"] for i in range(38, 42)]
@@ -116,24 +116,24 @@ def test_rows_have_the_types_that_the_first_ones_seem_to_have(tmp_path, monkeypa
 def test_dates_of_json_may_have_parts_of_seconds(tmp_path):
     path = tmp_path / "a.jsonl"
     for dates in (["2020-01-02T10:00:00.125", None], ["2020-01-02T10:00:00.125Z", "2020-01-02T10:00:00.125Z"]):
-        files = LineTables([write_lines(path, [{"d": date} for date in dates])], 1)
+        files = LineTables([write_lines(path, [{"d": date} for date in dates])], 1, {})
         assert pa.types.is_timestamp(files.schema.field("d").type) and column(files, "d", 0, 1)[0].microsecond == 125000
-    assert LineTables([write_lines(path, [{"d": "2020-01-02x"}])], 1).schema.field("d").type == pa.string()
+    assert LineTables([write_lines(path, [{"d": "2020-01-02x"}])], 1, {}).schema.field("d").type == pa.string()
 
 
 def test_columns_that_are_named_are_strings(tmp_path):
     path = write_lines(tmp_path / "a.csv", [{"n": "01", "s": ""}, {"n": "2", "s": ""}])
-    assert column(LineTables([path], 1), "n", 0, 2) == [1.0, 2.0]
-    assert column(LineTables([path], 1, ["n"]), "n", 0, 2) == ["01", "2"]
-    assert column(LineTables([path], 1), "s", 0, 2) == [None, None]
+    assert column(LineTables([path], 1, {}), "n", 0, 2) == [1.0, 2.0]
+    assert column(LineTables([path], 1, {"n": None}), "n", 0, 2) == ["01", "2"]
+    assert column(LineTables([path], 1, {}), "s", 0, 2) == [None, None]
 
 
 def test_a_column_that_is_named_may_begin_in_any_row_of_any_file(tmp_path, monkeypatch):
     monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
     rows = [{"n": i, "s": "late", **({"late": "x", "späť": "y"} if i == 30 else {})} for i in range(40)]
     paths = [write_lines(tmp_path / name, some) for name, some in (("a.jsonl", rows[:9]), ("b.jsonl.gz", rows))]
-    files = LineTables(paths, 1, ["late", "späť", "soon"])
-    assert files.unseen == {"soon"} and LineTables(paths[:1], 1, ["late"]).unseen == {"late"}
+    files = LineTables(paths, 1, dict.fromkeys(["late", "späť", "soon"]))
+    assert files.unseen == {"soon"} and LineTables(paths[:1], 1, {"late": None}).unseen == {"late"}
     assert column(files, "späť", 0, 49) == [None] * 39 + ["y"] + [None] * 9
 
 
@@ -149,7 +149,7 @@ def test_a_column_that_is_named_may_begin_in_any_row_of_any_file(tmp_path, monke
 def test_rows_that_are_wrong_are_named(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=message):
-        LineTables([str(tmp_path / name)], 1)
+        LineTables([str(tmp_path / name)], 1, {})
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
@@ -158,7 +158,7 @@ def test_values_of_another_type_further_on_are_named(tmp_path, monkeypatch, name
     rows = [{"n": i, "b": True, "d": "2020-01-02"} for i in range(20)]
     for field, value in (("n", "many"), ("n", "NULL and void"), ("b", "maybe"), ("d", "soon")):
         wrong = [*rows, {**rows[0], field: value}]
-        files = LineTables([write_lines(tmp_path / name, wrong)], 1)
+        files = LineTables([write_lines(tmp_path / name, wrong)], 1, {})
         cure = r"; categorical=\[" if name == "a.csv" else "$"
         with pytest.raises(DataError, match=f"row 20 has {field}='{value}', and rows before are of type .*{cure}"):
             column(files, field, 0, 21)
@@ -166,15 +166,15 @@ def test_values_of_another_type_further_on_are_named(tmp_path, monkeypatch, name
 
 def test_records_hold_numbers_as_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
-    files = LineTables([write_lines(tmp_path / "a.jsonl", [*({"n": i} for i in range(20)), {"n": "20"}])], 1)
+    files = LineTables([write_lines(tmp_path / "a.jsonl", [*({"n": i} for i in range(20)), {"n": "20"}])], 1, {})
     with pytest.raises(DataError, match=r"row 20 has n='20', and rows before are of type double$"):
         column(files, "n", 0, 21)
 
 
 def test_a_file_of_names_alone_has_no_rows(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n")
-    files = LineTables([str(tmp_path / "a.csv")], 1)
+    files = LineTables([str(tmp_path / "a.csv")], 1, {})
     assert files.n_rows == 0 and files.schema.names == ["a", "b"]
     (tmp_path / "a.txt").write_text("lines\n")
     with pytest.raises(DataError, match="is not a table of a known format"):
-        LineTables([str(tmp_path / "a.txt")], 1)
+        LineTables([str(tmp_path / "a.txt")], 1, {})

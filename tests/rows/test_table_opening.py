@@ -45,12 +45,12 @@ def test_folders_patterns_and_lists_of_files(tmp_path):
         FRAME.to_csv(tmp_path / name, index=False)
     paths = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
     for X in (tmp_path, tmp_path / "[ab].csv", [tmp_path / "a.csv", tmp_path / "b.csv"]):
-        assert tuple(path for path, _ in open_tables(X, (), 2).files) == paths
+        assert tuple(path for path, _ in open_tables(X, {}, 2).files) == paths
     (tmp_path / "month=7").mkdir()
     FRAME.to_parquet(tmp_path / "month=7" / "a.parquet")
     for path in paths:
         (tmp_path / path).unlink()
-    rows = open_tables(tmp_path, (), 1).selected(Fields(("month", "n")))
+    rows = open_tables(tmp_path, {}, 1).selected(Fields(("month", "n")))
     assert next(read().columns.column("month").to_pylist() for _, read in rows.jobs(0, 2)) == [7, 7]
 
 
@@ -58,15 +58,15 @@ def test_what_is_no_table_is_refused(tmp_path):
     FRAME.to_csv(tmp_path / "a.csv", index=False)
     FRAME.to_parquet(tmp_path / "b.parquet")
     with pytest.raises(DataError, match=r"b.parquet is Parquet, but .*a.csv is lines"):
-        open_tables(tmp_path, (), 1)
+        open_tables(tmp_path, {}, 1)
     with pytest.raises(FileNotFoundError, match="there is no such file"):
-        open_tables(tmp_path / "c*.csv", (), 1)
+        open_tables(tmp_path / "c*.csv", {}, 1)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="a folder without Parquet"):
-        open_tables(tmp_path / "empty", (), 1)
+        open_tables(tmp_path / "empty", {}, 1)
     (tmp_path / "c.parquet").write_text("a,b\n")
     with pytest.raises(DataError, match=r"c\.parquet is not Parquet; it begins with b'a,b"):
-        open_tables(tmp_path / "c.parquet", (), 1)
+        open_tables(tmp_path / "c.parquet", {}, 1)
     with pytest.raises(TypeError, match="X is of type ndarray; a table is a path"):
         open_tables(np.zeros((2, 2)), (), 1)
 
@@ -78,7 +78,7 @@ def test_lazy_frames_are_collected():
 def test_pyarrow_is_asked_for(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", _without(builtins.__import__))
     with pytest.raises(ImportError, match=r"snb.table needs pyarrow: pip install streamnb\[tables\]"):
-        open_tables(FRAME, (), 1)
+        open_tables(FRAME, {}, 1)
 
 
 def _without(real):

@@ -48,7 +48,7 @@ def kinds_of_columns(most: int = 9) -> tuple[TableScan, TableSource]:
     frame = pd.DataFrame({"real": real, "of": np.array(["ash", "birch", None])[np.arange(N) % 3], "row": np.arange(N)})
     parts = ColumnPart(("real",), MEASURE), *(ColumnPart(of, LEVEL) for of in (("of",), ("row",), ("of", "row")))
     kinds = {"real": "number", "of": "category", "row": None}
-    return TableScan(parts, most), TableSource.of_columns(open_tables(frame, (), 1), kinds, {}, None, None, 1)
+    return TableScan(parts, most), TableSource.of_columns(open_tables(frame, {}, 1), kinds, {}, None, None, 1)
 
 
 def counted_columns(seed: int) -> TableCounts:
