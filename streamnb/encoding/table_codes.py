@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.ngrams import columns_of, hashes_of
-from streamnb.rows.table_columns import ColumnPart
+from streamnb.rows.table_columns import WEEKDAYS, ColumnPart
 
 NONE = -1  # no indicator
 
@@ -38,6 +39,10 @@ class Code(persistence.Parameters):
         """Names of the columns."""
         raise NotImplementedError
 
+    def with_gaps(self, gaps: bool) -> Code:
+        """The code with a column for missing values, or without one."""
+        return replace(self, missing=gaps)  # type: ignore[call-arg]
+
 
 @persistence.register
 @dataclass(frozen=True)
@@ -58,12 +63,13 @@ class LevelCodes(Code):
         return len(self.values) + self.rare + self.missing
 
     @cached_property
-    def _known(self) -> dict[str, int]:
+    def known(self) -> dict[str, int]:
+        """The place of each known value."""
         return {value: place for place, value in enumerate(self.values)}
 
     def places(self, part: ColumnPart, values: Any) -> np.ndarray:
         other = len(self.values) if self.rare else NONE
-        get = self._known.get
+        get = self.known.get
         found = [get(value, other) for value in values]
         found.append(self.n_columns - 1 if self.missing else NONE)
         return np.array(found, np.int32)
@@ -142,6 +148,9 @@ class BinCodes(Code):
     def names(self, part: ColumnPart) -> list[str]:
         return self.edges.names([part.label])
 
+    def with_gaps(self, gaps: bool) -> BinCodes:
+        return BinCodes(BinEdges(self.edges.edges, np.array([gaps])))
+
 
 @persistence.register
 @dataclass(frozen=True)
@@ -170,3 +179,34 @@ class PlainNumber(Code):
 
     def names(self, part: ColumnPart) -> list[str]:
         return [part.label, *([part.missing()] if self.missing else [])]
+
+
+@persistence.register
+@dataclass(frozen=True)
+class OneNumber(Code):
+    """The number that all rows have, which needs no column."""
+
+    value: float
+
+    @property
+    def n_columns(self) -> int:
+        return 0
+
+    def names(self, part: ColumnPart) -> list[str]:
+        return []
+
+    def with_gaps(self, gaps: bool) -> OneNumber:
+        return self
+
+
+def ordered(part: ColumnPart, values: Iterable[str]) -> list[str]:
+    """Values of a category in the order of their columns: numbers first, by size; days of the week as they follow."""
+    return sorted(values, key=WEEKDAYS.index if part.date_part == "weekday" else _order)
+
+
+def _order(value: str) -> tuple[float, str]:
+    """A sort key: numbers first, by size."""
+    try:
+        return float(value), value
+    except ValueError:
+        return np.inf, value

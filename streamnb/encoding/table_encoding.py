@@ -9,14 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence
-from streamnb.core.messages import listed
+from streamnb.core.messages import listed, warn
 from streamnb.core.threads import n_cores
 from streamnb.encoding.bins import at_places
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.label_leaks import warn_of_telling
 from streamnb.encoding.ngrams import NGrams, named
 from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, PlainNumber, SharedHash
-from streamnb.encoding.table_scan import UnknownValues
+from streamnb.encoding.table_growth import Growth, has_columns, shrunk
+from streamnb.encoding.table_scan import TableScan, UnknownValues
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
 from streamnb.rows.source import EncodedRows
 from streamnb.rows.table_columns import (
     INSTANT,
@@ -43,7 +46,8 @@ class TableEncoding(persistence.Parameters, Encoding):
     text columns and their n-grams;
     `columns` the kind of each column that is read, None if numbers and strings are both taken as
     categories. `y` and `weight` name the columns of labels and weights. `zones` has the time zone of each column of
-    instants; None in models of 0.2.0, which do not convert columns.
+    instants; None in models of 0.2.0, which do not convert columns. `growth` says how further rows add columns; None in
+    models of 0.3.0 and older, for which the defaults of `table` hold.
     """
 
     coded: list[tuple[ColumnPart, Code]]
@@ -52,6 +56,7 @@ class TableEncoding(persistence.Parameters, Encoding):
     y: str | None = None
     weight: str | None = None
     zones: dict[str, str] | None = None
+    growth: Growth | None = None
 
     def __post_init__(self) -> None:
         if not self.coded and not self.texts:
@@ -96,6 +101,10 @@ class TableEncoding(persistence.Parameters, Encoding):
     def __getstate__(self) -> dict[str, Any]:
         return self._to_state()  # without cached values
 
+    def _to_state(self) -> dict[str, Any]:
+        state = super()._to_state()
+        return state if self.growth is not None else {k: v for k, v in state.items() if k != "growth"}
+
     @property
     def n_columns(self) -> int:
         return int(self._firsts[-1])
@@ -103,12 +112,17 @@ class TableEncoding(persistence.Parameters, Encoding):
     @cached_property
     def column_names(self) -> np.ndarray:
         """Names of the output columns, (n_columns,) str."""
-        names = [name for part, code in self._apart for name in code.names(part)]
-        for name, grams in self.texts:
-            known = grams.vocabulary
-            tokens = [named(name, token) for token in known or ()]
-            names += tokens or [f"{name}: hash {column}" for column in range(grams.n_columns)]
-        return np.array(names, object)
+        return np.array([name for _, name in self._named_columns], object)
+
+    @property
+    def _named_columns(self) -> list[tuple[Any, str]]:
+        """For each output column the part or the column of texts that it is made of, and its name."""
+        named_columns: list[tuple[Any, str]] = [(part, name) for part, code in self._apart for name in code.names(part)]
+        for text, grams in self.texts:
+            tokens = [named(text, token) for token in grams.vocabulary or ()]
+            names = tokens or [f"{text}: hash {column}" for column in range(grams.n_columns)]
+            named_columns += [(text, name) for name in names]
+        return named_columns
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
@@ -123,15 +137,21 @@ class TableEncoding(persistence.Parameters, Encoding):
     def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> TableSource:
         if labelled:
             y, weight = self.y if y is None else y, self.weight if weight is None else weight
-        tables = open_tables(X, self.columns, n_cores())
+        tables = self.tables_of(X)
         rows = TableSource.of_columns(tables, self.columns, self.zones, y, weight, n_cores())
         return self.applied(rows, UnknownValues())
+
+    def tables_of(self, X: Any) -> Tables:
+        """Open a table whose columns are to be encoded."""
+        kinds = self.columns if self.growth is None else {**self.growth.kinds, **self.columns}
+        return open_tables(X, kinds, n_cores())
 
     def applied(self, rows: TableSource, unknown: UnknownValues | None = None) -> TableSource:
         """The rows with encoded columns; `unknown` counts unknown values and warns once the rows are read."""
         self.check_columns(rows.tables)
         step = partial(self, unknown=unknown)
-        made = rows.with_step(step, self.n_columns, persistence.digest(self), self.column_names, self)
+        about = persistence.digest(replace(self, growth=None))  # further rows do not matter to what these become
+        made = rows.with_step(step, self.n_columns, about, self.column_names, self)
         made.unknown = unknown
         return made
 
@@ -160,6 +180,84 @@ class TableEncoding(persistence.Parameters, Encoding):
                 raise ValueError(f"the models take column {name!r} as {self.columns[name]} and as {kind}")
         zones = None if self.zones is None and other.zones is None else {**(self.zones or {}), **(other.zones or {})}
         return replace(self, columns={**self.columns, **other.columns}, zones=zones)
+
+    # ---- further rows ------------------------------------------------------------------------------------------------
+
+    @property
+    def _growth(self) -> Growth:
+        return self.growth or Growth([part for part, _ in self.coded], [], self.columns, self.zones)
+
+    def grown(self, tables: Tables, options: RunOptions, ones: bool) -> "TableEncoding":
+        """The encoding with a column for each value that only further rows have, learned in a pass over these.
+
+        `ones` says whether columns with one value in all rows before may become columns of the model.
+        """
+        self.check_columns(tables)
+        growth = self._growth
+        kinds = growth.kinds_in(tables.schema, self.columns)
+        parts = tuple(part for part in growth.parts if {*part.columns} <= kinds.keys())
+        rows = TableSource.of_columns(tables, kinds, growth.zones, None, None, options.threads)
+        counts, _ = run(TableScan(parts, growth.most, options.memory_limit), rows, options)
+        learned = dict(zip(counts.parts, counts.of_parts, strict=True))
+        own = dict(self.coded)
+        constant = {
+            part: code for part, code in growth.constant if ones and part in learned and isinstance(code, LevelCodes)
+        }
+        growth.warn_of_learned(own, learned)
+        growth.warn_of_left_out(tables.schema.names, own | constant, learned)
+        grown = growth.grown(own | constant, learned)
+        left_out = {part: grown.get(part, code) for part, code in growth.constant}
+        same = {part for part, code in left_out.items() if part in learned and growth.is_constant(code, learned[part])}
+        return self._with_codes(left_out | grown, same, {**self.columns, **kinds})
+
+    def without_absent(self, weights: np.ndarray, total: float) -> "TableEncoding":
+        """The encoding without columns that no row has, by the weight of rows of each column and that of all rows."""
+        constant, codes = dict(self._growth.constant), dict[ColumnPart, Code]()
+        same = {*constant}
+        for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
+            at = slice(first, first + code.n_columns)
+            codes[part] = shrunk(code, weights[at] != 0.0)
+            if (weights[at] == total).any():
+                same.add(part)
+        if not self.texts and not any(map(has_columns, codes.values())):
+            return self
+        return self._with_codes(constant | codes, same, self._growth.kinds)
+
+    def warn_of_beyond(self, before: np.ndarray, weights: np.ndarray) -> None:
+        """Warn of numbers that mostly lie beyond all borders, by the weights of columns before and in further rows."""
+        beyond = []
+        for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
+            n_inner = len(code.edges.edges[0]) - 1 if isinstance(code, BinCodes) else 0
+            bins = slice(first, first + n_inner + 2)
+            usual, share = (1.0 - of[bins][1:-1].sum() / max(float(of[bins].sum()), 1e-300) for of in (before, weights))
+            if n_inner > 0 and share > (1.0 + usual) / 2.0:
+                beyond.append(part.label)
+        if beyond:
+            warn(
+                f"X: most numbers of {beyond} lie beyond the borders of all bins, which were learned from the first "
+                "rows, so that the model cannot tell them from each other; fit all rows to learn others"
+            )
+
+    def _with_codes(
+        self, codes: dict[ColumnPart, Code], same: set[ColumnPart], kinds: dict[str, str | None]
+    ) -> "TableEncoding":
+        """The encoding with these codes of parts; those that all rows have the `same` value of are remembered."""
+        growth, shared = self._growth, {part for part, code in self.coded if isinstance(code, SharedHash)}
+        found = [(part, codes[part]) for part in growth.parts if part in codes]
+        coded = sorted((pair for pair in found if has_columns(pair[1])), key=lambda pair: pair[0] in shared)
+        left_out = [pair for pair in found if pair[0] in same and not has_columns(pair[1])]
+        used = {name for part, _ in coded for name in part.columns} | {name for name, _ in self.texts}
+        columns = {name: kinds[name] for name in growth.kinds if name in used}
+        zones = None if growth.zones is None else {name: growth.zones[name] for name in growth.zones if name in used}
+        growth = replace(growth, constant=left_out, kinds={**growth.kinds, **columns})
+        return replace(self, coded=coded, columns=columns, zones=zones, growth=growth)
+
+    def sources(self, before: "TableEncoding") -> np.ndarray:
+        """For each column its number in an earlier encoding of the same table, as in `ClassStats.with_columns`."""
+        known = dict(zip(before._named_columns, range(before.n_columns), strict=True))
+        ones = {(part, name): before.n_columns for part, code in before._growth.constant for name in code.names(part)}
+        known = ones | known
+        return np.array([known.get(column, -1) for column in self._named_columns], np.int64)
 
     def check_width(self, X: Any) -> None:
         """Refuse a matrix whose width is not that of the encoded table."""

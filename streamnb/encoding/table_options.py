@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.ngrams import KINDS, NGrams, check_n_features
-from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, PlainNumber, SharedHash
+from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash, ordered
 from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.encoding.table_growth import Growth, has_columns
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.rows.table_columns import (
     CATEGORY,
@@ -20,7 +22,6 @@ from streamnb.rows.table_columns import (
     MEASURE,
     MEASURED,
     NOTHING,
-    WEEKDAYS,
     ColumnPart,
     kind_of,
     parts_of_dates,
@@ -110,15 +111,18 @@ class ColumnOptions:
             (part, SharedHash(self.n_hashed, self._gaps(learned)) if part in hashed else self._code(part, learned))
             for part, learned in zip(counts.parts, counts.of_parts, strict=True)
         ]
-        coded = sorted(((part, code) for part, code in codes if code is not None), key=lambda pair: pair[0] in hashed)
+        coded = sorted((pair for pair in codes if has_columns(pair[1])), key=lambda pair: pair[0] in hashed)
         used = {name for part, _ in coded for name in part.columns} | {*self.text}
         if not used:
             raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
         y, weight = (given if isinstance(given, str) else None for given in (y, weight))
+        growth = Growth([*counts.parts], [], kinds, zones, self.missing, self.min_count, self.n_hashed)
+        every = zip(codes, counts.of_parts, strict=True)
+        constant = [pair for pair, learned in every if growth.is_constant(pair[1], learned)]
+        growth = replace(growth, constant=constant)
         kinds = {name: kind for name, kind in kinds.items() if name in used}
-        return TableEncoding(
-            coded, [*self._grams.items()], kinds, y, weight, {name: zones[name] for name in zones if name in used}
-        )
+        zones = {name: zone for name, zone in zones.items() if name in used}
+        return TableEncoding(coded, [*self._grams.items()], kinds, y, weight, zones, growth)
 
     def _hashed(self, counts: TableCounts) -> set[ColumnPart]:
         """The parts to hash: named ones, then those with most values, until the others have few enough together."""
@@ -141,39 +145,31 @@ class ColumnOptions:
         least = self.min_count if self.min_count > 1 else 0
         return [value for value, count in learned.counts.items() if count >= least]
 
-    def _code(self, part: ColumnPart, learned: Any) -> Code | None:
-        """The code of a part; None if all its values are the same."""
+    def _code(self, part: ColumnPart, learned: Any) -> Code:
+        """The code of a part."""
         if isinstance(learned, LevelCounts):
             return self._level_code(part, learned)
         gaps = self.missing and bool(learned.missing[0])
-        if not learned.features[0].keys.size or (learned.low[0] == learned.high[0] and not gaps):
-            return None
+        if not learned.features[0].keys.size:
+            return OneNumber(np.nan)
+        if learned.low[0] == learned.high[0] and not gaps:
+            return OneNumber(float(learned.low[0]))
         name = part.columns[0]
         n_bins = self.bins[1].get(name, self.bins[0])
         if n_bins is None:
             return PlainNumber(_median(learned.features[0]), gaps)
         return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
 
-    def _level_code(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
+    def _level_code(self, part: ColumnPart, learned: LevelCounts) -> LevelCodes:
         kept = self._kept(learned)
-        order = WEEKDAYS.index if part.date_part == "weekday" else _order
         n_values, n_once = learned.counts.total(), sum(count == 1 for count in learned.counts.values())
         new = n_once / n_values if n_values else 0.0
-        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), self._gaps(learned), new)
-        return code if code.n_columns > 1 else None
+        return LevelCodes(ordered(part, kept), len(kept) < len(learned.counts), self._gaps(learned), new)
 
 
 def _median(cells: ValueCells) -> float:
     """The largest number in the cell that contains the median, the lower one of two."""
     return float(cells.tops()[cells.reaching(np.array(0.5))])
-
-
-def _order(value: str) -> tuple[float, str]:
-    """A sort key: numbers first, by size."""
-    try:
-        return float(value), value
-    except ValueError:
-        return np.inf, value
 
 
 def names_of(argument: str, given: Any) -> tuple[str, ...]:

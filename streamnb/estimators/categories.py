@@ -167,6 +167,7 @@ class CategoryStats:
     weight = _of_sums("weight")
     total_weight = _of_sums("total_weight")
     moments = _of_sums("moments")
+    knows_ones, has_fixed_columns = False, True  # as of `ClassStats`, for the columns of a table
     nbytes = _of_sums("nbytes")
     dense_bytes = _of_sums("dense_bytes")
 

@@ -13,7 +13,7 @@ from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import scan_fits
 from streamnb.estimators.classifier import Classifier
 from streamnb.estimators.learned import learned
-from streamnb.estimators.preparation import all_or_nothing, names_of_columns, opened_to_fit
+from streamnb.estimators.preparation import all_or_nothing, names_of_columns, opened_to_fit, shrink
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -94,6 +94,8 @@ class IncrementalClassifier(Classifier):
     def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
         """Remove fitted rows from the model, exactly as if they had never been seen.
 
+        Columns of a table that no row is left for are removed, too; its bins and rare values stay as they were learned.
+
         Sums do not identify rows. An error is raised if the result is impossible: negative rows or weight of a class, a
         sum of squares below 0 or too small for the sum, more nonzero values than weight, sums without weight, and the
         like. Rows that were never fitted, or are removed twice, may go unnoticed if enough other rows remain. Give a
@@ -125,6 +127,7 @@ class IncrementalClassifier(Classifier):
             rows = self._opened(X, y, sample_weight)
             stats, report = self._scan(rows, scan_fits.known_classes(self, None), False, RunOptions())
             self._keep(self.stats_ - stats, report, self.decay_)
+            shrink(self)
             self.forgotten_ = forgotten
         return self
 

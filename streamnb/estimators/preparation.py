@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from streamnb.core import arguments
+from streamnb.core.messages import listed
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.encoding import Encoding
@@ -29,15 +30,17 @@ from streamnb.encoding.learning import (
     to_learn,
 )
 from streamnb.encoding.opening import opened, opened_for
+from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import TermColumns
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
+from streamnb.problem.mixed import Mixed
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.labels import Labelled
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
-from streamnb.rows.table_opening import ANY, COMPLETE, NONE
+from streamnb.rows.table_opening import ANY, COMPLETE, NONE, as_table
 
 # saved attributes that describe the rows of a fit, and what is kept beside the model
 OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_", "unknown_below_", "recalibrated_"
@@ -237,6 +240,57 @@ def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> 
     return self._preparation.opened(X, *beside, labelled=labelled, look=look, names=names)
 
 
+def grown(self: Any, X: Any, options: RunOptions) -> Any:
+    """Add columns to a fitted model for values that only further rows of a table have; return these rows, opened.
+
+    Sums of rows so far are 0 in these columns.
+    """
+    encoding = self._preparation.encoding
+    if not isinstance(encoding, TableEncoding):
+        return X
+    X = as_table(X, named=True)
+    if isinstance(X, Source) or not encoding.takes(X):
+        return X
+    tables = encoding.tables_of(X)
+    use_encoding(self, encoding.grown(tables, options, self.stats_.knows_ones))
+    return tables
+
+
+def shrink(self: Any) -> None:
+    """Remove columns of a table from a fitted model that no row has any more."""
+    encoding = self._preparation.encoding
+    if isinstance(encoding, TableEncoding) and not _has_fixed_columns(self):
+        use_encoding(self, encoding.without_absent(*self.stats_.column_weights()))
+
+
+def warn_of_beyond(self: Any, stats: Any) -> None:
+    """Warn where most numbers of further rows, with these sums, are beyond the bins of a fitted model."""
+    encoding = self._preparation.encoding
+    if isinstance(encoding, TableEncoding) and not _has_fixed_columns(self):
+        encoding.warn_of_beyond(self.stats_.column_weights()[0], stats.column_weights()[0])
+
+
+def _has_fixed_columns(self: Any) -> bool:
+    """Whether the columns of a table cannot change, as something was learned of them or parameters number them."""
+    family, by_column = vars(self).get("family"), vars(self).get("feature_weight")
+    numbered = by_column is not None or (isinstance(family, Mixed) and family.by_number)
+    return numbered or self._preparation.step is not None or self.stats_.has_fixed_columns
+
+
+def use_encoding(self: Any, encoding: TableEncoding) -> None:
+    """Change the columns of a fitted model to those of another encoding of the same table."""
+    sources = encoding.sources(self._preparation.encoding)
+    if not np.array_equal(sources, np.arange(self.n_features_in_)):
+        if _has_fixed_columns(self):
+            raise ValueError(
+                f"X adds the columns {listed(encoding.column_names[sources < 0])}, and {type(self).__name__} has "
+                "learned, or was given, something for each of the columns before; fit all rows at once"
+            )
+        self.stats_ = self.stats_.with_columns(sources)
+        self.feature_names_in_, self.n_features_in_ = encoding.column_names, encoding.n_columns
+    self._preparation = replace(self._preparation, encoding=encoding)
+
+
 def remember_names(self: Any, given: Any) -> None:
     """Remember the names of the fitted columns."""
     self._check_params()
@@ -256,8 +310,8 @@ def check_features(self: Any, given: Any, *, reset: bool = False) -> None:
         self.feature_names_in_ = names
     elif given.names_last and not np.array_equal(names, getattr(self, "feature_names_in_", names)):
         raise ValueError(
-            "X has other columns than the rows that were fitted; make it with their vocabulary, such as "
-            "snb.text(.., vocabulary=rows.vocabulary)"
+            "X has other columns than the rows that were fitted; give the table itself, a frame or a path, or make X "
+            "with their vocabulary, such as snb.text(.., vocabulary=rows.vocabulary)"
         )
 
 

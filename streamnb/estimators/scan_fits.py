@@ -14,7 +14,16 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.estimators.preparation import OF_ROWS, all_or_nothing, fitting, opened_to_fit, restore_rows, state_of_rows
+from streamnb.estimators.preparation import (
+    OF_ROWS,
+    all_or_nothing,
+    fitting,
+    grown,
+    opened_to_fit,
+    restore_rows,
+    state_of_rows,
+    warn_of_beyond,
+)
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.source import Source
@@ -126,6 +135,9 @@ def partial_fit(
     With `classes`, a label that is not listed is an error, in this call and all later ones. Without it, unlike in
     scikit-learn, new labels may appear at any time; for a 2-D y as further columns at the right.
 
+    New values of the categories of a table become columns, which takes a pass of their own. Bins, the median of missing
+    numbers and the values that count as rare stay those of the first rows, so that a fit of all rows may learn others.
+
     Parameters
     ----------
     X, y, classes, sample_weight, progress, n_threads
@@ -134,6 +146,18 @@ def partial_fit(
         Multiplies the weight of all rows fitted before, once per call, however many rows it adds. Numbers of rows, such
         as `stats_.n_rows`, do not change. A class with weight below 2^-500 counts as one without weight. `decay_` is
         the product so far, which is the current weight of rows of the first call.
+
+    Raises
+    ------
+    ValueError
+        An argument is wrong, or a table has new values and the estimator learned something for each column, such as
+        `Bins` of the columns of a table. The model stays as it was.
+
+    Warns
+    -----
+    StreamnbWarning
+        The columns of a table have bins or rare values, which stay; most numbers lie beyond all bins; or a column had
+        one value before and cannot be added.
     """
     decay = checked_decay(decay)
     first = not hasattr(self, "stats_")
@@ -141,12 +165,14 @@ def partial_fit(
     options = RunOptions(progress, n_threads, memory_limit, client)
     with all_or_nothing(self):
         self._check_params()
-        given = X, y, sample_weight
-        rows = opened_to_fit(self, given, options) if first else self._opened(*given)
-        if not first:
+        if first:
+            rows = opened_to_fit(self, (X, y, sample_weight), options)
+        else:
+            rows = self._opened(grown(self, X, options), y, sample_weight)
             label_checks.check_labels_of_model(rows.label_names, self.classes_)
         stats, report = self._scan(rows, listed, first, options)
         if not first:
+            warn_of_beyond(self, stats)
             before = self.stats_ if decay == 1.0 else self.stats_ * decay
             stats = stats + (widened(before, len(stats.classes)) if self._takes_indicator else before)
         self._keep(stats, report, 1.0 if first else self.decay_ * decay)

@@ -103,6 +103,11 @@ class Mixed(Family):
     def coded(self) -> bool:  # type: ignore[override]
         return any(family.coded for family in self.members)
 
+    @property
+    def by_number(self) -> bool:
+        """Whether columns are given by their numbers."""
+        return any(isinstance(which, slice | np.ndarray) for _, which in self._given)
+
     # ---- columns -----------------------------------------------------------------------------------------------------
 
     def named(self, names: Any, kinds: Any = None) -> Mixed:

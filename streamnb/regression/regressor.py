@@ -161,6 +161,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     ) -> Self:
         """Add rows to those fitted before, as if all of them had been fitted at once.
 
+        New values of the categories of a table become columns, as in `LinearNB.partial_fit`.
+
         Parameters
         ----------
         X, y, sample_weight, progress, n_threads, memory_limit, client
@@ -177,7 +179,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with preparation.all_or_nothing(self):
             self._check_params()
-            more, report = self._sums_of(X, y, sample_weight, options)
+            more, report = self._sums_of(preparation.grown(self, X, options), y, sample_weight, options)
+            preparation.warn_of_beyond(self, more)
             before = self.stats_ if decay == 1.0 else self.stats_ * decay
             self._keep(before + more, report, self.decay_ * decay)
             self._finish()
@@ -214,6 +217,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             before = self.stats_
             self._keep(before - less, report, self.decay_)
             self.stats_.warn_of_rounding(before)
+            preparation.shrink(self)
             self._finish()
         return self
 

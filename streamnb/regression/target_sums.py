@@ -106,6 +106,27 @@ class TargetSums(persistence.Saved):
             raise ValueError(f"these sums have {self.n_targets} targets, the others {other.n_targets}; give as many")
         return replace(self, joined=getattr(self.joined, how)(other.joined), exact=self.exact and other.exact)
 
+    @property
+    def has_fixed_columns(self) -> bool:
+        """As of `ClassStats`."""
+        return self.joined.has_fixed_columns
+
+    @property
+    def knows_ones(self) -> bool:
+        """As of `ClassStats`."""
+        return self.joined.knows_ones
+
+    def column_weights(self) -> tuple[np.ndarray, float]:
+        """As of `ClassStats`, for the features."""
+        weights, total = self.joined.column_weights()
+        return weights[: self.n_features], total
+
+    def with_columns(self, sources: np.ndarray) -> Self:
+        """As of `ClassStats`, for the features."""
+        n, targets = self.n_features, np.arange(self.n_features, self.joined.n_features)
+        of_joined = np.append(np.where(sources == n, self.joined.n_features, sources), targets)
+        return replace(self, joined=self.joined.with_columns(of_joined))
+
     def check_folds(self, who: str) -> None:
         """Raise unless there are folds, each with some of the weight."""
         if self.folding is None:

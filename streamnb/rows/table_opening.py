@@ -46,7 +46,7 @@ SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values toget
 
 def is_table(X: Any) -> bool:
     """Whether X may be opened as a table: a path with the name of one, named columns, or records."""
-    if is_records(X):
+    if isinstance(X, Tables) or is_records(X):
         return True
     if isinstance(X, list | tuple):  # a str in it is a text, unless it is the URL of a table
         of_tables = (is_table(x) if isinstance(x, os.PathLike) else is_url(x) and format_of(x) is not None for x in X)
@@ -192,6 +192,8 @@ def open_tables(X: Any, kinds: Mapping[str, str | None], n_threads: int) -> Tabl
     are read as strings, and columns that no row has are missing.
     """
     arrow()
+    if isinstance(X, Tables):
+        return X
     X = X.to_dict() if is_row(X) else X
     if is_records(X):
         tables = _in_memory(tabular(X, kinds))

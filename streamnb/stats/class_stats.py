@@ -20,6 +20,7 @@ from streamnb.stats.dense_tables import PooledTable, Table, scatter_about_mean
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import check_alike, merged_classes, pooled_names, positions
 from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
+from streamnb.stats.moving import column_weights, has_fixed_columns, knows_ones, moved
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
 from streamnb.stats.privacy import Privacy
@@ -224,6 +225,18 @@ class ClassStats(Averages, persistence.Saved):
         companions = self._companions(lambda part: part.select(columns, moments))
         return replace(self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, **companions)
 
+    def with_columns(self, sources: np.ndarray) -> ClassStats:
+        """Return the statistics with other columns.
+
+        `sources` (n_columns,) has the former number of each column; -1 for one that is 0 in all rows so far, and
+        n_features for one that is 1 in all.
+        """
+        places = np.where(sources < 0, self.n_features + 1, sources)
+        tables = {name: moved(self, name, places) for name in self.tables}
+        folds = tuple(fold.with_columns(sources) for fold in self.folds)
+        companions = self._companions(lambda part: part.with_columns(sources))
+        return replace(self, tables=tables, n_features=len(sources), folds=folds, **companions)
+
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
         return (
@@ -238,6 +251,8 @@ class ClassStats(Averages, persistence.Saved):
         return self._combined(other, 1)
 
     privatize, merge = privatize, merge
+    column_weights = column_weights
+    knows_ones, has_fixed_columns = property(knows_ones), property(has_fixed_columns)
 
     def __sub__(self, other: ClassStats) -> ClassStats:
         if not isinstance(other, ClassStats):

@@ -97,6 +97,19 @@ class Table:
                 lo[: len(table.lo), first : first + len(table.hi)] = table.lo
         return replace(self, hi=hi, lo=lo, rounded=rounded)
 
+    def beside(self, *others: "Table") -> Self:
+        """Put the columns of other tables of the same classes to the right."""
+        tables: list[Table] = [self, *others]
+        hi, rounded = np.hstack([table.hi for table in tables]), any(table.rounded for table in tables)
+        n_parts = max(0 if table.lo is None else len(table.lo) for table in tables)
+        if not n_parts:
+            return replace(self, hi=hi, rounded=rounded)
+        low = [np.zeros((n_parts, *table.shape)) for table in tables]
+        for out, table in zip(low, tables, strict=True):
+            if table.lo is not None:
+                out[: len(table.lo)] = table.lo
+        return replace(self, hi=hi, lo=np.concatenate(low, axis=2), rounded=rounded)
+
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Self:
         """Return self + sign * other, row by row; a row number of -1 means that the operand lacks the class."""
         rounded = self.rounded or other.rounded

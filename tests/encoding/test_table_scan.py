@@ -93,11 +93,3 @@ def test_years_to_come_are_unknown():
     assert not said(model, frame)
     found = said(model, frame.assign(day=frame["day"] + pd.Timedelta("3650D")))
     assert len(found) == 1 and "of 'day: year' were not seen at fit" in found[0]
-
-
-def test_it_is_said_of_rows_that_are_added_to_a_fit():
-    strange = with_codes(["07"] * 60)
-    model = snb.LinearNB("auto").fit(snb.table(CODES, "y", categorical=["code"]))
-    with pytest.warns(snb.StreamnbWarning, match="60 of 60 values of 'code'") as caught:
-        model.partial_fit(strange, "y")
-    assert len([one for one in caught if "of 'code'" in str(one.message)]) == 1
