@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, persistence
+from streamnb.core import arguments, messages, persistence
 from streamnb.regression import paths
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.systems import System, held_out_errors
 from streamnb.selection.split_intervals import split_interval
+
+MOST_GRIDS = 4  # the first, and three more down to where weights still have digits
+CLEARLY, NEGLIGIBLE = 0.99, 1e-5  # of the least error before, and of the variance of the target
 
 
 @persistence.register
@@ -27,7 +30,8 @@ class ElasticNetCV(LinearRegressor):
         From 0 to 1; of a list, the value with the smallest error.
     alphas : list of float, optional
         Strengths to try; by default `n_alphas` of them, from the smallest for which all weights are 0 down to a
-        thousandth of it (ridge: from a thousand times as much to a ten-thousandth).
+        thousandth of it. Of a ridge regression, from a thousand times the mean variance of the columns down to a
+        ten-thousandth of it. The steps go on where the smallest one is the best and smaller ones are clearly better.
     n_alphas : int
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row; `groups` of `fit` stay together.
@@ -45,6 +49,7 @@ class ElasticNetCV(LinearRegressor):
     alpha_, l1_ratio_ : float
         The ones that were chosen.
     alphas_ : (n_alphas,), descending; (n_l1_ratios, n_alphas) for a list
+        There are more of them where the steps went on.
     mse_path_ : (n_alphas, n_folds), or (n_l1_ratios, n_alphas, n_folds)
         Mean squared errors on the held-out rows; of several targets, the mean of errors divided by the variances.
     coefs_path_ : (n_features, n_alphas) or (n_targets, n_features, n_alphas)
@@ -54,6 +59,12 @@ class ElasticNetCV(LinearRegressor):
         and "high_test_error" are a 95 % interval of the mean, as in `LinearNBCV`.
     n_iter_ : int
         Iterations of coordinate descent on all rows.
+
+    Warns
+    -----
+    StreamnbWarning
+        The best strength is the smallest or the largest of `alphas`, so that others may be better; or coordinate
+        descent has not converged.
 
     Examples
     --------
@@ -94,17 +105,14 @@ class ElasticNetCV(LinearRegressor):
 
     def _solve(self, system: System) -> np.ndarray:
         self.stats_.check_folds(type(self).__name__)
-        ratios, grids, errors = paths.check_l1_ratios(self.l1_ratio), [], []
-        for ratio in ratios:
-            grids.append(
-                paths.alpha_grid(system, ratio, self.n_alphas) if self.alphas is None else _descending(self.alphas)
-            )
-            weights_of = partial(_path_weights, alphas=grids[-1], l1_ratio=ratio)
-            with paths.quiet():
-                of_targets = held_out_errors(
-                    self.stats_, weights_of, system.intercept, system.standardize, self._n_threads
-                )
-            errors.append(relative(of_targets, system))
+        ratios = paths.check_l1_ratios(self.l1_ratio)
+        grids, errors = self._judged(system, ratios, 1)
+        n_grids, falls = 1, self.alphas is None
+        while falls and n_grids < MOST_GRIDS and _ends_best(errors) and _least(errors) > NEGLIGIBLE * _unit(system):
+            further = self._judged(system, ratios, n_grids + 1)
+            falls = _least(further[1]) < CLEARLY * _least(errors)
+            if falls:
+                (grids, errors), n_grids = further, n_grids + 1
         at = [paths.chosen(one, self.rule) for one in errors]
         best = int(np.argmin([one[k].mean() for one, k in zip(errors, at, strict=True)]))
         self.l1_ratio_, self.alpha_ = ratios[best], float(grids[best][at[best]])
@@ -114,10 +122,53 @@ class ElasticNetCV(LinearRegressor):
         with paths.quiet():
             path = paths.elastic_net(system, grids[best], self.l1_ratio_)
         path.warn(grids[best])
+        if self.alphas is not None or (falls and n_grids == MOST_GRIDS):
+            _warn_of_ends(grids[best], errors[best].mean(axis=1), path.weights)
         coefficients = system.coefficients(path.weights)
         self.coefs_path_ = coefficients[:, 0] if system.sums.n_targets == 1 else coefficients.transpose(1, 0, 2)
         self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
         return path.weights[:, :, at[best]]
+
+    def _judged(self, system: System, ratios: list[float], n_grids: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The strengths for each `l1_ratio`, `n_grids` times as far down as by default, and their errors by fold."""
+        grids, errors = [], []
+        for ratio in ratios:
+            given = None if self.alphas is None else _descending(self.alphas)
+            grids.append(paths.alpha_grid(system, ratio, self.n_alphas, n_grids) if given is None else given)
+            weights_of = partial(_path_weights, alphas=grids[-1], l1_ratio=ratio)
+            with paths.quiet():
+                of_targets = held_out_errors(
+                    self.stats_, weights_of, system.intercept, system.standardize, self._n_threads
+                )
+            errors.append(relative(of_targets, system))
+        return grids, errors
+
+
+def _least(errors: list[np.ndarray]) -> float:
+    """The least mean error at any strength."""
+    return min(float(one.mean(axis=1).min()) for one in errors)
+
+
+def _ends_best(errors: list[np.ndarray]) -> bool:
+    """Whether the least mean error is at the smallest strength."""
+    return any(one.mean(axis=1)[-1] == _least(errors) for one in errors)
+
+
+def _unit(system: System) -> float:
+    """What errors are measured in: the variance of the target; of several, errors are relative."""
+    return 1.0 if system.sums.n_targets > 1 else float(system.target_variances[0])
+
+
+def _warn_of_ends(alphas: np.ndarray, means: np.ndarray, weights: np.ndarray) -> None:
+    """Warn of an error that still falls at an end of the strengths, unless all weights are 0 there."""
+    falls = len(alphas) > 1 and means[-1] == means.min() and means[-1] < CLEARLY * means[-2]
+    rises = len(alphas) > 1 and means[0] == means.min() and means[0] < CLEARLY * means[1] and weights[:, :, 0].any()
+    if falls or rises:
+        alpha, end, more = (alphas[-1], "smallest", "smaller") if falls else (alphas[0], "largest", "larger")
+        messages.warn(
+            f"alpha={alpha:g} is the {end} of those tried, and the best of them; {more} ones may be better: give them "
+            "in alphas"
+        )
 
 
 def _path_weights(system: System, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
@@ -145,7 +196,7 @@ def relative(errors: np.ndarray, system: System) -> np.ndarray:
     """Errors (n_targets, n_points, n_folds) as one table: of several targets, the mean of those per variance."""
     if len(errors) == 1:
         return errors[0]
-    variances = system.of_targets / system.weight
+    variances = system.target_variances
     return (errors / np.where(variances > 0.0, variances, 1.0)[:, None, None]).mean(axis=0)
 
 

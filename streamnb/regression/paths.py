@@ -25,8 +25,9 @@ from streamnb.selection.split_intervals import standard_error
 TOLERANCE, MOST_ITERATIONS = 1e-10, 10_000  # of coordinate descent
 OPTIMAL = 1e-8  # how far the conditions of the optimum may be missed, relative to the largest product with a target
 INDEPENDENT = 1e-10  # share of a column's variance that must be left beside the features in use
-LEAST_L1 = 1e-3  # share of the L1 penalty for which the grid of a ridge regression begins; glmnet's choice
+LEAST_L1 = 1e-3  # share of the L1 penalty for which the grid of small shares begins; glmnet's choice
 RATIO, RIDGE_RATIO = 1e-3, 1e-7  # the smallest alpha of a grid, relative to the largest
+COARSER = 4  # steps of further grids, whose weights take long
 
 
 class Path(NamedTuple):
@@ -50,11 +51,20 @@ class Path(NamedTuple):
             )
 
 
-def alpha_grid(system: System, l1_ratio: float, n_alphas: int) -> np.ndarray:
-    """Alphas from the smallest for which all weights are 0 down, in equal steps of the logarithm."""
-    largest = np.abs(system.with_targets).max(initial=0.0) / system.weight / max(l1_ratio, LEAST_L1)
+def alpha_grid(system: System, l1_ratio: float, n_alphas: int, n_grids: int = 1) -> np.ndarray:
+    """Alphas in equal steps of the logarithm; each further grid goes on, in coarser steps, to a thousandth of the last.
+
+    They begin with the smallest for which all weights are 0; of a ridge regression, with a thousand times the mean
+    variance of the columns, whatever the units of the target.
+    """
+    if l1_ratio > 0.0:
+        largest, ratio = np.abs(system.with_targets).max(initial=0.0) / system.weight / max(l1_ratio, LEAST_L1), RATIO
+    else:
+        largest, ratio = np.trace(system.products) / system.weight / max(len(system.kept), 1) / LEAST_L1, RIDGE_RATIO
     largest = largest if largest > 0.0 else 1.0
-    return np.geomspace(largest, largest * (RATIO if l1_ratio > 0.0 else RIDGE_RATIO), n_alphas)
+    first = np.geomspace(largest, largest * ratio, n_alphas)
+    further = first[-1] * np.geomspace(1.0, RATIO ** (n_grids - 1), (n_grids - 1) * max(n_alphas // COARSER, 1) + 1)
+    return np.append(first, further[1:])
 
 
 def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:

@@ -33,7 +33,8 @@ class System:
     intercept : bool
         Whether columns are centred.
     standardize : bool
-        Whether columns are divided by their standard deviations (by roots of mean squares without an intercept).
+        Whether columns are divided by their standard deviations, whether or not there is an intercept. Columns that do
+        not vary, which only count without an intercept, are left as they are.
     """
 
     sums: TargetSums
@@ -59,7 +60,22 @@ class System:
 
     @cached_property
     def _scatter(self) -> np.ndarray:
-        return scatter_of_all(self.sums.joined) if self.intercept else unpacked(self._tables[2].hi)
+        return self._about_means if self.intercept else unpacked(self._tables[2].hi)
+
+    @cached_property
+    def _about_means(self) -> np.ndarray:
+        return scatter_of_all(self.sums.joined)
+
+    @cached_property
+    def _variances(self) -> np.ndarray:
+        """Variances of features and, after them, targets; 0 of those that are constant but for rounding."""
+        spread = np.diagonal(self._about_means)
+        return np.where(spread > CONSTANT * self._squares, spread, 0.0) / self.weight
+
+    @property
+    def target_variances(self) -> np.ndarray:
+        """Variances of the targets, (n_targets,)."""
+        return self._variances[self.n_features :]
 
     @cached_property
     def means(self) -> np.ndarray:
@@ -87,8 +103,10 @@ class System:
     @cached_property
     def scale(self) -> np.ndarray:
         """What each kept feature is divided by."""
-        spread = np.diagonal(self._scatter)[self.kept]
-        return np.sqrt(spread / self.weight) if self.standardize else np.ones(len(self.kept))
+        if not self.standardize:
+            return np.ones(len(self.kept))
+        deviations = np.sqrt(self._variances[self.kept])
+        return np.where(deviations > 0.0, deviations, 1.0)
 
     @cached_property
     def products(self) -> np.ndarray:

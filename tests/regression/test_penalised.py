@@ -49,3 +49,19 @@ def test_weights_at_zero_alpha_are_plain_ones():
 def test_wrong_parameters_are_named(model, message):
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(X, Y)
+
+
+def test_without_an_intercept_columns_are_divided_by_their_standard_deviations_too():
+    rng = np.random.default_rng(0)
+    columns = np.column_stack([5.0 + rng.choice([-1.0, 1.0], 200), 3.0 * rng.normal(size=200), np.full(200, 2.0)])
+    target = columns @ [1.0, 1.0, 3.0] + rng.normal(size=200)
+    scale = np.append(columns[:, :2].std(axis=0), 1.0)  # a column that does not vary is left as it is
+    for ours, theirs in (
+        (snb.Ridge(10.0, fit_intercept=False, standardize=True), linear_model.Ridge(10.0, fit_intercept=False)),
+        (
+            snb.ElasticNet(0.1, fit_intercept=False, standardize=True),
+            linear_model.ElasticNet(0.1, fit_intercept=False, tol=1e-13, max_iter=100_000),
+        ),
+    ):
+        expected = theirs.fit(columns / scale, target).coef_ / scale
+        np.testing.assert_allclose(ours.fit(columns, target).coef_, expected, rtol=1e-6)
