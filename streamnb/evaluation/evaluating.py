@@ -128,7 +128,6 @@ def evaluate(
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
         return _judged_model(y_true, (y_pred, y, sample_weight), EvaluationOptions(interval, groups, by, min_rows))
     _check_columns(y_true, y_pred, y)
-    _check_predicted(y_true, y_pred)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
     level = EvaluationOptions(interval, groups, by, min_rows).checked().interval
@@ -148,6 +147,7 @@ def evaluate(
         width = int(truth.shape[1])
         names = np.arange(width) if classes is None else label_checks.check_labels(classes, "classes")
     else:
+        _check_predicted(y_pred)
         listed = label_checks.check_classes(classes)
         names = _labels(given) if listed is None else listed
     if not len(names):
@@ -190,9 +190,9 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
         )
 
 
-def _check_predicted(y_true: Any, y_pred: Any) -> None:
+def _check_predicted(y_pred: Any) -> None:
     """Refuse probabilities or scores in place of labels."""
-    if getattr(y_pred, "ndim", 1) == 2 and getattr(y_true, "ndim", 1) == 1 and y_pred.shape[1] > 1:
+    if getattr(y_pred, "ndim", 1) == 2 and y_pred.shape[1] > 1:
         raise ValueError(
             f"y_pred has shape {tuple(y_pred.shape)}; it should be a label for each row: give probabilities as proba=, "
             "and other scores of the classes as scores="
@@ -249,7 +249,9 @@ def _matched_by_name(given: dict[str, Any], classes: Any) -> tuple[dict[str, Any
     """
     frames = {name: given[name] for name in ("y_pred", "scores", "proba") if hasattr(given.get(name), "columns")}
     truth = given["y_true"]
-    if not frames or (getattr(truth, "ndim", 1) == 2 and not hasattr(truth, "columns")):
+    stored = not hasattr(truth, "ndim") and not isinstance(truth, list | tuple)  # a Zarr group
+    unnamed = stored or (getattr(truth, "ndim", 1) == 2 and not hasattr(truth, "columns"))
+    if not frames or unnamed:
         return given, classes
     if len(getattr(truth, "columns", ())) > 1:
         names = list(truth.columns)
