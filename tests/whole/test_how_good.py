@@ -88,7 +88,7 @@ def test_the_command_measures_what_is_missing_and_tells_of_what_fails(folder, tm
         assert [*of_set] == ["LinearNB", "LogisticRegression"]
         for one in of_set.values():
             assert 0.85 < one["accuracy"] <= 1.0 and 0.95 < one["roc_auc"] <= 1.0 and one["log_loss"] > 0.0
-            assert 0.0 < one["seconds"] < 60.0 and 50.0 < one["memory"] < 4000.0 and one["version"]
+            assert one["seconds"] > 0.0 and 50.0 < one["memory"] < 4000.0 and one["version"]
     assert "| dense numbers, 1 sets | `LinearNB` | ." in page.read_text() and "| wine | " in page.read_text()
     first.found["digits"]["LinearNB"]["accuracy"] = 0.125
     first.write(kept)
