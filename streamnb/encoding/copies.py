@@ -4,7 +4,7 @@ Tasks count in whole numbers, whose sums are the same for any blocks and threads
 numbers of a few units, powers of 2^24, and the rows are counted once in each unit.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -51,9 +51,13 @@ class WeighedTotal:
             units[unit] = units[unit] + part if unit in units else part
         return WeighedTotal(units)
 
+    def changed(self, change: Callable[[Any], Any]) -> "WeighedTotal":
+        """The total with the part of each unit changed."""
+        return WeighedTotal({unit: change(part) for unit, part in self.units.items()})
+
     def finish(self) -> "WeighedTotal":
         """Turn the partial results into totals."""
-        return WeighedTotal({unit: part.finish() for unit, part in self.units.items()})
+        return self.changed(lambda part: part.finish())
 
     def arrays(self) -> Mapping[str, Any]:
         if [*self.units] == [0]:  # as before rows had weights

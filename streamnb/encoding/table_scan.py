@@ -190,7 +190,7 @@ def _numbers(part: ColumnPart, block: Block, shift: int) -> ValueCounts:
     return _of_numbers(counted_cells(values[seen], counts[seen]), int(counts[-1]), values[seen])
 
 
-def _of_numbers(cells: ValueCells, missing: int, known: np.ndarray) -> ValueCounts:
+def _of_numbers(cells: ValueCells, missing: float, known: np.ndarray) -> ValueCounts:
     """Value counts of one column."""
     ends = known.min(initial=np.inf), known.max(initial=-np.inf)
     return ValueCounts((cells,), np.array([missing]), *(np.array([end]) for end in ends))

@@ -163,9 +163,10 @@ class LearnedSchema:
             return self
         shared = (name for name in ours.kinds if name in theirs.kinds)
         others = [name for name in shared if theirs.kinds[name] not in (ours.kinds[name], NOTHING)]
-        empty = {name for name in others if counts.is_empty(name)}
+        empty = {name for name in others if all(part.is_empty(name) for part in counts.units.values())}
         made = ours.with_kinds_of(theirs, empty)
-        return LearnedSchema(LabelCounts(self.counts.rows, counts.with_missing(made.parts)), made)
+        filled = counts.changed(lambda part: part.with_missing(made.parts))
+        return LearnedSchema(LabelCounts(self.counts.rows, filled), made)
 
     def _to_state(self) -> dict[str, Any]:
         return {"counts": self.counts.arrays(), "columns": self.columns}

@@ -7,11 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.report import Report
 from streamnb.rows.opening import opened
 from streamnb.training.data import TrainingRows
 from streamnb.training.fitting import DescentMethod
-from streamnb.training.learner import Learner, check_rows, checkpoint_folder
+from streamnb.training.learner import Learner, check_rows
 from streamnb.training.objectives import softmax_of, squared_hinge_of
 from tests.support.training import OPTIONS
 
