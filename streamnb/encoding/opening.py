@@ -136,7 +136,6 @@ def opened_for(
 
     `names` are those of the fitted columns, by which records and the genes of AnnData are matched.
     """
-    check_layer(X, layer)
     X = as_table(X, isinstance(y, str) or isinstance(encoding, TableEncoding))
     if not isinstance(encoding, TableEncoding):
         X = _by_name(X, names if encoding is None else None, y)

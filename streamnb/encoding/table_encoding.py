@@ -230,7 +230,7 @@ class TableEncoding(persistence.Parameters, Encoding):
             n_inner = len(code.edges.edges[0]) - 1 if isinstance(code, BinCodes) else 0
             bins = slice(first, first + n_inner + 2)
             usual, share = (1.0 - of[bins][1:-1].sum() / max(float(of[bins].sum()), 1e-300) for of in (before, weights))
-            if n_inner > 0 and share > (1.0 + usual) / 2.0:
+            if n_inner > 0 and share > (1.0 + usual) / 2.0 and weights[bins].any():  # some are not missing
                 beyond.append(part.label)
         if beyond:
             warn(

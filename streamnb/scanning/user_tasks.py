@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 
 def accumulate(
-    X: Rows,
-    y: PerRow = None,
+    X: "Rows",
+    y: "PerRow" = None,
     task: "PassTask | Statistic | None" = None,
     *,
-    sample_weight: PerRow = None,
+    sample_weight: "PerRow" = None,
     progress: bool | None = None,
     n_threads: int | None = None,
     client: Any = None,
@@ -102,16 +102,16 @@ def accumulate(
 
 def drive(
     fit: "Fit[T]",
-    X: Rows,
-    y: PerRow = None,
+    X: "Rows",
+    y: "PerRow" = None,
     *,
-    sample_weight: PerRow = None,
+    sample_weight: "PerRow" = None,
     folds: Any = None,
-    groups: PerRow = None,
+    groups: "PerRow" = None,
     seed: int = 0,
     progress: bool | None = None,
     n_threads: int | None = None,
-    memory_limit: Bytes = None,
+    memory_limit: "Bytes" = None,
     client: Any = None,
     checkpoint: Any = None,
 ) -> T:

@@ -60,7 +60,6 @@ REFUSED = {
         "derivative should .* division by zero",
     ),
     "derivative of text": (lambda: snb.Separable(lambda w: "down", 1.0), "derivative should give one number.*'down'"),
-    "X of dicts": (lambda: fit(X=[{"a": 1}, {"b": 2}], y=[0, 1]), "X holds objects of type dict; .*feature_extraction"),
     "X of texts": (lambda: fit(X=["a b", 3], y=[0, 1]), "X: row 1 is 3, of type int; every row should be a string"),
     "X None": (lambda: fit(X=None), "X is of type NoneType"),
     "column of words": (lambda: fit(X=np.stack([y.astype(object), words], 1)), "not numbers, in column 1"),
