@@ -34,7 +34,7 @@ from streamnb.rows.files import (
     raw_file,
 )
 from streamnb.rows.line_formats import date_type
-from streamnb.rows.matrices import is_dask, is_stream, made_by
+from streamnb.rows.matrices import check_not_delayed, is_dask, is_stream, made_by
 from streamnb.rows.table_columns import CATEGORY, NOTHING, arrow
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, partitioned
 from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names, raise_mixed
@@ -71,6 +71,7 @@ def as_table(X: Any, named: bool = False) -> Any:
     `named` says that X is known to be a table, because a column of it is named, or a model takes tables. Then a list of
     strings holds paths, and a stream of record batches or frames is collected, too.
     """
+    check_not_delayed(X=X)
     if _is_lazy_frame(X):
         return X.collect()
     if is_table(X) and hasattr(X, "__arrow_c_stream__") and not any(hasattr(type(X), name) for name in IN_MEMORY):

@@ -122,7 +122,7 @@ def of(part):
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (None, "task is of type NoneType; it should be an object of a subclass of snb.PassTask"),
+        (None, "task is of type NoneType; it should be a snb.Statistic, or an object of a subclass of"),
         (Count, "task is of type type"),
         (of(dict), r"task: Task.partial\(\) returned dict, which lacks finish and nbytes"),
         (of(NoSum), "returned NoSum, which lacks __add__"),
