@@ -144,7 +144,8 @@ def warn_of_unknown(argument: str, names: Iterable[str], path: str) -> None:
     for line in () if piece is None else piece().beside:
         with suppress(ValueError):  # named when the line is read
             record = json.loads(line)
-            known |= dict.fromkeys(record if isinstance(record, dict) else ())
+            if isinstance(record, dict):
+                known |= dict.fromkeys(record)
     for name in names:
         if known and name not in known:
             near = get_close_matches(name, known, 1)

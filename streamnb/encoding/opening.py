@@ -163,7 +163,10 @@ def _by_name(X: Any, names: Any, y: Any) -> Any:
     made = tabular(X)
     if not is_records(X) or names is None or not {*names} <= {*made.column_names}:
         return made
-    return made.select([*names, *([y] if isinstance(y, str) and y in made.column_names else [])])
+    wanted = dict.fromkeys(names)
+    if isinstance(y, str) and y in made.column_names:
+        wanted[y] = None
+    return made.select([*wanted])
 
 
 def is_raw(X: Any) -> bool:

@@ -108,23 +108,26 @@ class TableCounts:
 
     def is_empty(self, column: str) -> bool:
         """Whether no row has a value in a column."""
-        own = [one for part, one in zip(self.parts, self.of_parts, strict=True) if part.columns == (column,)]
-        return all(
-            not one.counts and not one.full if isinstance(one, LevelCounts) else not one.features[0].keys.size
-            for one in own
-        )
+        for part, counts in zip(self.parts, self.of_parts, strict=True):
+            if part.columns != (column,):
+                continue
+            if part.role == LEVEL and (counts.full or counts.counts):
+                return False
+            if part.role != LEVEL and counts.features[0].keys.size:
+                return False
+        return True
 
     def with_missing(self, parts: tuple[ColumnPart, ...]) -> "TableCounts":
         """The counts of these parts, of which those that are not counted here are missing in every row."""
         made, known = TableCounts(parts, self._most, self._limit), dict(zip(self.parts, self.of_parts, strict=True))
         made.n_rows = self.n_rows
         for k, part in enumerate(parts):
-            missing = (
-                LevelCounts({}, self.n_rows, self._most)
-                if part.role == LEVEL
-                else _of_numbers(NOTHING, self.n_rows, np.empty(0))
-            )
-            made.of_parts[k] = known.get(part, missing)
+            if part in known:
+                made.of_parts[k] = known[part]
+            elif part.role == LEVEL:
+                made.of_parts[k] = LevelCounts({}, self.n_rows, self._most)
+            else:
+                made.of_parts[k] = _of_numbers(NOTHING, self.n_rows, np.empty(0))
         return made
 
     def finish(self) -> "TableCounts":

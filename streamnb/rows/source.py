@@ -240,9 +240,12 @@ class RawSource(Source):
         self.raw, self._step, self._about, self._n_threads = raw, step, about, n_threads
         self.n_rows, self.n_features, self.nbytes = raw.n_rows, n_features, raw.nbytes
         self.files, self.making = raw.files, Clock()
-        files = [path for path, _ in raw.files]
-        holds = "the files hold" if len(files) > 1 else f"{files[0]} holds" if files else "X has"
-        row_checks.check_min_size(raw.n_rows, 1, f"{holds} no rows")
+        empty = "X has"
+        if len(raw.files) == 1:
+            empty = f"{raw.files[0][0]} holds"
+        elif raw.files:
+            empty = "the files hold"
+        row_checks.check_min_size(raw.n_rows, 1, f"{empty} no rows")
 
     def __repr__(self) -> str:
         where = f" of {self.files[0][0]}" + (" .." if len(self.files) > 1 else "") if self.files else ""

@@ -273,7 +273,9 @@ class LineTables(LineFiles, Tables):
         keys = [*chain.from_iterable(file.form.types for file in self._files if file.form.kind == JSON)]
         schemas = []
         for file in self._files:
-            types = {**dict.fromkeys(keys, pa.null()), **file.form.types} if file.form.kind == JSON else file.form.types
+            types = file.form.types
+            if file.form.kind == JSON:
+                types = {**dict.fromkeys(keys, pa.null()), **types}
             if types:
                 schemas.append((file.path, pa.schema(list(types.items()))))
         if not schemas:

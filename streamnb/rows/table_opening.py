@@ -108,8 +108,11 @@ def _of_stream(X: Any) -> Any:
 
 def is_records(X: Any) -> bool:
     """Whether X is a row as a dict of its values by column, or a list of such rows."""
-    rows = X if isinstance(X, list | tuple) else [X]
-    return bool(rows) and all(isinstance(row, dict) and not issparse(row) for row in rows)
+    return len(_records(X)) > 0 and all(isinstance(row, dict) and not issparse(row) for row in _records(X))
+
+
+def _records(X: Any) -> Any:
+    return X if isinstance(X, list | tuple) else [X]
 
 
 def is_row(X: Any) -> bool:
@@ -126,7 +129,7 @@ def tabular(X: Any, kinds: Mapping[str, str | None] = MappingProxyType({})) -> A
         return arrow().table(X)
     if not is_records(X):
         return X
-    pa, rows = arrow(), X if isinstance(X, list | tuple) else [X]
+    pa, rows = arrow(), _records(X)
     names = [*dict.fromkeys(chain(*rows, kinds))]
     columns = []
     for name in names:
@@ -134,8 +137,9 @@ def tabular(X: Any, kinds: Mapping[str, str | None] = MappingProxyType({})) -> A
             column = pa.array([row.get(name) for row in rows], from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
             raise_mixed(str(name), error)
-        dates = date_type(column) if kinds.get(name, NOTHING) not in (None, CATEGORY) else None
-        columns.append(column if dates is None else column.cast(dates))
+        if kinds.get(name, NOTHING) not in (None, CATEGORY):
+            column = column.cast(date_type(column) or column.type)
+        columns.append(column)
     return pa.table(columns, names=[str(name) for name in names])
 
 
@@ -195,10 +199,11 @@ def open_tables(X: Any, kinds: Mapping[str, str | None], n_threads: int) -> Tabl
     arrow()
     if isinstance(X, Tables):
         return X
-    X = X.to_dict() if is_row(X) else X
+    if is_row(X):
+        X = X.to_dict()
     if is_records(X):
         tables = _in_memory(tabular(X, kinds))
-        tables.unseen = frozenset(kinds).difference(*([X] if isinstance(X, dict) else X))
+        tables.unseen = frozenset(kinds).difference(*_records(X))
         return tables
     if isinstance(X, str | os.PathLike | list | tuple):
         return _of_paths(X, kinds, n_threads)

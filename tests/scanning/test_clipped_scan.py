@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.clipping import rows_to_count
+from streamnb.rows.splits import Folding
 
 RNG = np.random.default_rng(0)
 X = sp.random_array((200, 30), density=0.3, format="csr", rng=RNG)
@@ -53,7 +54,7 @@ def test_a_person_adds_few_rows():
 
 def test_folds_keep_a_person_together():
     stats = snb.scan(X, Y, groups=PEOPLE, rows_per_group=3, folds=2, **HOW)
-    fold = snb.fold_numbers(200, 2, groups=PEOPLE)
+    fold = Folding(2, by="groups").numbers(0, 200, PEOPLE, 0)  # by the person alone: counting people would tell of them
     own = rows_to_count(PEOPLE, 3) & (fold == 1)
     assert np.array_equal(stats.folds[1].sum, naive(X[own], Y[own]))
     given = snb.scan(X, Y, groups=PEOPLE, rows_per_group=3, folds=Y % 2, **HOW)
