@@ -24,6 +24,7 @@ def test_the_standard_error_leaves_out_missing_scores():
 
 
 @pytest.mark.filterwarnings("ignore:max_passes")
+@pytest.mark.filterwarnings("ignore:alpha=:streamnb.StreamnbWarning")
 def test_every_table_of_splits_has_it():
     X, y = load_iris(return_X_y=True)
     several = ["accuracy", "roc_auc"]
