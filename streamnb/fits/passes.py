@@ -206,21 +206,18 @@ class JointRead(PassTask):
     def answer(self, total: TotalsOfRead, task: int, asked: Pass, report: Report) -> Any:
         """The final result of a pass, from the totals of the read."""
         totals = total.parts[task]
-        if self.by_fold[task]:
-            assert self.folding is not None
-            whole = reduce(add, totals[: self.folding.n_folds])
-        else:
-            whole = totals[0]
         if asked.inside is not None:
-            whole = totals[asked.inside]
-        elif asked.without is not None:
-            whole = self._outside(totals, asked.without)
-        return self.tasks[task].ended(whole, report)
+            found = totals[asked.inside]
+        elif self.by_fold[task]:
+            found = self._outside(totals, asked.without)
+        else:
+            found = totals[0]
+        return self.tasks[task].ended(found, report)
 
-    def _outside(self, totals: Sequence[Any], split: int) -> Any:
-        """The total of the rows outside a fold, in its repeat."""
+    def _outside(self, totals: Sequence[Any], split: int | None) -> Any:
+        """The total of the rows outside a fold, in its repeat; of all rows if `split` is None."""
         assert self.folding is not None
-        first = split - split % self.folding.n_folds
+        first = 0 if split is None else split - split % self.folding.n_folds
         of_repeat = enumerate(totals[first : first + self.folding.n_folds], first)
         return reduce(add, [each for number, each in of_repeat if number != split])
 
