@@ -69,6 +69,11 @@ _KEYWORDS = {
     "labels": {"y": "use y="},
     "n_jobs": {"n_threads": "use n_threads=", "": "use n_threads= of fit"},
     "verbose": {"progress": "use progress=True", "": "use progress=True of fit"},
+    "class_weight": {"": "use sample_weight= of fit, such as compute_sample_weight('balanced', y) of sklearn.utils"},
+    "warm_start": {
+        "start": "use start=, a fitted model",
+        "": "leave it out: each fit starts anew, and partial_fit adds rows where there is one",
+    },
     "random_state": {"seed": "use seed=", "": "leave it out, as every run gives the same result"},
 }
 
@@ -79,6 +84,33 @@ OF_SEARCH = {
     "cv_results_": "use results_",
     **{name: f"use best_.{name}" for name in ("predict", "predict_proba", "decision_function", "score", "evaluate")},
 }
+
+_IMPORTANCE = "sklearn.inspection.permutation_importance(model, X, y) for the columns of a table"
+_PAGE = "use snb.report(model, X, y, path), a page of HTML"
+
+# Attributes of a model: of each what to type instead, by the attribute that the model must have; "" is for all others.
+OF_MODELS = {
+    "describe": {"": _PAGE},
+    "summary": {"": _PAGE},
+    "plot": {
+        "terms_": "use snb.AdditiveDisplay.from_estimator(model)",
+        "top_features": "use snb.TellingFeaturesDisplay.from_estimator(model)",
+        "": _PAGE,
+    },
+    "feature_importances_": {
+        "terms_": "use terms_['importance']",
+        "top_features": f"use top_features() or coef_ for the weights, and {_IMPORTANCE}",
+        "": f"use coef_ for the weights, and {_IMPORTANCE}",
+    },
+}
+
+
+def attribute(self: object, name: str) -> Any:
+    """An attribute that a model lacks: for `__getattr__`, with an error that says what to type."""
+    for other, instead in OF_MODELS.get(name, {}).items():
+        if not other or hasattr(type(self), other):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}: {instead}")
+    return object.__getattribute__(self, name)  # raises as ever, or once more what a property has raised
 
 
 def hint(name: str, instead: Mapping[str, str] = NAMES) -> str:

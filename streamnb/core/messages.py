@@ -13,6 +13,10 @@ import numpy as np
 
 PASSWORD = re.compile(r"://[^/?#@\s]*@")
 SIGNED = re.compile(r"\?[^\s'\"<>)]*\b(signature|sig|token|access_token)=[^\s'\"<>)]*", re.IGNORECASE)  # a query
+INSIDE = (
+    "streamnb.",
+    "functools",
+)  # beginnings of modules that are no code of the user; the second makes cached properties
 _said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 
 
@@ -54,19 +58,22 @@ def warn_absent(classes: np.ndarray) -> None:
     warn(f"classes without any weight: {listed(classes)}; they get zero weights and are never predicted")
 
 
-def warn(message: str) -> None:
-    """Warn the user of something that does not make the result wrong."""
-    said = _said.get()
-    if said is None or message not in said:
+def warn(message: str, once: str | None = None) -> None:
+    """Warn the user of something that does not make the result wrong; `once` says what `each_once` takes for the same.
+
+    It is the message itself unless given.
+    """
+    said, once = _said.get(), once or message
+    if said is None or once not in said:
         warnings.warn(message, StreamnbWarning, stacklevel=_level_of_the_user())
     if said is not None:
-        said.add(message)
+        said.add(once)
 
 
 def _level_of_the_user() -> int:
     """How many calls above `warn` the code is that called this package: a warning shows its line."""
     frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("streamnb."):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(INSIDE):
         frame, level = frame.f_back, level + 1
     return level
 

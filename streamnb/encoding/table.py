@@ -195,13 +195,14 @@ def column_options(given: Mapping[str, Any]) -> ColumnOptions:
 
 
 def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
-    if left_out:
-        warn(f"columns {left_out} have at most one value and are left out")
     apart = [
         part.label
         for part, one in zip(counts.parts, counts.of_parts, strict=True)
         if isinstance(one, LevelCounts) and len(one.counts) == counts.n_rows > 2
     ]
+    constant = [name for name in left_out if name not in apart]
+    if constant:
+        warn(f"columns {constant} have at most one value and are left out")
     if apart:
         cure = "leave them out with columns=, or name those of texts in text="
         if searched:
@@ -210,7 +211,8 @@ def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
             )
         warn(
             f"columns {apart} have a different value in each of {counts.n_rows:,} rows, which says nothing about new "
-            f"rows; {cure}"
+            f"rows; {cure}",
+            once=f"a different value in each row of {apart}",
         )
 
 

@@ -58,6 +58,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         super().__init_subclass__(**options)
         guesses.explain_keywords(cls)
 
+    __getattr__ = guesses.attribute
+
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
@@ -105,14 +107,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if names is None:
             raise AttributeError(f"{type(self).__name__} has no 'column_names_': no columns are made of those of X")
         return names
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Not defined; the error says what to use instead."""
-        raise AttributeError(
-            f"{type(self).__name__} has no 'feature_importances_': use top_features() or coef_ for the weights, and "
-            "sklearn.inspection.permutation_importance(model, X, y) for the columns of a table"
-        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; `deep` has no effect, as none of them is an estimator to fit."""
@@ -175,7 +169,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Slices of the rows by the values of one or several columns, which need not be features: the names of columns
             of X, of arrays beside X, or arrays; `snb.evaluate` says more. `Evaluation.slices` has their metrics.
         min_rows : int
-            Slices with fewer rows are put together as "other" in the table.
+            Slices with fewer rows, if there are several, are put together as "other" in the table.
 
         Returns
         -------

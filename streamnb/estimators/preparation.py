@@ -5,6 +5,7 @@ The estimators are classifiers, regressors and the feature selector.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -165,8 +166,11 @@ class Preparation:
 
 @contextmanager
 def all_or_nothing(self: Any) -> Iterator[None]:
-    """Restore the estimator if a fit or refit fails; what was said of the probabilities before is dropped."""
-    before = dict(vars(self))
+    """Restore the estimator if a fit or refit fails; what was said of the probabilities before is dropped.
+
+    The seconds of a new report are those of all that was done, not only of the reads.
+    """
+    before, began = dict(vars(self)), time.perf_counter()
     for name in ("unknown_below_", "recalibrated_"):
         self.__dict__.pop(name, None)
     try:
@@ -174,6 +178,9 @@ def all_or_nothing(self: Any) -> Iterator[None]:
     except BaseException:  # including interrupts
         self.__dict__ = before
         raise
+    report = vars(self).get("report_")
+    if report is not before.get("report_"):
+        self.report_ = replace(report, seconds=max(report.seconds, time.perf_counter() - began))
 
 
 @contextmanager

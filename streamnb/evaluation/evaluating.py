@@ -99,7 +99,7 @@ def evaluate(
         it may be the name of a column of X, or a list of names, whether or not these are features. The column is read
         beforehand, alone.
     min_rows : int
-        Slices with fewer rows are put together as "other" in the table.
+        Slices with fewer rows, if there are several, are put together as "other" in the table.
 
     Returns
     -------

@@ -14,7 +14,7 @@ class Report(persistence.Parameters):
     Of `reads` of the rows and their `bytes`, `reads_kept` and `bytes_kept` came from what an earlier read had kept, in
     memory or on disk, and the others from the source; a read of both counts as one from the source. `seconds_reading`
     and `seconds_computing` are summed over threads, `seconds_waiting` is the time that computing waited for reading,
-    `seconds` is the wall time.
+    `seconds` is the wall time: of a pass, or of all that a fit or a search did.
     """
 
     rows: int = 0

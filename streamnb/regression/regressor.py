@@ -56,6 +56,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         super().__init_subclass__(**options)
         guesses.explain_keywords(cls)
 
+    __getattr__ = guesses.attribute
+
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:

@@ -253,7 +253,7 @@ def _of_passes(report: Report | None) -> Iterator[tuple[str, str]]:
     if report is not None:
         yield "reads of the rows", f"{max(report.reads, 1):,}"
         yield "bytes read", f"{report.bytes:,}"
-        yield "seconds in these reads", f"{report.seconds:,.1f}"
+        yield "seconds of the fit", f"{report.seconds:,.1f}"
 
 
 def _of_today() -> Iterator[tuple[str, str]]:

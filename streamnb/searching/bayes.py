@@ -195,7 +195,7 @@ class BayesSettings(Contestants):
         scores = {scorer.name: grid.scores[point].tolist(), **others}
         about = {"name": name, "words": self._settings[name].words, "point": dict(grid.grid[point])}
         n_reads = self.report.rows // self._candidates[name].stats.n_rows
-        cost = {"n_features": int(grid.n_features[point]), "reads": n_reads, "seconds": self.report.seconds}
+        cost = {"n_features": int(grid.n_features[point]), "reads": n_reads}
         family = self._settings[name].family
         quadratic = family.covariant and not family.pooled
         return Judged.on(folds, self._judging.n_folds, scores, quadratic=quadratic, **about, **cost)

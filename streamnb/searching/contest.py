@@ -1,8 +1,9 @@
 """Successive halving of candidates: in each round, those that did best so far are judged on more folds."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,7 @@ class Contestants:
     names : list of str, the names of the candidates
     left_out : dict, the reason for each candidate that cannot be judged; `judge` adds to it
     report : Report of all reads
+    seconds : float, wall time of `begin` and `judge`
     failures : exceptions of `begin` and `judge` after which all candidates of the group are left out
     """
 
@@ -96,7 +98,7 @@ class Contestants:
     def __init__(self, names: Sequence[str], judging: Judging):
         self.names, self._judging = list(names), judging
         self.left_out: dict[str, str] = {}
-        self.report = Report()
+        self.report, self.seconds = Report(), 0.0
 
     def plan(self, most_reads: int | None) -> str:
         """Describe the reads to come, where each model may take up to `most_reads`."""
@@ -122,12 +124,15 @@ class Contestants:
 
     @contextmanager
     def leaving_out(self) -> Iterator[None]:
-        """Leave out all candidates of the group, with the reason, if they fail."""
+        """Leave out all candidates of the group, with the reason, if they fail; count the time."""
+        began = time.perf_counter()
         try:
             yield
         except self.failures as error:
             why = str(error) if isinstance(error, ValueError | TypeError) else f"{type(error).__name__}: {error}"
             self.left_out = dict.fromkeys(self.names, why)
+        finally:
+            self.seconds += time.perf_counter() - began
 
 
 class Contest:
@@ -175,12 +180,14 @@ class Contest:
         if not self._judged:
             raise ValueError(f"no candidate could be judged. {'; '.join(reasons(left_out))}")
         if left_out:
-            messages.warn(f"{len(left_out)} candidates are left out; {reasons(left_out)[0]}; left_out has all reasons")
+            first, *others = reasons(left_out)
+            more = f"; left_out has {len(others)} more" if others else ""
+            messages.warn(f"left out: {first}{more}")
         candidates = list(self._judged.values())
         best = best_of(candidates, self._scorings)
         model = self._group_of[best.name].fitted(best)
         report = sum((group.report for group in self._groups), Report())
-        return Search(candidates, left_out, self._scorings, model, report)
+        return Search(candidates, left_out, self._scorings, model, replace(report, seconds=self._budget.spent))
 
     def _run(self) -> None:
         """Run all rounds, or as many as time allows and choosing takes."""
@@ -231,7 +238,7 @@ class Contest:
             if np.isnan(judged.mean(self._scorings[0])):
                 group.left_out[judged.name] = f"it has no {self._scorings[0]} in any fold"
             else:
-                self._judged[judged.name] = judged
+                self._judged[judged.name] = replace(judged, seconds=group.seconds)
         for name in group.left_out:
             self._judged.pop(name, None)
 

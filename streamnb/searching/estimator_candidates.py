@@ -1,6 +1,5 @@
 """Judges estimators on the folds of a search: CV forms, stacks, and any estimator of scikit-learn."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -98,7 +97,7 @@ class OneModel(Contestants):
         named = scores.named or {self._judging.scorer.name: scores}
         about = {"point": dict(scores.grid[point]), "n_features": int(scores.n_features[point])}
         at_point = {name: each.scores[point] for name, each in named.items()}
-        return self._result(folds, at_point, reads=n_reads, seconds=self.report.seconds, **about)
+        return self._result(folds, at_point, reads=n_reads, **about)
 
 
 class ModelOfReads(OneModel):
@@ -192,11 +191,11 @@ class AdditiveOnFolds(FittedAtOnce):
         self._fit()
         model, self.report = self._model, self._model.report_
         about = {"point": model.best_, "n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
-        return [self._result(folds, judged_scores(model), seconds=self.report.seconds, **about)]
+        return [self._result(folds, judged_scores(model), **about)]
 
 
 class OneByOne(OneModel):
-    """A candidate that is fitted anew without each fold; subclasses define `_scores_on` and `_cost`."""
+    """A candidate that is fitted anew without each fold; subclasses define `_scores_on` and `_reads`."""
 
     def __init__(self, name: str, model: Any, rows: Any, judging: Judging, options: RunOptions):
         super().__init__(name, model, rows, judging, options)
@@ -210,14 +209,14 @@ class OneByOne(OneModel):
             self._scores[fold] = self._scores_on(fold)
         done, scorers = sorted(self._scores), self._judging.scorer.each
         scores = {one.name: np.array([self._scores[fold][i] for fold in done]) for i, one in enumerate(scorers)}
-        return [self._result(done, scores, point={}, n_features=-1, **self._cost())]
+        return [self._result(done, scores, point={}, n_features=-1, reads=self._reads())]
 
     def _scores_on(self, fold: int) -> list[float]:
         """The scores on a fold of a model fitted to the other rows."""
         raise NotImplementedError
 
-    def _cost(self) -> dict[str, Any]:
-        """Reads and seconds so far."""
+    def _reads(self) -> int:
+        """Reads of the rows so far, -1 where they are not counted."""
         raise NotImplementedError
 
 
@@ -242,8 +241,8 @@ class StackOnFolds(OneByOne):
             )
         self.report = self.report + self._rows.learn(self._judging, self._options)
 
-    def _cost(self) -> dict[str, Any]:
-        return {"reads": self.report.rows // self._n_rows, "seconds": self.report.seconds}
+    def _reads(self) -> int:
+        return self.report.rows // self._n_rows
 
     def _scores_on(self, fold: int) -> list[float]:
         judging, options = self._judging, self._options
@@ -269,7 +268,6 @@ class AnyEstimator(OneByOne):
     """An estimator of any kind, which is given X, y and weights in memory."""
 
     failures = (Exception,)  # an estimator may raise anything
-    _seconds = 0.0
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: fitted to the rows outside each fold, in memory"
@@ -278,7 +276,6 @@ class AnyEstimator(OneByOne):
         return 0, 0
 
     def _scores_on(self, fold: int) -> list[float]:
-        began = time.perf_counter()
         X, y, weight = self._rows
         numbers = self._judging.numbers(y.shape[0])
         training, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
@@ -291,11 +288,10 @@ class AnyEstimator(OneByOne):
         model = fitted_other(self._model, (rows_at(X, training), y[training], of_training))
         outputs = _outputs(model, rows_at(X, held), self._judging.scorer.needs)
         judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **outputs)
-        self._seconds += time.perf_counter() - began
         return [one.of(judged) for one in self._judging.scorer.each]
 
-    def _cost(self) -> dict[str, Any]:
-        return {"reads": -1, "seconds": self._seconds}
+    def _reads(self) -> int:
+        return -1
 
     def fitted(self, judged: Judged) -> Any:
         return fitted_other(self._model, self._rows)

@@ -32,7 +32,7 @@ class Judged(persistence.Parameters):
     scores : dict {scoring: scores of all splits, (S,)}
     n_features : int, features of the model of all rows, -1 where unknown
     reads : int, reads of the rows until it was judged, -1 where not counted
-    seconds : float, time of these reads, which other candidates may share
+    seconds : float, wall time until it was judged, which other candidates may share
     folds : list of int, the folds it was judged on if a budget left out others, where scores are NaN
     quadratic : bool, whether scores are quadratic, by covariances of each class: bold where the model is wrong
     """
@@ -43,7 +43,7 @@ class Judged(persistence.Parameters):
     scores: dict[str, np.ndarray]
     n_features: int
     reads: int
-    seconds: float
+    seconds: float = 0.0
     folds: Sequence[int] | None = None
     quadratic: bool = False
 
@@ -106,6 +106,12 @@ def _clearly_ahead(best: Judged, other: Judged, scoring: str) -> bool:
     return len(gains) < 2 or bool(gains.mean() > standard_error(gains))
 
 
+def _deviation(scores: np.ndarray) -> float:
+    """The standard deviation of the scores of folds, NaN of a single one, which shows none."""
+    known = scores[~np.isnan(scores)]
+    return float(known.std()) if len(known) > 1 else np.nan
+
+
 def by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
     """The names of the candidates that are left out for each reason."""
     names: dict[str, list[str]] = {}
@@ -137,9 +143,9 @@ class Search(persistence.Saved):
         Its mean score over the folds, by the first scoring.
     results_ : pandas.DataFrame
         One row for each candidate, best first; those judged on fewer folds come last. <scoring> is the mean over the
-        folds, and std_<scoring> their standard deviation. low_<scoring> and high_<scoring> are an approximate 95 %
+        folds, and std_<scoring> their standard deviation, NaN for a single fold. low_<scoring> and high_<scoring> are an approximate 95 %
         interval of the mean, corrected for training sets that overlap (Nadeau and Bengio 2003). n_features is that of
-        the model of all rows, and folds the number of folds. Candidates may share reads and seconds. point is the
+        the model of all rows, and folds the number of folds. seconds is the wall time until it was judged. Candidates may share reads and seconds. point is the
         point of the grid, followed by the options of the candidate.
     left_out : dict {candidate: why}
     scorings : list of str
@@ -184,7 +190,7 @@ class Search(persistence.Saved):
 
     def _row(self, judged: Judged) -> dict[str, Any]:
         scores = {name: judged.mean(name) for name in self.scorings}
-        stds = {f"std_{name}": float(np.nanstd(values)) for name, values in judged.scores.items() if name in scores}
+        stds = {f"std_{name}": _deviation(judged.scores[name]) for name in scores if name in judged.scores}
         for name in scores:
             stds |= dict(zip((f"low_{name}", f"high_{name}"), judged.interval(name), strict=True))
         cost: dict[str, Any] = {"n_features": judged.n_features, "folds": judged.n_folds}

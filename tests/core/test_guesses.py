@@ -50,6 +50,9 @@ def test_hints_name_what_exists_and_no_public_name_is_hidden():
         (snb.LinearNB, "n_jobs", "use n_threads= of fit"),
         (snb.ElasticNetCV, "verbose", "use progress=True of fit"),
         (snb.Ridge, "cv", "$"),  # has no folds
+        (snb.AdditiveClassifier, "class_weight", "use sample_weight= of fit"),
+        (snb.SoftmaxRegression, "warm_start", "use start=, a fitted model"),
+        (snb.GaussianNB, "warm_start", "partial_fit adds rows"),
     ],
 )
 def test_keywords_of_constructors(estimator, keyword, instead):
@@ -90,8 +93,25 @@ def test_attributes_of_a_search_are_told_and_exist():
     assert found.best_score_ == found.results_["accuracy"][0] == 1.0
 
 
-def test_importances_are_told_where_to_look():
-    model = snb.SoftmaxRegression()
-    with pytest.raises(AttributeError, match=r"top_features\(\).*permutation_importance"):
-        model.feature_importances_  # noqa: B018
-    assert not hasattr(model, "feature_importances_")
+@pytest.mark.parametrize(
+    ("model", "name", "instead"),
+    [
+        (snb.SoftmaxRegression(), "feature_importances_", r"top_features\(\).*permutation_importance"),
+        (snb.Ridge(), "feature_importances_", "use coef_ for the weights"),
+        (snb.Ridge(), "plot", "use snb.report"),
+        (snb.AdditiveClassifier(), "plot", "use snb.AdditiveDisplay"),
+        (snb.LinearNB(), "describe", r"use snb.report\(model, X, y, path\)"),
+        (snb.GaussianNB(), "plot", r"use snb.TellingFeaturesDisplay.from_estimator\(model\)"),
+    ],
+)
+def test_attributes_of_models(model, name, instead):
+    with pytest.raises(AttributeError, match=f"^{type(model).__name__} has no '{name}': .*{instead}"):
+        getattr(model, name)
+    assert not hasattr(model, name)
+
+
+def test_errors_of_properties_and_of_other_names_stay_as_they_are():
+    with pytest.raises(AttributeError, match="has no 'partial_fit', for its weights follow from reading all rows"):
+        snb.SoftmaxRegression().partial_fit  # noqa: B018
+    with pytest.raises(AttributeError, match="'LinearNB' object has no attribute 'nothing'$"):
+        snb.LinearNB().nothing  # noqa: B018

@@ -252,3 +252,10 @@ def test_groups_with_slices_have_intervals_of_95_percent(tmp_path):
     X = pd.DataFrame({"x": predicted + 0.1 * y, "ward": ward, "site": groups})
     model = snb.LinearNB("gaussian").fit(X[["x"]], y)
     assert model.evaluate(X, y, by="ward", groups="site").slice("ward", "A").level == 0.95
+
+
+def test_a_single_small_slice_keeps_its_name():
+    table = expected(column=np.array(["big"] * (N - 5) + ["tiny"] * 5), min_rows=50).slices
+    assert {*table["slice"]} == {"big", "tiny"}
+    several = expected(column=np.array(["big"] * (N - 5) + ["tiny"] * 3 + ["one"] * 2), min_rows=50).slices
+    assert {*several["slice"]} == {"big", "other"}

@@ -80,3 +80,9 @@ def test_quadratic_scores_need_a_clear_gain_over_the_best_of_the_others():
         assert [one.name for one in found.ranked] == (["bold", "plain", "weak"] if wins else ["plain", "bold", "weak"])
         assert best_of([weak, bold], ["accuracy"]) is (weak if np.mean(scores) < 0.81 else bold)
     assert best_of([bold], ["accuracy"]) is bold
+
+
+def test_a_single_fold_shows_no_deviation():
+    row = snb.Search([judged("a", [np.nan, 0.5, np.nan])], {}, ["accuracy"], None, Report()).results_.iloc[0]
+    assert row["accuracy"] == 0.5
+    assert np.isnan(row["std_accuracy"])

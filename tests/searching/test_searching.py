@@ -1,8 +1,10 @@
 """search: the scores of each candidate are those it has alone, from two reads; nothing leaks; what is wrong is said."""
 
+import time
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
@@ -90,7 +92,7 @@ def test_models_and_any_other_estimator_are_judged_on_the_same_folds():
 
 
 def test_what_does_not_take_the_values_is_left_out_and_said_once():
-    with pytest.warns(snb.StreamnbWarning, match="candidates are left out; ") as said:
+    with pytest.warns(snb.StreamnbWarning, match="left out: ") as said:
         found = snb.search(
             X - 3.0, Y, families=["multinomial", "gaussian"], penalties=[None], transforms=[None, "sqrt"],
             others={"broken": LogisticRegression(C=-1.0)}, **QUIET,
@@ -105,7 +107,7 @@ def test_a_family_of_categories_is_left_out_of_other_rows_with_the_row_that_it_c
     halves = X.copy()
     halves[40, 1] = 0.5
     given = {"penalties": [None], "models": [], **QUIET}
-    with pytest.warns(snb.StreamnbWarning, match="1 candidates are left out; categorical: X has at row 40, column 1"):
+    with pytest.warns(snb.StreamnbWarning, match="left out: categorical: X has at row 40, column 1"):
         found = snb.search(halves, Y, families=["categorical", "gaussian"], **given)
     assert [one.name for one in found.candidates] == ["gaussian"]
     with pytest.raises(ValueError, match=r"no candidate could be judged. categorical: X has at row 40, column 1"):
@@ -114,7 +116,7 @@ def test_a_family_of_categories_is_left_out_of_other_rows_with_the_row_that_it_c
 
 def test_scorings_that_need_probabilities_leave_out_what_has_none():
     given = {"schemes": ["joint", "ovo"], "penalties": [None], "families": ["poisson"], "scoring": "neg_log_loss"}
-    with pytest.warns(snb.StreamnbWarning, match="2 candidates are left out"):
+    with pytest.warns(snb.StreamnbWarning, match="left_out has 1 more"):
         found = snb.search(X, Y, **given, models=[snb.MarginClassifierCV()], **QUIET)
     assert [one.name for one in found.candidates] == ["poisson"]
     assert all("needs probabilities" in why for why in found.left_out.values())
@@ -173,3 +175,22 @@ def test_a_fold_without_a_class_is_said():
     rare = np.where(np.arange(N) == 5, "yew", Y)
     with pytest.warns(snb.StreamnbWarning, match="2 of 3 folds lack rows of .*yew"):
         snb.search(X, rare, families=["poisson"], penalties=[None], **QUIET)
+
+
+def test_seconds_are_those_of_all_that_was_done():
+    began = time.perf_counter()
+    found = snb.search(X, Y, families=["gaussian"], penalties=[None], models=[snb.AdditiveClassifier(0)], **QUIET)
+    spent, seconds = time.perf_counter() - began, found.results_.set_index("candidate")["seconds"]
+    assert 0.2 * spent < seconds.sum() <= found.report_.seconds <= spent
+    began = time.perf_counter()
+    model = snb.AdditiveClassifier(0).fit(X, Y)
+    spent = time.perf_counter() - began
+    assert 0.2 * spent < model.report_.seconds <= spent
+
+
+def test_columns_of_distinct_values_are_told_once_and_are_not_said_to_have_one_value():
+    frame = pd.DataFrame({"key": [f"k{i}" for i in range(len(Y))], "x": X[:, 0]})
+    with pytest.warns(snb.StreamnbWarning, match="have a different value in each") as said:
+        snb.search(frame, Y, families=["auto"], models=[snb.AdditiveClassifier(0)], penalties=[None], **QUIET)
+    assert len(said) == 1
+    assert said[0].filename == __file__
