@@ -13,10 +13,7 @@ import numpy as np
 
 PASSWORD = re.compile(r"://[^/?#@\s]*@")
 SIGNED = re.compile(r"\?[^\s'\"<>)]*\b(signature|sig|token|access_token)=[^\s'\"<>)]*", re.IGNORECASE)  # a query
-INSIDE = (
-    "streamnb.",
-    "functools",
-)  # beginnings of modules that are no code of the user; the second makes cached properties
+INSIDE = "streamnb.", "functools"  # modules that are no code of the user; the second makes cached properties
 _said: ContextVar[set[str] | None] = ContextVar("said", default=None)
 
 

@@ -143,10 +143,11 @@ class Search(persistence.Saved):
         Its mean score over the folds, by the first scoring.
     results_ : pandas.DataFrame
         One row for each candidate, best first; those judged on fewer folds come last. <scoring> is the mean over the
-        folds, and std_<scoring> their standard deviation, NaN for a single fold. low_<scoring> and high_<scoring> are an approximate 95 %
-        interval of the mean, corrected for training sets that overlap (Nadeau and Bengio 2003). n_features is that of
-        the model of all rows, and folds the number of folds. seconds is the wall time until it was judged. Candidates may share reads and seconds. point is the
-        point of the grid, followed by the options of the candidate.
+        folds, and std_<scoring> their standard deviation, NaN for a single fold. low_<scoring> and high_<scoring> are
+        an approximate 95 % interval of the mean, corrected for training sets that overlap (Nadeau and Bengio 2003).
+        n_features is that of the model of all rows, and folds the number of folds. seconds is the wall time until it
+        was judged. Candidates may share reads and seconds. point is the point of the grid, followed by the options of
+        the candidate.
     left_out : dict {candidate: why}
     scorings : list of str
     candidates : list of Judged, with the scores of each fold
