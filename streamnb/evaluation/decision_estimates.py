@@ -54,7 +54,7 @@ def estimate(
     """The estimate of one number."""
     spread = spread_of(judged)
     if isinstance(spread, GroupSpread):
-        hit, true, predicted = spread.counts
+        hit, true, predicted = spread.counts.sums
         weight = spread.total.sums[:, -1]
         unknown = 0.0 if judged.multilabel or not gradient.unknown else weight - true.sum(axis=1)
         sums = hit @ gradient.hit + true @ gradient.true + predicted @ gradient.predicted
@@ -70,7 +70,7 @@ def estimates(judged: Tallied, values: np.ndarray, gradient: Gradient, n_rows: n
     spread, rate = spread_of(judged), per_weight(judged)
     values = np.where(n_rows > 0.0, values, np.nan)
     if isinstance(spread, GroupSpread):
-        hit, true, predicted = spread.counts
+        hit, true, predicted = spread.counts.sums
         sums = hit * gradient.hit + true * gradient.true + predicted * gradient.predicted
         return of_buckets(spread, values, sums + spread.total.sums[:, -1:] * gradient.row)
     added = sum(n * np.square(cell) for n, cell in zip(_cells(judged), gradient.cells(), strict=True))

@@ -12,8 +12,8 @@ class Evaluation(Tallied):
     """The evaluation of one model in fixed memory: takes blocks of rows in any order, and merges exactly with ``+``.
 
     Values follow scikit-learn's conventions and agree with its functions on the same rows. They do not depend on how
-    the rows are cut into blocks or in which order these are merged: to the last bit where sums of weights are exact
-    (whole weights), and in practice always for means over rows.
+    the rows are cut into blocks or in which order these are merged, to the last bit: sums of weights and of losses are
+    kept with their rounding errors.
 
     Parameters
     ----------

@@ -7,10 +7,10 @@ import numpy as np
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, Tally, losses_of, ratio
+from streamnb.evaluation.tallies import LOSSES, OUTCOMES, Decisions, Rows, Tally, losses_of, ratio
 from streamnb.kernels import judge
 from streamnb.problem.schemes import Scheme, raw_scores
-from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state
 
 CACHED_MARGINS = 1 << 16  # transposed at once
 
@@ -103,7 +103,7 @@ class GridEvaluation(Tally):
         if not isinstance(empty, Evaluation) or len(state["losses"]) != n_points * ("probabilities" in empty.needs):
             raise ValueError("a grid of evaluations should have an empty evaluation and the losses of each model")
         if state["decisions"] is not None:  # checked before tables larger than the file are allocated
-            persistence.array("predicted", state["decisions"]["_predicted"], ["f8"], (n_points, empty.n_classes))
+            pairs_of_state("predicted", state["decisions"]["_predicted"], (n_points, empty.n_classes))
         grid = cls(lambda: empty, n_points)
         grid.restore({name: state[name] for name in cls.parts})
         return grid
@@ -161,39 +161,45 @@ class GridDecisions(Tally):
     parts = "_true", "_hit", "_predicted", "_table", "_right"
 
     def __init__(self, n_points: int, n_classes: int, with_table: bool):
-        self._true = np.zeros(n_classes)
-        self._hit, self._predicted = np.zeros((n_classes, n_points)).T, np.zeros((n_points, n_classes))
-        self._table = np.zeros((n_points if with_table else 0, n_classes, n_classes))
+        self._true, self._predicted = WeightTable(n_classes), WeightTable(n_points, n_classes)
+        self._hit = WeightTable(n_classes, n_points)
+        self._hit.pairs = self._hit.pairs.transpose(0, 2, 1)  # models beside each other in memory
+        self._table = WeightTable(n_points if with_table else 0, n_classes, n_classes)
         self._right = RowMeans(map(str, range(n_points)))
 
     def add(self, labels: np.ndarray, weight: np.ndarray, decided: np.ndarray) -> None:
         """Add rows with one label each and the decisions of the models, (n, G)."""
-        self._true += np.bincount(labels, weights=weight, minlength=len(self._true))
-        judge.count_decisions(labels, weight, decided, self._hit.T, self._predicted, self._table, *self._right.pairs)
+        self._true.add((labels,), weight)
+        hit, right = self._hit.pairs.transpose(0, 2, 1), self._right.pairs
+        judge.count_decisions(labels, weight, decided, hit, self._predicted.pairs, self._table.pairs, *right)
 
     @property
     def without_table(self) -> bool:
-        return len(self._table) == 0
+        return self._table.pairs.size == 0
 
     def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
         """Add unweighted rows where no confusion matrix is kept."""
-        hit, predicted = np.zeros((2, *self._hit.T.shape), np.int32)
+        n_points, n_classes = self._predicted.pairs.shape[1:]
+        hit, predicted = np.zeros((2, n_classes, n_points), np.int32)
         judge.count_rows(labels, decided, hit, predicted)
         sums, _ = self._right.pairs
-        sums += np.append(hit.sum(axis=0), len(labels))  # whole numbers: the sum is exact
-        self._true += np.bincount(labels, minlength=len(self._true))
-        self._hit += hit.T
-        self._predicted += predicted.T
+        sums += np.append(hit.sum(axis=0), len(labels))  # whole numbers: the sum is exact, here and below
+        self._true.pairs[0] += np.bincount(labels, minlength=n_classes)
+        self._hit.pairs[0] += hit.T
+        self._predicted.pairs[0] += predicted.T
 
     def rates(self) -> tuple[np.ndarray, np.ndarray]:
         """The share of the weight decided correctly (G,), and the same of each class (G, K); NaN without weight."""
         right, lost = self._right.pairs
-        return ratio(right[:-1] + lost[:-1], np.array(self._right.weight), np.nan), ratio(self._hit, self._true, np.nan)
+        return ratio(right[:-1] + lost[:-1], np.array(self._right.weight), np.nan), ratio(
+            self._hit.sums, self._true.sums, np.nan
+        )
 
     def of_point(self, point: int) -> Decisions:
         """The decisions of one model."""
-        decisions = Decisions(len(self._true), False)
-        decisions.hit, decisions.true, decisions.predicted = self._hit[point], self._true, self._predicted[point]
-        decisions.table = None if self.without_table else self._table[point]
+        counts = self._hit.of(point), self._true.of(...), self._predicted.of(point)
+        decisions = Decisions(len(self._true.sums), False)
+        decisions.counts |= dict(zip(OUTCOMES, counts, strict=True))
+        decisions.counts["table"] = None if self.without_table else self._table.of(point)
         decisions.means = self._right.one(point, *Decisions.names)
         return decisions

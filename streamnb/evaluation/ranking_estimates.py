@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -220,10 +221,12 @@ def _of_buckets(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Plac
     """What the rows of each bucket add, by the bins of their scores; and in how many the rarer of the two kinds is."""
     histogram = spread.scores[ranking_name(judged, ranked)]
     column = 0 if is_binary(judged) else one.column
-    table = histogram.table[column].reshape(len(histogram.table[column]), BUCKETS, -1)
+    table = histogram.counts(column)
+    table = table.reshape(len(table), BUCKETS, -1)
     used = table.any(axis=(1, 2))
-    table, level = table[used].astype(np.float64), one.at(histogram.tops(column)[used])
-    positive, negative = one.column, [one.versus]
+    table, level = table[used], one.at(histogram.tops(column)[used])
+    positive: Any = one.column
+    negative: Any = [one.versus]
     if table.shape[2] == 2:
         positive, negative = 1, [0]
     elif one.versus is None:

@@ -11,6 +11,7 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.evaluation.levels import Levels, areas, exact_areas, exact_levels
 from streamnb.evaluation.tallies import stacked, state_of
 from streamnb.kernels import ranks
+from streamnb.stats.row_means import pairs_of_state, state_of_pairs
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
 CACHED_SCORES = 1 << 20  # counted at once, a few columns at a time
@@ -24,6 +25,9 @@ class Histogram:
     Bins are 2^s keys wide (see `kernels.ranks`) and begin at multiples of that, with the smallest s for which all
     finite scores so far lie in `n_bins` bins. Narrower bins merge exactly into wider ones, so a histogram depends only
     on the rows, not on their order or blocks. Infinities have bins of their own.
+
+    `table` (n_columns, n_bins + 2, n_groups) is int32 while weights are whole and their sum is small. Then it is
+    float64 and twice as wide: the weights of all groups, and their rounding errors.
     """
 
     def __init__(self, n_columns: int, n_groups: int, n_bins: int):
@@ -31,7 +35,7 @@ class Histogram:
         self.low = np.full(n_columns, _keys(np.inf))  # keys of the smallest and the largest finite score: none yet
         self.high = np.full(n_columns, _keys(-np.inf))
         self.shift = np.zeros(n_columns, np.int64)
-        self.table = memory.zeros(n_columns, n_bins + 2, n_groups, dtype=np.int32)  # float64 once int32 is too small
+        self.table = memory.zeros(n_columns, n_bins + 2, n_groups, dtype=np.int32)
         self._counted = 0.0  # total weight, while weights are whole numbers
 
     @property
@@ -57,8 +61,16 @@ class Histogram:
             self._counted += weight.sum()
             if self._counted < MOST and ((whole := weight.astype(np.int32)) == weight).all():
                 return whole
-            self.table, self._counted = self.table.astype(np.float64), np.inf
+            self.table, self._counted = _in_pairs(self.table), np.inf
         return weight
+
+    def counts(self, columns: Any = slice(None)) -> np.ndarray:
+        """The weights in the bins of some columns, float64."""
+        table = self.table[columns]
+        if table.dtype == np.int32:
+            return table.astype(np.float64)
+        weights, errors = np.split(table, 2, axis=-1)
+        return weights + errors
 
     @property
     def bounds(self) -> tuple[np.ndarray, ...]:
@@ -75,13 +87,14 @@ class Histogram:
     def __add__(self, other: "Histogram") -> "Histogram":
         counted = self._counted + other._counted
         whole = counted < MOST and self.table.dtype == other.table.dtype
-        dtype = self.table.dtype if whole else np.dtype(np.float64)
         total = self.of_columns(slice(None))
-        total.table = self.table.astype(dtype)
-        total._counted = counted if dtype == np.int32 else np.inf
+        tables = [
+            one.table if whole or one.table.dtype == np.float64 else _in_pairs(one.table) for one in (self, other)
+        ]
+        total.table = tables[0].copy()
+        total._counted = counted if total.table.dtype == np.int32 else np.inf
         total._cover(other.low, other.high)
-        table = other.table.astype(dtype, copy=False)
-        ranks.merge(table, other.first, other.shift, total.first, total.shift, total.table)
+        ranks.merge(tables[1], other.first, other.shift, total.first, total.shift, total.table)
         return total
 
     def of_columns(self, columns: slice) -> "Histogram":
@@ -94,10 +107,10 @@ class Histogram:
     def joined(self, tables: list[np.ndarray]) -> "Histogram":
         """One column that merges `tables` (n_bins + 2, 2), each counted in the bins of one column of this histogram."""
         one = Histogram(1, 2, self.n_bins)
-        one.table = one.table.astype(np.float64)
+        one.table = _in_pairs(one.table)
         one._cover(self.low.min(keepdims=True), self.high.max(keepdims=True))
         for k, table in enumerate(tables):
-            ranks.merge(table[None], self.first[[k]], self.shift[[k]], one.first, one.shift, one.table)
+            ranks.merge(_in_pairs(table[None]), self.first[[k]], self.shift[[k]], one.first, one.shift, one.table)
         return one
 
     def widen(self, low: np.ndarray, high: np.ndarray) -> None:
@@ -109,16 +122,18 @@ class Histogram:
         spare = np.empty(self.table.shape[1:], self.table.dtype)
         ranks.make_room(low, high, *self.bounds, spare, self.table)
 
-    def _to_state(self) -> list[np.ndarray]:
-        return [self.low, self.high, self.shift, self.table.astype(np.float64)]
+    def _to_state(self) -> list[Any]:
+        table = self.table if self.table.dtype == np.float64 else _in_pairs(self.table)
+        return [self.low, self.high, self.shift, state_of_pairs(np.stack(np.split(table, 2, axis=-1)))]
 
-    def restore(self, state: list[np.ndarray]) -> None:
+    def restore(self, state: list[Any]) -> None:
         """Fill an empty histogram from the state of `_to_state`; refuse rows outside the bins of the scores."""
         *ends, table = state
         self.low, self.high, self.shift = (
             persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends
         )
-        self.table, self._counted = persistence.array("histogram", table, ["f8"], self.table.shape), np.inf
+        pairs = pairs_of_state("histogram", table, self.table.shape)
+        self.table, self._counted = np.concatenate(pairs, axis=-1), np.inf
         has_scores = self.low <= self.high
         keys = np.concatenate([self.low, self.high])
         known = (keys >= -_LAST).all() and (keys <= _LAST).all() and (self.shift >= 0).all() and (self.shift < 63).all()
@@ -151,6 +166,11 @@ class Histogram:
         filled = np.flatnonzero(positive + negative > 0.0)
         filled = filled if negate else filled[::-1]
         return Levels(positive[filled], negative[filled], thresholds[filled], blurred[filled])
+
+
+def _in_pairs(table: np.ndarray) -> np.ndarray:
+    """A table of weights as one of weights and rounding errors, of which there are none."""
+    return np.concatenate([table, np.zeros_like(table)], axis=-1, dtype=np.float64)
 
 
 def _keys(scores: Any) -> Any:
@@ -279,7 +299,7 @@ class Ranking:
         self._blocks = [self._checked(*block) for block in state["blocks"]]
         if state["histogram"] is not None:
             shape = self.shape[0], self.n_bins + 2, self.shape[1]
-            persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before allocating
+            pairs_of_state("histogram", state["histogram"][-1], shape)  # before allocating
             self._histogram = self._empty()
             self._histogram.restore(state["histogram"])
 
@@ -331,13 +351,14 @@ class Ranking:
             labels = np.zeros((0, len(self._classes)), np.uint8) if self._multilabel else np.zeros(0, np.int64)
             return np.zeros((0, self._n_columns)), labels, np.zeros(0)
         scores, labels, weight = map(stacked, zip(*self._blocks, strict=True))
-        self._blocks = [(scores, labels, weight)]
+        order = np.argsort(weight, kind="stable")  # tied rows are added up in this order, whatever that of blocks
+        self._blocks = [(scores[order], labels[order], weight[order])]
         return self._blocks[0]
 
     def _areas(self, class_: int) -> np.ndarray:
         assert self._histogram is not None
         column = 0 if self._binary else class_  # two classes have the same pairs in either direction
-        table = self._histogram.table[column : column + 1]
+        table = self._histogram.counts(slice(column, column + 1))
         if self._pairs:
             table = np.column_stack(self._binned(column, class_, None)[::-1])[None]
         return areas(table)[:, 0]
@@ -347,7 +368,7 @@ class Ranking:
         if self._histogram is None:
             each = [self.of_point(model).levels(0) for model in range(self._n_models)]
             return np.array([[one.auc() for one in each], [one.auc_error() for one in each]])
-        return areas(self._histogram.table)
+        return areas(self._histogram.counts())
 
     def levels(self, class_: int, versus: int | None = None) -> Levels:
         """One class against all others, or against one other (`pairs`), by the scores of the class.
@@ -371,7 +392,7 @@ class Ranking:
             return self.levels(1)
         if self._histogram is not None:
             one = self._histogram.joined([np.column_stack(self._binned(k, k, None)) for k in self._classes])
-            positive, negative = one.table[0].T
+            positive, negative = one.counts(0).T
             return one.levels(0, positive, negative, False)
         scores, labels, weight = self._rows()
         positive = weight[:, None] * (labels if self._multilabel else labels[:, None] == self._classes)
@@ -379,7 +400,7 @@ class Ranking:
 
     def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:
         assert self._histogram is not None
-        table = self._histogram.table[column].astype(np.float64)
+        table = self._histogram.counts(column)
         if not self._pairs:
             positive = 0 if self._binary and class_ == 0 else 1
             return table[:, positive], table[:, 1 - positive]

@@ -6,16 +6,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import memory, persistence
+from streamnb.core import persistence
 from streamnb.evaluation.score_order import Histogram
 from streamnb.evaluation.tallies import BINS, Rows, Tally, stacked
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
-from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
 
 BUCKETS = 256  # of groups; with fewer groups, nearly each has a bucket of its own
 SAMPLED = 1 << 17  # scores of all rows of the sample, about
 LEAST_SAMPLED = 2000  # rows of it, of many classes
-CELLS = 1 << 21  # of all histograms of buckets of one ranking: 8 MiB, 16 MiB with fractional weights
+CELLS = 1 << 21  # of all histograms of buckets of one ranking: 8 MiB, 32 MiB with fractional weights
 BUCKET_BINS = 32, 256  # of these histograms, at least and at most
 NO_LIMIT = np.uint64(2**64 - 1)
 
@@ -131,7 +131,7 @@ class GroupSpread(Spread):
         if "reliability" in means:
             self.sums["reliability"] = RowMeans(("excess",), n_groups=BUCKETS * BINS)
         # hit, true and predicted weight by bucket and class
-        self.counts = memory.zeros(3, BUCKETS, n_classes if "decisions" in means else 0)
+        self.counts = WeightTable(3, BUCKETS, n_classes if "decisions" in means else 0)
         self.scores: dict[str, Histogram] = {}
         self._label_groups = {name: n_groups for name, (_, n_groups) in rankings.items()}
         for name, (n_columns, n_groups) in rankings.items():
@@ -153,8 +153,9 @@ class GroupSpread(Spread):
                 counted = rows if name == "decisions" else known
                 sums.add(values[name], counted.weight, counted.bucket)
         if "decisions" in self.sums:
-            for counts, (each, classes) in zip(self.counts, rows.outcomes(), strict=True):
-                np.add.at(counts, (rows.bucket[each], classes), rows.weight[each])
+            for outcome, (each, classes) in enumerate(rows.outcomes()):
+                outcomes = np.full(len(each), outcome)
+                self.counts.add((outcomes, rows.bucket[each], classes), rows.weight[each])
         for name, histogram in self.scores.items():
             groups = known.bucket[:, None] * self._label_groups[name] + values[f"{name} groups"]
             histogram.add(getattr(known, name)[:, :, None], groups, known.weight)
@@ -178,12 +179,11 @@ class ContentSample:
     ----------
     parts : dict of arrays or CSR, (m, ..)
         The distinct rows, in the order of their hashes once `prune` was called.
-    weight : (m,)
     """
 
     def __init__(self, size: int, empty: RowParts):
         self.size, self.parts = size, dict(empty)
-        self.weight, self._key, self._limit = np.zeros(0), np.zeros(0, np.uint64), NO_LIMIT
+        self._pairs, self._key, self._limit = np.zeros((2, 0)), np.zeros(0, np.uint64), NO_LIMIT
 
     def add(self, parts: RowParts, weight: np.ndarray) -> None:
         """Add rows with their weights (n,); there may be none, as of a block without known labels."""
@@ -191,7 +191,13 @@ class ContentSample:
             return
         key = _keys(parts)
         low = key <= self._enough(key)
-        self._append({name: part[low] for name, part in parts.items()}, weight[low], key[low])
+        pairs = np.stack([weight[low], np.zeros(low.sum())])
+        self._append({name: part[low] for name, part in parts.items()}, pairs, key[low])
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Of the distinct rows, (m,)."""
+        return self._pairs.sum(axis=0)
 
     def _enough(self, key: np.ndarray) -> np.uint64:
         """A limit above all hashes of the sample: the present one, or a lower one if many new rows are below it."""
@@ -201,25 +207,26 @@ class ContentSample:
         likely = np.uint64(share * 2.0**64)
         return likely if len(np.unique(key[key <= likely])) >= self.size else self._limit
 
-    def _append(self, parts: RowParts, weight: np.ndarray, key: np.ndarray) -> None:
+    def _append(self, parts: RowParts, pairs: np.ndarray, key: np.ndarray) -> None:
         self.parts = {name: stacked([part, parts[name]]) for name, part in self.parts.items()}
-        self.weight, self._key = np.append(self.weight, weight), np.append(self._key, key)
+        self._pairs, self._key = np.append(self._pairs, pairs, axis=1), np.append(self._key, key)
         if len(self._key) > 2 * self.size:
             self.prune()
 
     def prune(self) -> Self:
         """Join rows that are alike, and keep those with the lowest hashes."""
-        key, first, alike = np.unique(self._key, return_index=True, return_inverse=True)
-        first, weight = first[: self.size], np.bincount(alike, self.weight, len(key)).astype(np.float64)[: self.size]
+        key, first, pairs = summed_by_key(self._key, self._pairs)
+        first = first[: self.size]
         if len(key) >= self.size:
             self._limit = key[self.size - 1]
         self.parts = {name: part[first] for name, part in self.parts.items()}
-        self.weight, self._key = weight, key[: self.size]
+        self._pairs, self._key = pairs[:, : self.size], key[: self.size]
         return self
 
     def scaled_sum(self, values: np.ndarray, weight: float) -> float:
         """The sum over all rows, of this total weight, of values (m,) that are known for the sample, once pruned."""
-        return float(self.weight @ values * weight / max(self.weight.sum(), 1e-300))
+        of_sample = self.weight
+        return float(of_sample @ values * weight / max(of_sample.sum(), 1e-300))
 
     def __add__(self, other: "ContentSample") -> "ContentSample":
         total = ContentSample(self.size, {name: part[:0] for name, part in self.parts.items()})
@@ -227,7 +234,7 @@ class ContentSample:
         for sample in (self, other):
             low = sample._key <= total._limit
             parts = {name: part[low] for name, part in sample.parts.items()}
-            total._append(parts, sample.weight[low], sample._key[low])
+            total._append(parts, sample._pairs[:, low], sample._key[low])
         return total.prune()
 
     def _to_state(self) -> dict[str, Any]:
@@ -237,12 +244,12 @@ class ContentSample:
             for name, part in self.parts.items()
         }
         limit = np.array([self._limit]).view(np.int64)
-        return {"limit": limit, "key": self._key.view(np.int64), "weight": self.weight, "parts": parts}
+        return {"limit": limit, "key": self._key.view(np.int64), "weight": state_of_pairs(self._pairs), "parts": parts}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Fill an empty sample from the state of `_to_state`."""
-        self.weight = persistence.array("weight", state["weight"], ["f8"], (None,))
-        n_rows = len(self.weight)
+        self._pairs = pairs_of_state("weight", state["weight"], (None,))
+        n_rows = self._pairs.shape[1]
         self._key = persistence.array("key", state["key"], ["i8"], (n_rows,)).view(np.uint64)
         self._limit = persistence.array("limit", state["limit"], ["i8"], (1,)).view(np.uint64)[0]
         if n_rows or state["parts"]:  # older files of no rows have no parts

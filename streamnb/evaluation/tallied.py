@@ -28,7 +28,7 @@ from streamnb.evaluation.tallies import (
 )
 from streamnb.kernels import ranks
 from streamnb.rows.splits import Folding
-from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_means import RowMeans, pairs_of_state
 
 NEEDS = {  # what an evaluation may keep, and the argument of snb.evaluate that provides it
     "hits": "y_pred=, proba=, or scores= with a column for each class",
@@ -303,7 +303,7 @@ class Tallied:
         if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
             raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")
         if "confusion" in needs and not multilabel:  # checked before a table larger than the file is allocated
-            persistence.array("table", state["tallies"]["decisions"][3], ["f8"], (len(classes),) * 2)
+            pairs_of_state("table", state["tallies"]["decisions"][3], (len(classes),) * 2)
         options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
         options |= {name: state[name] for name in ("interval", "grouped", "slicing") if name in state}
         if not isinstance(options.get("slicing"), Slicing | None):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence
-from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
 LARGEST_LOG_LOSS = -float(np.log(_SURE))
@@ -134,25 +134,27 @@ def stacked(parts: Sequence[Any]) -> Any:
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
+OUTCOMES = "hit", "true", "predicted"
+
+
 class Decisions(Tally):
     """Predicted classes against true ones.
 
     Attributes
     ----------
-    hit, true, predicted : (K,)
-        Weight of the correctly predicted rows of each class, of all its rows, and of all rows predicted as it.
-    table : (K, K) or None
-        Weight by true (rows) and predicted class.
+    counts : dict of WeightTable
+        "hit", "true" and "predicted", (K,): the weight of the correctly predicted rows of each class, of all its rows,
+        and of all rows predicted as it. "table", (K, K): the weight by true (rows) and predicted class, or None.
     means : RowMeans
         `right`, the weight of correctly predicted rows; rows with an unknown label count as wrong.
     """
 
     names: Sequence[str] = ("right",)
-    parts = "hit", "true", "predicted", "table", "means"
+    parts = "counts", "means"
 
     def __init__(self, n_classes: int, with_table: bool):
-        self.hit, self.true, self.predicted = np.zeros((3, n_classes))
-        self.table = np.zeros((n_classes, n_classes)) if with_table else None
+        self.counts: dict[str, Any] = {name: WeightTable(n_classes) for name in OUTCOMES}
+        self.counts["table"] = WeightTable(n_classes, n_classes) if with_table else None
         self.means = RowMeans(self.names)
 
     def add(self, rows: Rows) -> list[np.ndarray]:
@@ -160,10 +162,30 @@ class Decisions(Tally):
         self._count(rows.outcomes(), rows.weight)
         right = rows.labels == rows.predicted
         self.means.add([right], rows.weight)
-        if self.table is not None:
+        if self.counts["table"] is not None:
             known = rows.known()
-            np.add.at(self.table, (known.labels, known.predicted), known.weight)
+            self.counts["table"].add((known.labels, known.predicted), known.weight)
         return [right]
+
+    @property
+    def hit(self) -> np.ndarray:
+        """Weight of the correctly predicted rows of each class, (K,)."""
+        return self.counts["hit"].sums
+
+    @property
+    def true(self) -> np.ndarray:
+        """Weight of the rows of each class, (K,)."""
+        return self.counts["true"].sums
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """Weight of the rows that were predicted as each class, (K,)."""
+        return self.counts["predicted"].sums
+
+    @property
+    def table(self) -> np.ndarray | None:
+        """Weight by true and predicted class, (K, K), if it is kept."""
+        return None if self.counts["table"] is None else self.counts["table"].sums
 
     @property
     def missed(self) -> np.ndarray:
@@ -176,14 +198,16 @@ class Decisions(Tally):
         return self.predicted - self.hit
 
     def _count(self, outcomes: list[tuple[np.ndarray, np.ndarray]], weight: np.ndarray) -> None:
-        for counts, (rows, classes) in zip((self.hit, self.true, self.predicted), outcomes, strict=True):
-            counts += np.bincount(classes, weight[rows], len(counts))
+        for name, (rows, classes) in zip(OUTCOMES, outcomes, strict=True):
+            self.counts[name].add((classes,), weight[rows])
 
     def _to_state(self) -> list[Any]:
-        return [*super()._to_state().values()]
+        counts, means = super()._to_state().values()
+        return [*counts.values(), means]
 
     def restore(self, state: list[Any]) -> None:
-        super().restore(dict(zip(self.parts, state, strict=True)))
+        *counts, means = state
+        super().restore({"counts": dict(zip(self.counts, counts, strict=True)), "means": means})
 
 
 class ConfusedPairs:
@@ -191,7 +215,7 @@ class ConfusedPairs:
 
     def __init__(self, n_classes: int):
         self._n_classes = n_classes
-        self._pairs, self._count = np.zeros(0, np.int64), np.zeros(0)  # sorted; true class times n_classes + predicted
+        self._pairs, self._count = np.zeros(0, np.int64), np.zeros((2, 0))  # sorted; true class * n_classes + predicted
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []  # not merged yet
 
     def add(self, rows: Rows) -> None:
@@ -199,19 +223,20 @@ class ConfusedPairs:
         known = rows.known()
         wrong = known.labels != known.predicted
         pairs = known.labels[wrong] * self._n_classes + known.predicted[wrong]
-        self._waiting.append(_summed(pairs, known.weight[wrong]))
+        weight = known.weight[wrong]
+        self._waiting.append(_summed(pairs, np.stack([weight, np.zeros_like(weight)])))
         if sum(len(more) for more, _ in self._waiting) > len(self._pairs):
             self._merge()
 
     def _merge(self) -> None:
         pairs, count = zip((self._pairs, self._count), *self._waiting, strict=True)
-        self._pairs, self._count = _summed(np.concatenate(pairs), np.concatenate(count))
+        self._pairs, self._count = _summed(np.concatenate(pairs), np.concatenate(count, axis=1))
         self._waiting = []
 
     def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """True class, predicted class and weight of each pair, (m,), in the order of classes."""
         self._merge()
-        return *np.divmod(self._pairs, self._n_classes), self._count
+        return *np.divmod(self._pairs, self._n_classes), self._count.sum(axis=0)
 
     def __add__(self, other: "ConfusedPairs") -> "ConfusedPairs":
         total = ConfusedPairs(self._n_classes)
@@ -221,14 +246,14 @@ class ConfusedPairs:
         total._merge()
         return total
 
-    def _to_state(self) -> list[np.ndarray]:
+    def _to_state(self) -> list[Any]:
         self._merge()
-        return [self._pairs, self._count]
+        return [self._pairs, state_of_pairs(self._count)]
 
-    def restore(self, state: list[np.ndarray]) -> None:
+    def restore(self, state: list[Any]) -> None:
         """Fill an empty object from the state that `_to_state` returned."""
-        pairs, count = persistence.array("pairs", state[0], ["i8"], (None,)), state[1]
-        persistence.array("count", count, ["f8"], pairs.shape)
+        pairs = persistence.array("pairs", state[0], ["i8"], (None,))
+        count = pairs_of_state("count", state[1], pairs.shape)
         if len(pairs) and (pairs[0] < 0 or pairs[-1] >= self._n_classes**2 or (np.diff(pairs) <= 0).any()):
             raise ValueError("confused pairs should be of two classes, each pair once and in order")
         self._pairs, self._count = pairs, count
@@ -236,8 +261,8 @@ class ConfusedPairs:
 
 def _summed(pairs: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each pair once, sorted, with the sum of its counts."""
-    each, at = np.unique(pairs, return_inverse=True)
-    return each, np.bincount(at, count, minlength=len(each))
+    each, _, sums = summed_by_key(pairs, count)
+    return each, sums
 
 
 class SetDecisions(Decisions):
@@ -255,7 +280,7 @@ class SetDecisions(Decisions):
         union = n_true + n_predicted - n_hit
         values = [
             n_hit == union,
-            (union - n_hit) / len(self.hit),
+            (union - n_hit) / len(self.true),
             ratio(n_hit, union, 1.0),
             ratio(n_hit, n_predicted),
             ratio(n_hit, n_true),

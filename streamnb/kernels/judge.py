@@ -60,21 +60,24 @@ def row_sums(values, out):
 
 @kernel
 def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, right_lo):
-    # from decided[i, g], g < len(predicted): hit[k, g] += weight[i] for correct decisions of class k, predicted[g, k]
-    # += weight[i] for all decisions of class k, and table[g, true, decided] if there is a table; right_hi and right_lo
-    # are the sums of correct weights for each g and, last, of all weights
+    # from decided[i, g] of each model g: hit[0, k, g] += weight[i] for correct decisions of class k, predicted[0, g, k]
+    # += weight[i] for all decisions of class k, and table[0, g, true, decided] if there is a table; right_hi are the
+    # sums of correct weights for each g and, last, of all weights. Their rounding errors are hit[1], .., and right_lo
     for i in range(decided.shape[0]):
         k, w = labels[i], weight[i]
         right_hi[-1], error = two_sum(right_hi[-1], w)
         right_lo[-1] += error
-        for g in range(len(predicted)):
+        for g in range(predicted.shape[1]):
             found = decided[i, g]
-            predicted[g, found] += w
-            if len(table):
-                table[g, k, found] += w
-        for g in range(len(predicted)):  # a separate loop without branches is vectorised
+            predicted[0, g, found], error = two_sum(predicted[0, g, found], w)
+            predicted[1, g, found] += error
+            if table.shape[1]:
+                table[0, g, k, found], error = two_sum(table[0, g, k, found], w)
+                table[1, g, k, found] += error
+        for g in range(predicted.shape[1]):  # a separate loop without branches is vectorised
             right = w if decided[i, g] == k else 0.0
-            hit[k, g] += right
+            hit[0, k, g], error = two_sum(hit[0, k, g], right)
+            hit[1, k, g] += error
             right_hi[g], error = two_sum(right_hi[g], right)
             right_lo[g] += error
 

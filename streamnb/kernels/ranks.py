@@ -8,6 +8,7 @@ the same on every machine, never swaps two scores, and takes a tenth of the time
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel, part
+from streamnb.kernels.exact import two_sum
 from streamnb.kernels.lanes import prefetch
 
 KEY_OF_ONE = 0x3FF0000000000000  # the bits of 1.0
@@ -68,9 +69,10 @@ def bin_of(x, shift, first, n_bins):
 def fill(scores, groups, weight, shift, first, bins, table):
     # table[g, c, bin of scores[i, c, g], groups[i, c]] += weight[i] for model g; its column c has the grid of bins
     # shift[c, g], first[c, g]. As many neighbouring scores as `bins` can hold are counted at once, so that their part
-    # of the table stays in the cache for all rows.
+    # of the table stays in the cache for all rows. A table of float64 holds sums and then their errors, groups of each.
     n_models, n_columns, n_bins, n_groups = table.shape
     cells, of_model = table.reshape(-1), n_columns * n_bins * n_groups
+    in_pairs, to_error = table.itemsize == 8, at(n_groups // 2)
     for c in range(n_columns):
         for begin in range(0, n_models, len(bins)):
             width = min(len(bins), n_models - begin)
@@ -84,7 +86,12 @@ def fill(scores, groups, weight, shift, first, bins, table):
                     )
                 group, w = at(groups[at(i), at(c)]), weight[at(i)]
                 for lane in range(width):
-                    cells[start + at(lane * of_model) + at(bins[at(lane)] * n_groups) + group] += w
+                    cell = start + at(lane * of_model) + at(bins[at(lane)] * n_groups) + group
+                    if in_pairs:
+                        cells[cell], error = two_sum(cells[cell], w)
+                        cells[cell + to_error] += error
+                    else:
+                        cells[cell] += w
 
 
 @kernel
@@ -126,25 +133,35 @@ def areas_of_rows(falling, order, own, weight, found):
         found[c] = min(pairs / (n_own * n_rest), 1.0) if n_own > 0.0 and n_rest > 0.0 else np.nan
 
 
+@brick
+def add_bin(source, b, target, to):
+    # add a bin to another one
+    n_groups = source.shape[1]
+    if source.itemsize < 8:
+        for g in range(n_groups):
+            target[to, g] += source[b, g]
+        return
+    for g in range(n_groups // 2):
+        target[to, g], error = two_sum(target[to, g], source[b, g])
+        target[to, g + n_groups // 2] += error
+        target[to, g + n_groups // 2] += source[b, g + n_groups // 2]
+
+
 @part
 def move_bins(source, first, wider, new_first, target):
     # add the bins (n_bins, n_groups) of one column to those of another grid, 2^wider times as wide, counted from
-    # new_first
-    n_groups, top = source.shape[1], len(source) - 1
-    for g in range(n_groups):
-        target[0, g] += source[0, g]
-        target[top, g] += source[top, g]
-    up = first - new_first
-    if wider == 0 and up >= 0:  # equal bins are added at once
+    # new_first; in pairs as in `fill`
+    top, up = len(source) - 1, first - new_first
+    add_bin(source, 0, target, 0)
+    add_bin(source, top, target, top)
+    if wider == 0 and up >= 0:  # bins beyond are empty
         for b in range(1, top - up):
-            for g in range(n_groups):
-                target[b + up, g] += source[b, g]
+            add_bin(source, b, target, b + up)
         return
     for b in range(1, top):
         to = ((first + b - 1) >> wider) - new_first + 1
-        for g in range(n_groups):
-            if source[b, g] != 0.0:
-                target[to, g] += source[b, g]
+        if 0 < to < top:
+            add_bin(source, b, target, to)
 
 
 @kernel

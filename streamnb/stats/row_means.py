@@ -1,4 +1,4 @@
-"""Weighted means over rows."""
+"""Weighted means over rows, and weights of rows by cell; their bits depend on no order of the rows."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import persistence
+from streamnb.core import memory, persistence
 from streamnb.kernels.class_sums import SUM, add_dense_pairs, lost_of
 from streamnb.kernels.exact import RESIDUE, add_rows
 from streamnb.rows.chunk import frozen
@@ -62,9 +62,7 @@ class RowMeans:
 
     def __add__(self, other: "RowMeans") -> "RowMeans":
         total = RowMeans(self._names[:-1], n_groups=len(self._hi))
-        operands = (part.reshape(1, -1) for part in (self._hi, self._lo, other._hi, other._lo))
-        a_hi, a_lo, b_hi, b_lo = map(frozen, operands)
-        add_rows(a_hi[0], a_lo, b_hi[0], b_lo, 1.0, RESIDUE, total._hi.reshape(-1), total._lo.reshape(1, -1))
+        total._hi, total._lo = _merged(self._hi, self._lo, other._hi, other._lo)
         return total
 
     def arrays(self) -> dict[str, Any]:
@@ -85,6 +83,78 @@ class RowMeans:
         """Return the mean, NaN if there is no weight."""
         at = self.place(name)
         return float(self._hi[0, at] + self._lo[0, at]) / self.weight if self.weight > 0.0 else np.nan
+
+
+class WeightTable:
+    """Weights of rows by cell of a table, without error in (hi, lo) pairs; a tally that merges.
+
+    Attributes
+    ----------
+    pairs : (2, ..)
+        The weights and their rounding errors, which kernels update in place.
+    """
+
+    def __init__(self, *shape: int):
+        self.pairs = memory.zeros(2, *shape)
+
+    def add(self, cells: tuple[np.ndarray, ...], weight: np.ndarray) -> None:
+        """Add rows in these cells, (n,) ints for each axis of the table."""
+        hi, lo = self.pairs.reshape(2, -1, 1)  # in place
+        _add([np.ones(len(weight))], weight, np.ravel_multi_index(cells, self.pairs.shape[1:]), hi, lo)
+
+    @property
+    def sums(self) -> np.ndarray:
+        """The weight of each cell."""
+        return self.pairs[0] + self.pairs[1]
+
+    def of(self, part: Any) -> "WeightTable":
+        """A copy of a part of the table."""
+        some = WeightTable()
+        some.pairs = np.stack([sums[part] for sums in self.pairs])
+        return some
+
+    def __add__(self, other: "WeightTable") -> "WeightTable":
+        total = WeightTable()
+        total.pairs = np.empty_like(self.pairs)  # whose layout kernels expect
+        total.pairs[...] = _merged(*self.pairs, *other.pairs)
+        return total
+
+    def _to_state(self) -> Any:
+        return state_of_pairs(self.pairs)
+
+    def restore(self, state: Any) -> None:
+        """Restore the weights that `_to_state` returned."""
+        self.pairs[...] = pairs_of_state("weights", state, self.pairs.shape[1:])
+
+
+def summed_by_key(keys: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each key once, sorted, the place where it comes first, and the sum (2, m) of its weights (2, n)."""
+    each, first, cells = np.unique(keys, return_index=True, return_inverse=True)
+    weights = WeightTable(len(each))
+    weights.add((np.tile(cells, 2),), pairs.reshape(-1))
+    return each, first, weights.pairs
+
+
+def state_of_pairs(pairs: np.ndarray) -> Any:
+    """Sums as files keep them: alone where nothing was rounded, as in older files."""
+    return list(pairs) if pairs[1].any() else pairs[0]
+
+
+def pairs_of_state(name: str, state: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Sums and rounding errors, (2, ..), from the state in a file."""
+    hi, *lost = state if isinstance(state, list) else [state]
+    hi = persistence.array(name, hi, ["f8"], shape)
+    lo = persistence.array(name, lost[0], ["f8"], hi.shape) if lost else np.zeros_like(hi)
+    return np.stack([hi, lo])
+
+
+def _merged(a_hi: np.ndarray, a_lo: np.ndarray, b_hi: np.ndarray, b_lo: np.ndarray) -> np.ndarray:
+    """The sum of two tables of pairs, (2, ..)."""
+    total = np.zeros((2, *a_hi.shape))
+    a_hi, a_lo, b_hi, b_lo = (frozen(np.ascontiguousarray(part).reshape(1, -1)) for part in (a_hi, a_lo, b_hi, b_lo))
+    hi, lo = total.reshape(2, -1)
+    add_rows(a_hi[0], a_lo, b_hi[0], b_lo, 1.0, RESIDUE, hi, lo[None])
+    return total
 
 
 def _add(values: Sequence[np.ndarray], weight: np.ndarray, groups: np.ndarray, hi: np.ndarray, lo: np.ndarray) -> None:

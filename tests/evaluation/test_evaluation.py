@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from tests.support.judged import judged_rows, judged_sets, set_evaluation
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.intervals import ESTIMATES
+from streamnb.evaluation.slices import SliceColumn, Slicing
+from tests.support.judged import EVERYTHING, judged_rows, judged_sets, set_evaluation
 
 close = dict(rtol=1e-12, atol=1e-12)
 AVERAGES = [None, "micro", "macro", "weighted"]
@@ -16,6 +20,52 @@ AVERAGES = [None, "micro", "macro", "weighted"]
 
 def defined(own):
     return own.any() and not own.all()
+
+
+# ---- any cuts and orders ---------------------------------------------------------------------------------------------
+
+FRACTIONS = st.sampled_from([0.1, 0.3, 0.7, 1.0, 1.1, 1.0 / 3.0, 2.0, 1e-3])
+GIVEN = {"precision": "macro", "recall": "weighted", "specificity": "macro", "f_score": "macro"}
+SETS_ALONE = {"hamming_loss", "jaccard", "ranking_loss", "subset_accuracy"}
+
+
+def numbers_of(judged):
+    """Each metric with its interval, thresholds, tables and slices, as text of all digits."""
+    names = [name for name in ESTIMATES if name not in SETS_ALONE and name != "roc_auc_margin"]
+    found = {}
+    for name in names:
+        average = [GIVEN[name]] if name in GIVEN else []
+        found[name] = getattr(judged, name)(*average), *map(float, judged.interval(name, *average))
+    k = judged.classes[np.argmax(judged.class_weight)]
+    found["threshold"] = judged.threshold(k, recall=0.7), [part.tolist() for part in judged.cost_curve(COST, k)]
+    found["table"] = judged.confusion_matrix().tolist()
+    found["slices"] = judged.slices.to_dict() if hasattr(judged.slices, "to_dict") else None
+    return repr(found)
+
+
+COST = {"false_positive": 1.0, "false_negative": 0.3}
+
+
+@given(judged_rows(n_classes=3, weights=FRACTIONS, min_rows=4), st.booleans(), st.sampled_from([0, 100]), st.data())
+def test_fractional_weights_give_the_same_bits_for_any_cuts_and_merges(rows, grouped, exact_rows, data):
+    n = len(rows.codes)
+    slicing = Slicing((SliceColumn("half", (0, 1)),), 1)
+    groups = np.arange(n) // 2
+
+    def judged(some):
+        options = dict(interval=0.9, exact_rows=exact_rows, n_bins=8, grouped=grouped, slicing=slicing)
+        part = Evaluation(3, [*EVERYTHING, "reliability"], **options)
+        which = {"groups": groups[some] if grouped else None, "slices": (some % 2)[:, None]}
+        part.add(rows.codes[some], rows.weight[some], **rows.said(some), **which)
+        return part
+
+    order = np.array(data.draw(st.permutations(range(n))))
+    parts = [judged(some) for some in np.array_split(order, data.draw(st.integers(1, 5)))]
+    while len(parts) > 1:
+        at = data.draw(st.integers(0, len(parts) - 2))
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    again = Evaluation._from_state(parts[0]._to_state())  # as from a file
+    assert numbers_of(parts[0]) == numbers_of(again) == numbers_of(judged(np.arange(n)))
 
 
 # ---- agreement with scikit-learn -------------------------------------------------------------------------------------

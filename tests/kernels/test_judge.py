@@ -1,6 +1,7 @@
 """Decisions of many models and what they come to, against NumPy and plain loops."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -52,17 +53,13 @@ def problem(n_classes, n_points, n_rows=40, seed=0):
 
 
 def counted(labels, weight, decided, n_classes, n_points):
-    hit, predicted, table = (
-        np.zeros((n_points, n_classes)),
-        np.zeros((n_points, n_classes)),
-        np.zeros((n_points, *[n_classes] * 2)),
-    )
-    for k, w, row in zip(labels, weight, decided):
+    hit, predicted, table = (np.full((n_points, *[n_classes] * axes), Fraction(0)) for axes in (1, 1, 2))
+    for k, w, row in zip(labels, map(Fraction, weight), decided):
         for g in range(n_points):
             hit[g, k] += w * (row[g] == k)
             predicted[g, row[g]] += w
             table[g, k, row[g]] += w
-    return hit, predicted, table
+    return [sums.astype(float) for sums in (hit, predicted, table)]
 
 
 @pytest.mark.parametrize("with_table", [True, False])
@@ -70,12 +67,13 @@ def counted(labels, weight, decided, n_classes, n_points):
 def test_decisions_are_counted_by_weight(n_classes, n_points, with_table):
     labels, decided = problem(n_classes, n_points)
     weight = np.random.default_rng(1).choice([0.25, 0.1, 3.0], len(labels))
-    hit, predicted = np.zeros((n_classes, n_points)).T, np.zeros((n_points, n_classes))
-    table, right = np.zeros((n_points * with_table, n_classes, n_classes)), np.zeros((2, n_points + 1))
-    judge.count_decisions(labels, weight, decided, hit.T, predicted, table, *right)
+    hit, predicted = np.zeros((2, n_classes, n_points)), np.zeros((2, n_points, n_classes))
+    table, right = np.zeros((2, n_points * with_table, n_classes, n_classes)), np.zeros((2, n_points + 1))
+    judge.count_decisions(labels, weight, decided, hit, predicted, table, *right)
     expected = counted(labels, weight, decided, n_classes, n_points)
-    for found, sums in zip((hit, predicted, table), expected if with_table else expected[:2]):
-        np.testing.assert_allclose(found, sums, rtol=1e-14)
+    found = hit.sum(axis=0).T, predicted.sum(axis=0), table.sum(axis=0)
+    for sums, wanted in zip(found, expected if with_table else expected[:2]):
+        np.testing.assert_array_equal(sums, wanted)
     for g in range(n_points):
         assert right[:, g].sum() == math.fsum(weight[decided[:, g] == labels])
     assert right[:, -1].sum() == math.fsum(weight)

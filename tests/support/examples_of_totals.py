@@ -23,7 +23,7 @@ from streamnb.passes.report import Report
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.rows.chunk import DenseChunk
-from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_means import RowMeans, WeightTable
 from streamnb.stats.row_sample import RowSample
 from streamnb.stats.value_counts import ValueCells, cells_of
 from tests.support.examples_of_contracts import CODES, COUNTS, WEIGHT, K
@@ -114,6 +114,13 @@ def means(seed: int) -> Any:
     return of_rows
 
 
+def cell_weights(seed: int) -> Any:
+    _, codes, weight, _ = drawn(seed)
+    table = WeightTable(K, K)
+    table.add((codes, codes[::-1]), weight)
+    return table
+
+
 def content(seed: int) -> Any:
     _, codes, weight, margins = drawn(seed)
     sample = ContentSample(9, {"labels": codes[:0], "ranking": margins[:0, :, 0]})
@@ -171,6 +178,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     Written: every(lambda seed: Written(seed + 3, seed, 1, 100 * seed, 1, seed % 2, seed / 4.0)),
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
+    WeightTable: every(cell_weights),
     Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
     ConfusedPairs: every(lambda seed: tally(ConfusedPairs(K), seed)),
     SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
