@@ -155,7 +155,11 @@ class TermColumns(LearnedStep):
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
         """Indicators of a block of rows, (n_rows, n_columns): at most one of each grid."""
-        codes = np.ascontiguousarray(self.codes(chunk).T)
+        return self.of_codes(self.codes(chunk))
+
+    def of_codes(self, codes: np.ndarray) -> sp.csr_array:
+        """The same of rows given as the codes of their features, (n_rows, n_features)."""
+        codes = np.ascontiguousarray(codes.T)
         lacking = codes < 0 if codes.min(initial=0) < 0 else None
         places = np.empty((len(self.sides), codes.shape[1]), np.int32)
         for grid, ((i, j), (first, second)) in enumerate(zip(self.features.tolist(), self._places, strict=True)):

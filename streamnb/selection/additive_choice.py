@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamnb.core.memory import allowed
 from streamnb.encoding.learning import StepsOfFolds
-from streamnb.encoding.terms import TermColumns, codes_of
+from streamnb.encoding.terms import TermColumns
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.boundary import as_chunk
@@ -31,6 +30,7 @@ from streamnb.training.reading import scores_of
 
 ALL = -1  # in place of the number of a fold: all rows
 FEW_READS = 20  # of models that are judged
+MODELS_BYTES = 64 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
 
 
 class JudgedPoint(NamedTuple):
@@ -48,7 +48,7 @@ class JudgedPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AdditiveChooser:
-    """Chooses on a sample of rows in memory, which are indicators of their codes.
+    """Chooses on a sample of rows in memory.
 
     Attributes
     ----------
@@ -56,6 +56,7 @@ class AdditiveChooser:
     terms : AdditiveTerms
         Without pairs.
     rows : SampledRows
+        With the codes of features, (n_rows, n_features) int32.
     classes : (K,)
     n_folds : int
     scorer : Scorer
@@ -71,30 +72,35 @@ class AdditiveChooser:
     options: RunOptions
 
     @cached_property
-    def alone(self) -> "FoldStage":
-        """The models of single features."""
-        return self.stage({ALL: []})
+    def alone(self) -> "ScannedTerms":
+        """The terms of single features."""
+        return ScannedTerms.of(self, [])
 
-    def stage(self, pairs: Mapping[int, list[FeaturePair]]) -> "FoldStage":
-        """The models with these pairs, by fold."""
-        with self.enough_memory(pairs):
-            return FoldStage.of(self, pairs)
+    @cached_property
+    def without_pairs(self) -> "FoldStage":
+        """The models of single features."""
+        return FoldStage(self, {fold: [] for fold in range(ALL, self.n_folds)})
+
+    def n_weights(self, pairs: Sequence[FeaturePair]) -> int:
+        """The number of weights that these pairs add to a model."""
+        n_columns = replace(self.terms, pairs=tuple(pairs)).layers.parts.shape[1] - self.terms.layers.parts.shape[1]
+        return n_columns * (1 if len(self.classes) == 2 else len(self.classes))
 
     def best_alone(self, l2: Sequence[float]) -> list[JudgedPoint]:
         """Each penalty judged without pairs."""
-        return self.alone.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
+        return self.without_pairs.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
 
     @contextmanager
-    def enough_memory(self, pairs: Mapping[int, list[FeaturePair]]) -> Iterator[None]:
+    def enough_memory(self, pairs: Sequence[FeaturePair]) -> Iterator[None]:
         """Say how many of these pairs fit into memory where they do not."""
         try:
             yield
         except MemoryError as error:
-            n_pairs = len(pairs[ALL])
+            n_pairs = len(pairs)
             if not n_pairs:
                 raise
             method, n_rows = self.learner.method, 1 if len(self.classes) == 2 else len(self.classes)
-            sizes = [terms.layers.parts.shape for terms in (self.terms, replace(self.terms, pairs=tuple(pairs[ALL])))]
+            sizes = [terms.layers.parts.shape for terms in (self.terms, replace(self.terms, pairs=tuple(pairs)))]
             alone, all_of_them = (
                 ModelGroups.of(method, 1, n_columns, n_rows, self.options, n_weights).model_bytes
                 for n_columns, n_weights in sizes
@@ -113,7 +119,7 @@ class AdditiveChooser:
 
         Features `left_out` do not take part; of the others those whose curves matter most, if there are many.
         """
-        weights = self.alone.weights(best)
+        weights = self.without_pairs.weights(best)
         scores = np.zeros((len(self.rows.weight), weights[0].shape[1]))
         chunk = as_chunk(self.alone.matrix)[0]
         for fold, of_fold in weights.items():
@@ -125,7 +131,7 @@ class AdditiveChooser:
         slopes, _ = objective.losses(scores, targets)
         weight, coded = self.rows.weight[:, None], self.terms.coded
         kept = self._worth_pairing(weights, left_out, most_features)
-        codes = codes_of(self.rows.X, coded.firsts)[:, kept]
+        codes = self.rows.X[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
         for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
             present = codes_of_feature >= 0
@@ -135,7 +141,7 @@ class AdditiveChooser:
         return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
 
     def _worth_pairing(self, weights: Mapping[int, np.ndarray], left_out: Sequence[int], most: int) -> np.ndarray:
-        """The features whose pairs are ranked, ascending: those with the largest scores, as many as memory allows."""
+        """The features whose pairs are ranked, ascending: those with the largest scores."""
         columns, counts = (
             self.alone.columns,
             np.bincount(self.alone.matrix.indices, minlength=self.alone.matrix.shape[1]),
@@ -143,71 +149,103 @@ class AdditiveChooser:
         size = sum(np.abs(of_fold[:-1]).mean(axis=1) * counts for of_fold in weights.values())
         of_features = np.zeros(self.terms.coded.n_features)
         np.add.at(of_features, np.repeat(columns.features[:, 0], columns.widths), size)
-        bytes_of_cell = 32 * (self.n_folds + 1)  # of sums for each fold, and of work on them
-        within = int(np.sqrt(allowed(self.options.memory_limit) / bytes_of_cell)) // (CELLS + 1)
         order = np.argsort(-of_features, kind="stable")
-        return np.sort(order[~np.isin(order, list(left_out))][: max(min(most, within), 2)])
+        return np.sort(order[~np.isin(order, list(left_out))][: max(most, 2)])
 
 
 @dataclass(frozen=True, eq=False)
-class FoldStage:
-    """Models without each fold, with pairs that may differ by fold."""
+class ScannedTerms:
+    """The sampled rows as columns of terms, scanned for models of these.
 
-    chooser: AdditiveChooser
-    pairs: Mapping[int, list[FeaturePair]]
+    Attributes
+    ----------
+    columns : TermColumns
+    matrix : (n_rows, n_columns) CSR array
+    learner : Learner
+    scanned : ScannedRows
+    """
+
     columns: TermColumns
     matrix: Any
     learner: Learner
     scanned: ScannedRows
 
     @classmethod
-    def of(cls, chooser: AdditiveChooser, pairs: Mapping[int, list[FeaturePair]]) -> "FoldStage":
-        """Scan the sampled rows for models with these pairs."""
-        rows, options = chooser.rows, chooser.options
-        terms = replace(chooser.terms, pairs=tuple(sorted(set(chain(*pairs.values())))))
+    def of(cls, chooser: AdditiveChooser, pairs: Sequence[FeaturePair]) -> "ScannedTerms":
+        """The terms of all features and of these pairs."""
+        rows, terms = chooser.rows, replace(chooser.terms, pairs=tuple(pairs))
         columns = terms.columns()
-        matrix = columns.applied(as_chunk(rows.X)[0])
+        matrix = columns.of_codes(rows.X)
         y = chooser.classes[rows.labels.indices]
         given = opened(matrix, y, rows.weight, ("folds", rows.fold))
 
-        def of_point(point: dict[str, Any], outside: int | None) -> np.ndarray:
-            return terms.factors(pairs.get(ALL if outside is None else outside, []), point["pair_factor"])
+        def factors(point: dict[str, Any]) -> np.ndarray:
+            return terms.factors(point["pair_factor"])
 
-        learner = replace(
-            chooser.learner,
-            method=LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, of_point),
-            max_passes=FEW_READS,
-        )
+        method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors)
+        learner = replace(chooser.learner, method=method, max_passes=FEW_READS)
         folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
-        scanned = scan_to_train(learner, RowOptions(), steps, given, (y, rows.weight), folding, options)
-        return cls(chooser, pairs, columns, matrix, learner, scanned)
+        scanned = scan_to_train(learner, RowOptions(), steps, given, (y, rows.weight), folding, chooser.options)
+        return cls(columns, matrix, learner, scanned)
+
+    def trained(self, fold: int, point: dict[str, Any]) -> FoldModel:
+        """The model of a point without a fold."""
+        scanned, learner = self.scanned, self.learner
+        data = learner.data(scanned.of_folds.outside(fold), scanned.shared, scanned.options, fold)
+        model = FoldModel(fold, 0, learner.trainer(data, point, learner.max_passes, judges=False))
+        train_together(learner, [model], scanned, "folds-read")
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class FoldStage:
+    """Models without each fold, with pairs that may differ by fold: one fold at a time is in memory.
+
+    Attributes
+    ----------
+    chooser : AdditiveChooser
+    pairs : mapping of a fold, or `ALL`, to its pairs
+    """
+
+    chooser: AdditiveChooser
+    pairs: Mapping[int, list[FeaturePair]]
+
+    def terms(self, fold: int) -> ScannedTerms:
+        """The terms of the models without a fold."""
+        if not self.pairs[fold]:
+            return self.chooser.alone
+        if self._last.get("pairs") != self.pairs[fold]:
+            self._last.clear()
+            self._last.update(pairs=self.pairs[fold], terms=ScannedTerms.of(self.chooser, self.pairs[fold]))
+        return self._last["terms"]
+
+    @cached_property
+    def _last(self) -> dict[str, Any]:
+        return {}
 
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
-        search = PenaltySearch(self.learner, points, self.scanned, self.chooser.scorer)
-        with self.chooser.enough_memory(self.pairs):
-            search.check()
-        search.judge()
+        models: list[list[FoldModel]] = [[] for _ in points]
+        for fold in range(self.chooser.n_folds):
+            with self.chooser.enough_memory(self.pairs[fold]):
+                terms = self.terms(fold)
+                search = PenaltySearch(terms.learner, points, terms.scanned, self.chooser.scorer)
+                search.check()
+            search.judge([fold], most_bytes=MODELS_BYTES)
+            for own, of_fold in zip(models, search.by_point(), strict=True):
+                own.extend(of_fold)
         judged, scorers = [], self.chooser.scorer.each
-        for point, models in zip(points, search.by_point(), strict=True):
-            last = [model.scores[model.after(len(model.reached))] for model in models]
+        for point, of_folds in zip(points, models, strict=True):
+            last = [model.scores[model.after(len(model.reached))] for model in of_folds]
             each = {scorer.name: np.array([scores[k][0] for scores in last]) for k, scorer in enumerate(scorers)}
-            judged.append(JudgedPoint(point, each[scorers[0].name], each, models))
+            judged.append(JudgedPoint(point, each[scorers[0].name], each, of_folds))
         return judged
 
     def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
         """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""
-        models = judged.models
-        if any(model.trained is None for model in models):
-            models = self._trained(judged.point)
-        return {model.fold: model.trained.weights for model in models if model.trained is not None}
-
-    def _trained(self, point: dict[str, Any]) -> list[FoldModel]:
-        """The models of a point without each fold."""
-        scanned, learner, n_folds = self.scanned, self.learner, self.chooser.n_folds
-        models = []
-        for fold in range(n_folds):
-            data = learner.data(scanned.of_folds.outside(fold), scanned.shared, scanned.options, fold)
-            models.append(FoldModel(fold, 0, learner.trainer(data, point, learner.max_passes, judges=False)))
-        train_together(learner, models, scanned, "folds-read")
-        return models
+        found = {}
+        for model in judged.models:
+            own = model if model.trained is not None else self.terms(model.fold).trained(model.fold, judged.point)
+            if own.trained is not None:
+                found[model.fold] = own.trained.weights
+        return found

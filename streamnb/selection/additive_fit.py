@@ -1,18 +1,18 @@
 """Fits an additive model: codes of features, a choice on a sample of the rows, then the weights of all rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from streamnb.core.memory import allowed
+from streamnb.core import memory
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import StepsOfFolds, prepared
 from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.terms import CodedFeatures, TermColumns
+from streamnb.encoding.terms import CodedFeatures, TermColumns, codes_of
 from streamnb.evaluation.scorers import Scorer
 from streamnb.models.additive import TermTables, of_terms, purified
 from streamnb.models.linear import LinearModel
@@ -26,14 +26,18 @@ from streamnb.selection.folded_scan import scan_to_train
 from streamnb.selection.split_intervals import standard_error
 from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.row_sample import SampleTask
+from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.stats.totals import whole
 from streamnb.training.fitting import LayeredMethod
 from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.objectives import of_rows, softmax_of
 
 SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
+MOST_VALUES = 1 << 25  # of these rows; of more features the sample has fewer rows
+LEAST_ROWS = 100
+BYTES_OF_VALUE = 64  # of a sampled row and of its codes and indicators, while models are chosen
 NUMBERS = 5, 10, 20, 40  # of pairs, for "auto"
+MOST_WEIGHTS = 1 << 20  # of the cells of pairs of all classes, for "auto"; each takes some 300 bytes in training
 CLEAR = 0.25  # standard errors of the mean difference by which more pairs must be better
 OF_EACH_CLASS = 200  # rows of a rare class in the sample, if it has as many
 MOST_FEATURES = 200  # whose pairs are ranked; of more, those that matter most alone
@@ -123,7 +127,7 @@ class FittedTerms:
     step: TermColumns
     tables: TermTables
     best: JudgedPoint
-    judged: list[JudgedPoint] = field(default_factory=list)
+    judged: list[JudgedPoint]
 
 
 def fit_terms(
@@ -142,18 +146,53 @@ def fit_terms(
     scan, rows = with_folds(scan, coded.rows, request.folds, request.groups, 1, request.seed)
     stats, report = run_scan(scan, rows, options.of_pass("codes"))
     _check_classes(stats, request, learner.name)
-    size = int(min(SAMPLE, max(allowed(options.memory_limit) // (64 * len(coded.features)), 100)))
+    n_features = len(coded.features)
+    size = min(SAMPLE, max(MOST_VALUES // n_features, LEAST_ROWS))
     each = max(min(OF_EACH_CLASS, size // len(stats.classes)), 1)
+    n_rows = min(size + each * len(stats.classes), stats.n_rows)
+    what = f"a sample of {n_rows:,} rows of {n_features:,} features"
+    needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
+    memory.check(what, needed, options.memory_limit, cure)
     task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True, n_rows=stats.n_rows)
     sample, more = run(task, rows, options.of_pass("choice"))
+    drawn = sample.drawn()
+    drawn = replace(drawn, X=codes_of(drawn.X, coded.firsts))
+    del sample  # its codes are kept, in a third of the bytes
+    choice = _chosen(learner, coded, stats, drawn, request, options)
+    del drawn
+    found = _of_all_rows(learner, coded, request, choice, given, beside, options)
+    return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report))
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveChoice:
+    """The terms and the point that were chosen, all points judged, and deviations of scores as in `TermTables`."""
+
+    terms: AdditiveTerms
+    best: JudgedPoint
+    judged: list[JudgedPoint]
+    deviations: np.ndarray
+
+
+def _chosen(
+    learner: Learner,
+    coded: CodedRows,
+    stats: ClassStats,
+    rows: SampledRows,
+    request: AdditiveRequest,
+    options: RunOptions,
+) -> AdditiveChoice:
+    """Choose on sampled rows, and free the models that were judged."""
     features = CodedFeatures(coded.firsts, counts_of(stats), coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
     in_memory = RunOptions(False, options.n_threads, options.memory_limit)
-    drawn, n_folds = sample.drawn(), len(stats.folds)
-    chooser = AdditiveChooser(learner, alone, drawn, stats.classes, n_folds, request.scorer, in_memory)
+    chooser = AdditiveChooser(learner, alone, rows, stats.classes, len(stats.folds), request.scorer, in_memory)
     best, stage, judged = choose(chooser, request, coded.features)
-    found = _of_all_rows(coded, request, best, stage, given, beside, options)
-    return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report), judged=judged)
+    terms = replace(alone, pairs=tuple(stage.pairs[ALL]))
+    deviations = _deviations(terms.columns(), best, stage)
+    for point in judged:
+        point.models.clear()
+    return AdditiveChoice(terms, best, judged, deviations)
 
 
 def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> None:
@@ -179,7 +218,7 @@ def choose(
     Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
     """
     judged = chooser.best_alone(request.l2)
-    best, stage = max(judged, key=lambda point: point.mean), chooser.alone
+    best, stage = max(judged, key=lambda point: point.mean), chooser.without_pairs
     automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
     pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
     numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
@@ -195,20 +234,17 @@ def choose(
         chosen = {fold: pairs[:number] for fold, pairs in ranked.items()}
         if not any(chosen.values()) or chosen == stage.pairs:
             break
+        if automatic and chooser.n_weights(chosen[ALL]) > MOST_WEIGHTS:
+            break
         points = [{**best.point, "pair_factor": factor, "interactions": len(chosen[ALL])} for factor in pair_factors]
-        try:
-            with_pairs = chooser.stage(chosen)
-            more = with_pairs.judged(points)
-        except MemoryError:
-            if automatic:
-                break
-            raise
+        with_pairs = FoldStage(chooser, chosen)
+        more = with_pairs.judged(points)
         judged, top = judged + more, max(more, key=lambda point: point.mean)
         if automatic and not _clearly_better(top.scores, best.scores):
             break
         best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
     others = [l2 for l2 in request.l2 if l2 != best.point["l2"]]
-    if stage is not chooser.alone and others:  # pairs may bear a smaller penalty than features by themselves
+    if stage is not chooser.without_pairs and others:  # pairs may bear a smaller penalty than features by themselves
         more = stage.judged([{**best.point, "l2": l2} for l2 in others])
         judged, best = judged + more, max([best, *more], key=lambda point: point.mean)
     return best, stage, judged
@@ -221,20 +257,19 @@ def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
 
 
 def _of_all_rows(
+    learner: Learner,
     coded: CodedRows,
     request: AdditiveRequest,
-    best: JudgedPoint,
-    stage: FoldStage,
+    choice: AdditiveChoice,
     given: Source,
     beside: Sequence[Any],
     options: RunOptions,
 ) -> FittedTerms:
     """Train the weights of all rows at the best point, and make pure terms at one resolution of them."""
-    terms = replace(stage.chooser.terms, pairs=tuple(stage.pairs[ALL]))
-    columns, layers, point = terms.columns(coded.base), terms.layers, best.point
-    factors = terms.factors(terms.pairs, point["pair_factor"])
-    method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point, outside: factors)
-    learner = replace(stage.chooser.learner, method=method)
+    columns, layers, point = choice.terms.columns(coded.base), choice.terms.layers, choice.best.point
+    factors = choice.terms.factors(point["pair_factor"])
+    method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point: factors)
+    learner = replace(learner, method=method)
     rows = prepared(columns, given, *beside)  # not kept: codes, which are, take less memory
     plain = replace(options, keeping=None)
     scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, beside, None, plain)
@@ -253,18 +288,20 @@ def _of_all_rows(
     if len(intercept) > 1:
         intercept -= intercept[possible].mean()
     model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
-    deviations = _of_classes(_deviations(terms.columns(), best, stage), scanned.stats)
+    deviations = _of_classes(choice.deviations, scanned.stats)
     tables = TermTables(coded.features, counts, deviations, freedom)
     fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
-    return FittedTerms(fitted, columns, tables, best)
+    return FittedTerms(fitted, columns, tables, choice.best, choice.judged)
 
 
 def _deviations(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np.ndarray:
     """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
-    of_models, counts = [], counts_of(stage.scanned.stats)
+    of_models = []
     for fold, weights in stage.weights(best).items():
-        pure = of_terms(stage.columns, purified(stage.columns, weights[:-1], weights[-1], counts)[0], columns)
-        lacks = [j >= 0 and (i, j) not in stage.pairs.get(fold, []) for i, j in columns.features.tolist()]
+        own = stage.terms(fold).columns
+        counts = counts_of(stage.terms(fold).scanned.stats)
+        pure = of_terms(own, purified(own, weights[:-1], weights[-1], counts)[0], columns)
+        lacks = [j >= 0 and (i, j) not in stage.pairs[fold] for i, j in columns.features.tolist()]
         pure[np.repeat(lacks, columns.widths)] = np.nan
         of_models.append(_centred(pure, np.full(pure.shape[1], True)))
     known = np.isfinite(of_models).sum(axis=0)

@@ -3,7 +3,7 @@
 Y. Lou, R. Caruana, J. Gehrke, G. Hooker, Accurate intelligible models with pairwise interactions, KDD 2013 (FAST).
 """
 
-from collections.abc import Iterator
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from streamnb.core.blas import one_thread
 
 CELLS = 8  # steps of each feature of a pair
 GRID = 2.0**-24  # slopes are rounded to multiples of this, so that their sums are exact in any order
-ROWS_AT_ONCE = 1 << 13
+ROWS_AT_ONCE = 1 << 11
+FEATURES_AT_ONCE = 32  # so that sums of cells take a few megabytes
 
 
 def pair_gains(
@@ -34,53 +35,74 @@ def pair_gains(
         The penalty of a cell.
     """
     n_features = steps.shape[1]
-    widths = steps.max(axis=0, initial=0) + 1
-    firsts = np.concatenate([[0], np.cumsum(widths)])
     unit = float(np.abs(slopes).max(initial=0.0)) or 1.0
     gains = np.zeros((n_folds + 1, n_features, n_features))
-    for k in range(slopes.shape[1]):
-        sums = np.zeros((2, n_folds, firsts[-1], firsts[-1]))
-        for number in range(n_folds):
-            for rows, hot in _indicators(steps, firsts, np.flatnonzero(fold == number)):
-                for total, values in zip(sums[:, number], (slopes, curvature), strict=True):
-                    rounded = np.rint(values[rows, k] / (unit * GRID)) * GRID
-                    with one_thread():
-                        total += hot.T @ (hot * rounded[:, None])
-        whole = sums.sum(axis=1)
-        for number in range(n_folds + 1):
-            first, second = whole if number == n_folds else whole - sums[:, number]
-            gains[number] += _gains(first * unit, second * unit, firsts, l2)
+    blocks = [np.arange(a, min(a + FEATURES_AT_ONCE, n_features)) for a in range(0, n_features, FEATURES_AT_ONCE)]
+    for one, other in combinations_with_replacement(blocks, 2):
+        hot, beside = StepIndicators(steps[:, one]), StepIndicators(steps[:, other])
+        for k in range(slopes.shape[1]):
+            sums = np.zeros((2, n_folds, hot.starts[-1], beside.starts[-1]))
+            for number in range(n_folds):
+                for rows in _some_at_once(np.flatnonzero(fold == number)):
+                    of_one, of_other = hot.of_rows(rows), beside.of_rows(rows)
+                    for total, values in zip(sums[:, number], (slopes, curvature), strict=True):
+                        rounded = np.rint(values[rows, k] / (unit * GRID)) * GRID
+                        with one_thread():
+                            total += of_one.T @ (of_other * rounded[:, None])
+            whole = sums.sum(axis=1)
+            for number in range(n_folds + 1):
+                first, second = whole if number == n_folds else whole - sums[:, number]
+                gains[number][np.ix_(one, other)] += _gains(first * unit, second * unit, hot.starts, beside.starts, l2)
+    for of_fold in gains:
+        upper = np.triu(of_fold, 1)
+        of_fold[:] = upper + upper.T
     return gains
 
 
-def _indicators(steps: np.ndarray, firsts: np.ndarray, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Dense indicators of the steps of some rows at a time."""
-    for some in np.split(rows, np.arange(ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE)):
-        hot = np.zeros((len(some), firsts[-1]))
-        own = steps[some]
+class StepIndicators:
+    """Dense indicators of the steps of some features, of some rows at a time.
+
+    Attributes
+    ----------
+    starts : (n_features + 1,) ints
+        The first column of each feature, then the number of columns.
+    """
+
+    def __init__(self, steps: np.ndarray):
+        self._steps = steps
+        self.starts = np.concatenate([[0], np.cumsum(steps.max(axis=0, initial=0) + 1)])
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """The indicators of these rows, (n_rows, n_columns)."""
+        hot, own = np.zeros((len(rows), self.starts[-1])), self._steps[rows]
         row, feature = np.nonzero(own >= 0)
-        hot[row, firsts[feature] + own[row, feature]] = 1.0
-        yield some, hot
+        hot[row, self.starts[feature] + own[row, feature]] = 1.0
+        return hot
 
 
-def _gains(first: np.ndarray, second: np.ndarray, firsts: np.ndarray, l2: float) -> np.ndarray:
-    """The gain of each pair from the sums of slopes and curvatures in all cells, (d, d), 0 on the diagonal."""
-    starts = firsts[:-1]
+def _some_at_once(rows: np.ndarray) -> list[np.ndarray]:
+    return np.split(rows, np.arange(ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE))
+
+
+def _gains(first: np.ndarray, second: np.ndarray, rows: np.ndarray, columns: np.ndarray, l2: float) -> np.ndarray:
+    """The gain of each pair of two blocks of features, from the sums of slopes and curvatures in all cells.
+
+    `rows` and `columns` are the first cells of the features of both blocks.
+    """
 
     def drop(G: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Twice the drop of a Newton step less 1 by chance; 0 in cells without rows."""
         return np.where(H > 0.0, (G * G) / (H + l2) - H / (H + l2), 0.0)
 
-    def of_pairs(values: np.ndarray) -> np.ndarray:
-        return np.add.reduceat(np.add.reduceat(values, starts, axis=0), starts, axis=1)
+    def by_rows(values: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(values, rows[:-1], axis=0)
 
-    cells = of_pairs(drop(first, second))
-    by_row = np.add.reduceat(
-        drop(np.add.reduceat(first, starts, axis=1), np.add.reduceat(second, starts, axis=1)), starts, axis=0
-    )
-    found = cells - by_row - by_row.T
-    np.fill_diagonal(found, 0.0)
-    return found
+    def by_columns(values: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(values, columns[:-1], axis=1)
+
+    cells = by_columns(by_rows(drop(first, second)))
+    alone = by_rows(drop(by_columns(first), by_columns(second)))
+    return cells - alone - by_columns(drop(by_rows(first), by_rows(second)))
 
 
 def best_pairs(gains: np.ndarray, number: int) -> list[tuple[int, int]]:

@@ -69,6 +69,10 @@ class ModelGroups:
     def n_groups(self) -> int:
         return -(-self.n_models // self.at_once)
 
+    def within(self, n_bytes: int) -> "ModelGroups":
+        """As many at a time as these bytes hold, and at least one."""
+        return replace(self, at_once=max(min(self.at_once, n_bytes // self.model_bytes), 1))
+
     def check(self, options: RunOptions) -> None:
         """Raise where not even one model fits into memory."""
         cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
@@ -131,16 +135,21 @@ class PenaltySearch:
         folds: Sequence[int] | None = None,
         most_reads: int | None = None,
         time_is_up: Callable[[], bool] | None = None,
+        most_bytes: int | None = None,
     ) -> None:
         """Judge models of all points, without each of `folds` or of all folds, after every read.
 
         Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
-        is a folder with one file per read.
+        is a folder with one file per read. Of rows in memory, which are read again at no cost, the models that train
+        at a time take `most_bytes`, or one of them does.
         """
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
         folds = range(len(stats.folds)) if folds is None else folds
         groups, max_passes = self.groups(len(folds)), learner.max_passes
-        groups.announce(max_passes)
+        if most_bytes is None:
+            groups.announce(max_passes)
+        else:
+            groups = groups.within(most_bytes)
         if most_reads is not None:
             max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
             if max_passes < 2:

@@ -1,6 +1,6 @@
 """Layers of an additive model: the same terms in coarse and in fine steps, of which every cell has the sum."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,14 +34,14 @@ class AdditiveTerms:
         """The terms at all of their resolutions."""
         return TermLayers.of(self.columns(), self.coded, [resolutions for _, resolutions in self._terms])
 
-    def factors(self, pairs: Collection[FeaturePair], pair_factor: float) -> np.ndarray:
-        """Factors of the steps of layers, whose penalties are divided by their squares, 0 for pairs not among these.
+    def factors(self, pair_factor: float) -> np.ndarray:
+        """Factors of the steps of layers, whose penalties are divided by their squares.
 
         The finer the steps, the smaller the expected differences between neighbours.
         """
-        layers, own = self.layers, [pair_factor**-0.5 if pair in pairs else 0.0 for pair in self.pairs]
-        of_terms = np.append(np.ones(self.coded.n_features), own)[layers.terms]
-        power = np.where(layers.terms < self.coded.n_features, FINER, PAIR_FINER)
+        layers = self.layers
+        alone = layers.terms < self.coded.n_features
+        of_terms, power = np.where(alone, 1.0, pair_factor**-0.5), np.where(alone, FINER, PAIR_FINER)
         return np.repeat(of_terms * layers.finer**power, layers.widths)
 
     @property

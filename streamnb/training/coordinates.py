@@ -106,7 +106,7 @@ class LayeredFeatures(CentredFeatures):
     """
 
     def __init__(self, sums: RowSums, parts: sp.csr_array, factors: np.ndarray):
-        self._parts, self._gather = parts, parts.T.tocsr()
+        self._parts, self._gather = parts, parts.T
         self._of_rows = CentredFeatures(sums)
         whole, squares, magnitudes = (self._gather @ part for part in (sums.whole, sums.squares, sums.magnitudes))
         spread = np.maximum(squares - whole**2 / sums.weight, 0.0)

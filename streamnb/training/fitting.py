@@ -71,8 +71,8 @@ class LayeredMethod(DescentMethod):
     parts : (n_features of rows, n_features) CSR array
         As for `LayeredFeatures`.
     factors : callable
-        Returns factors of the features, (n_features,), given a point and the fold whose rows are left out, or None. The
-        l2 penalty of a weight is divided by the square of its factor; features of factor 0 have no weights.
+        Returns factors of the features, (n_features,), given a point. The l2 penalty of a weight is divided by the
+        square of its factor.
     """
 
     narrows = False  # features that no row has are part of others
@@ -82,10 +82,10 @@ class LayeredMethod(DescentMethod):
         objective_of: Callable[[ClassStats], Objective],
         n_values: int,
         parts: sp.csr_array,
-        factors: Callable[[dict[str, Any], int | None], np.ndarray],
+        factors: Callable[[dict[str, Any]], np.ndarray],
     ):
         super().__init__(objective_of)
-        self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values, limited=True)
+        self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values)
         self._parts, self._factors = parts, factors
 
     def n_trained(self, n_used: int) -> int:
@@ -95,7 +95,7 @@ class LayeredMethod(DescentMethod):
         return data.task.weights.size <= MOST_WEIGHTS
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        at = LayeredFeatures(data.sums, self._parts, self._factors(point, data.outside))
+        at = LayeredFeatures(data.sums, self._parts, self._factors(point))
         return DescentTrainer(data, Penalties(point["l2"], point["l1"]), tol, max_passes, at)
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from streamnb.core.memory import allowed
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -51,15 +50,12 @@ class Sampling(NamedTuple):
         be diagonal, which is right where columns seldom occur together.
     n_values : int, optional
         The number of values in a row, where it does not follow from the bytes that were read.
-    limited : bool
-        Whether a low `memory_limit` makes the sample smaller, so that weights differ by it, within the tolerance.
     """
 
     share: float = 0.25
     products: int = 8
     whole: bool = False
     n_values: int | None = None
-    limited: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +82,7 @@ class TrainingSample:
         """A sample of the rows of these statistics, drawn in one read, and the report of it."""
         n_values = row_bytes / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)
         row_bytes = VALUE_BYTES * (n_values if how.n_values is None else how.n_values)
-        n_bytes = min(MOST_BYTES, allowed(options.memory_limit) // 8) if how.limited else MOST_BYTES
-        most = min(n_bytes / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
+        most = min(MOST_BYTES / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
         size = int(max(min(max(how.share * stats.n_rows, LEAST_ROWS), most), 1.0))
         prepared = rows.options if rows.features is None else RowOptions()
         missing = rows.step is not None

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from streamnb.encoding.terms import CodedFeatures
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
-from streamnb.selection.additive_choice import ALL, AdditiveChooser
+from streamnb.selection.additive_choice import ALL, AdditiveChooser, FoldStage
 from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import DescentMethod
@@ -29,9 +29,8 @@ POINT = {"l2": 1.0, "l1": 0.0, "pair_factor": 1.0, "interactions": 0}
 
 @pytest.fixture
 def chooser():
-    X = sp.csr_array((np.ones(N * D), (STEPS + FIRSTS[:-1]).reshape(-1), np.arange(0, N * D + 1, D)))
     labels = sp.csr_array((np.ones(N, np.uint8), LABEL, np.arange(N + 1)), shape=(N, 2))
-    rows = SampledRows(X, labels, np.ones(N), np.arange(N) % 4, np.arange(N))
+    rows = SampledRows(STEPS.astype(np.int32), labels, np.ones(N), np.arange(N) % 4, np.arange(N))
     learner = Learner("AdditiveClassifier", DescentMethod(softmax_of))
     classes, scorer = np.array(["a", "b"]), as_scorer("neg_log_loss")
     return AdditiveChooser(learner, TERMS, rows, classes, 4, scorer, RunOptions(False, 1))
@@ -54,29 +53,27 @@ def test_pairs_are_ranked_by_the_rows_outside_each_fold(chooser):
 
 def test_each_fold_has_pairs_of_its_own(chooser):
     pairs = {ALL: [(0, 2)], 0: [(0, 2)], 1: [(0, 1)], 2: [], 3: [(0, 2)]}
-    stage = chooser.stage(pairs)
+    stage = FoldStage(chooser, pairs)
     judged = stage.judged([POINT])[0]
     weights = stage.weights(judged)
     for fold, own in weights.items():
-        some = np.repeat([j >= 0 for _, j in stage.columns.features.tolist()], stage.columns.widths)
-        cells = np.abs(own[:-1][some]).reshape(2, -1).sum(axis=1)  # of (0, 1), then of (0, 2)
-        assert (cells > 0.0).tolist() == [(0, 1) in pairs[fold], (0, 2) in pairs[fold]]
+        columns = stage.terms(fold).columns
+        assert columns.features.tolist() == [[0, -1], [1, -1], [2, -1], *map(list, pairs[fold])]
+        assert own.shape == (columns.n_columns + 1, 1) and np.abs(own[columns.starts[-2] : -1]).max() > 0.0
     scores = judged.scores
     assert scores[[0, 3]].min() > scores[[1, 2]].max()  # the true pair helps
 
 
-@pytest.mark.filterwarnings("ignore:.*they go in .* groups")
 def test_pairs_that_need_too_much_memory_say_how_many_fit(chooser):
     rng, d, codes = np.random.default_rng(0), 12, 40
     firsts = np.arange(0, d * codes + 1, codes)
-    steps = rng.integers(0, codes, (N, d)) + firsts[:-1]
-    X = sp.csr_array((np.ones(N * d), steps.reshape(-1), np.arange(0, N * d + 1, d)))
+    steps = rng.integers(0, codes, (N, d)).astype(np.int32)
     coded = CodedFeatures(firsts, np.full(d * codes, 20.0), np.ones(d, bool), np.zeros(d, bool))
     terms, limit = AdditiveTerms(coded, (2,)), RunOptions(False, 1, 3_000_000)
-    wide = replace(chooser, terms=terms, rows=replace(chooser.rows, X=X), options=limit)
+    wide = replace(chooser, terms=terms, rows=replace(chooser.rows, X=steps), options=limit)
     pairs = [(i, j) for i in range(d) for j in range(i)]
     with pytest.raises(MemoryError, match=r"^66 pairs of features .* enough for about \d+ of them") as refused:
-        wide.stage({ALL: pairs}).judged([POINT])
+        FoldStage(wide, dict.fromkeys(range(ALL, 4), pairs)).judged([POINT])
     fit = int(str(refused.value).split("about ")[1].split()[0])
     assert 2 <= fit <= 33
-    wide.stage({ALL: pairs[:fit]}).judged([POINT])
+    FoldStage(wide, dict.fromkeys(range(ALL, 4), pairs[:fit])).judged([POINT])

@@ -59,12 +59,17 @@ def test_pairs_have_a_penalty_of_their_own():
     assert found.score(x[1000:], y[1000:]) > 0.95
 
 
-@pytest.mark.filterwarnings("ignore:.*they go in .* groups")
-def test_auto_takes_only_pairs_that_fit_into_memory():
+def test_the_number_of_pairs_follows_from_their_weights_and_never_from_memory(monkeypatch):
     x = np.random.default_rng(0).uniform(-1, 1, (600, 4))
     y = (x[:, 0] * x[:, 1] > 0).astype(int)
     model = snb.AdditiveClassifier("auto", l2=1.0, pair_factor=3.0, resolutions=(4, 16))
-    assert model.fit(x, y).best_["interactions"] > 0
-    assert model.fit(x, y, memory_limit="300kB").best_["interactions"] == 0
-    with pytest.raises(MemoryError, match=r"6 pairs of features need more than memory_limit allows"):
-        snb.AdditiveClassifier(6, l2=1.0, pair_factor=3.0).fit(x, y, memory_limit="300kB")
+    expected = model.fit(x, y).best_, model.predict_proba(x)
+    assert expected[0]["interactions"] > 0
+    assert model.fit(x, y, memory_limit="2MB").best_ == expected[0]
+    np.testing.assert_array_equal(model.predict_proba(x), expected[1])
+    with pytest.raises(MemoryError, match=r"5 pairs of features need more than memory_limit allows"):
+        model.fit(x, y, memory_limit="300kB")
+    with pytest.raises(MemoryError, match=r"a sample of 600 rows of 4 features would take 153.6 kB"):
+        model.fit(x, y, memory_limit="100kB")
+    monkeypatch.setattr("streamnb.selection.additive_fit.MOST_WEIGHTS", 1)
+    assert model.fit(x, y).best_["interactions"] == 0

@@ -38,14 +38,13 @@ def test_layers_of_features_and_of_pairs():
 
 
 def test_the_finer_the_steps_the_larger_the_penalty():
-    terms = AdditiveTerms(CODED, (2,), ((0, 1), (0, 2)))
+    terms = AdditiveTerms(CODED, (2,), ((0, 2),))
     ends = np.cumsum(terms.layers.widths)[:-1]
-    found = [one[0] for one in np.split(terms.factors([(0, 2)], 4.0), ends)]
+    found = [one[0] for one in np.split(terms.factors(4.0), ends)]
     assert found[0] == 1.0
     assert found[1] == pytest.approx(4.0**-0.5)  # four times as many steps
-    assert found[5:9] == [0.0] * 4  # the pair that is left out
-    assert found[9] == 0.5
-    assert found[10] < found[9]
+    assert found[5] == 0.5  # of pairs
+    assert found[6] < found[5]
 
 
 def test_degrees_of_freedom_are_the_steps_without_a_penalty():
