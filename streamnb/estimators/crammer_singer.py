@@ -113,11 +113,12 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
     """`CrammerSingerSVM` whose C is chosen by cross-validation in shared reads.
 
     Each read serves all unfinished models, of every C without each fold. Planes do not depend on C: those of one C
-    serve all others of its fold, so that rows are read about as often as for the largest C. Each model ends
-    with its own certificate and is then judged on its fold. As it shares planes with others, its weights differ from
-    those of a `CrammerSingerSVM` fitted without the fold, within the gaps of both. With few rows per fold that can
-    change an AUC by a few hundredths; with a smaller `tol`, such as 1e-6, scores agree. The chosen C is fitted to all
-    rows, starting from sums of the planes of the folds. Parameters and attributes are those of `MarginClassifierCV` and
+    serve all others of its fold, so that rows are read about as often as for the largest C; where the models of a
+    fold would take more than 256 MiB, each has planes of its own. Each model ends with its own certificate and is
+    then judged on its fold. As it shares planes with others, its weights differ from those of a `CrammerSingerSVM`
+    fitted without the fold, within the gaps of both. With few rows per fold that can change an AUC by a few
+    hundredths; with a smaller `tol`, such as 1e-6, scores agree. The chosen C is fitted to all rows, starting from
+    sums of the planes of the folds. Parameters and attributes are those of `MarginClassifierCV` and
     `CrammerSingerSVM`, without `l2`, `l1` and `start`, and:
 
     Parameters

@@ -38,11 +38,14 @@ class ModelGroups:
     model_bytes : int
         Memory of one open model.
     at_once : int
+    together : int
+        Models that share what they learn, so that the same ones train at a time whatever the memory.
     """
 
     n_models: int
     model_bytes: int
     at_once: int
+    together: int = 1
 
     @classmethod
     def of(
@@ -54,6 +57,7 @@ class ModelGroups:
         options: RunOptions,
         n_used: int | None = None,
         beside: int = 0,
+        together: int = 1,
     ) -> "ModelGroups":
         """For weights (n_features, n_rows).
 
@@ -62,8 +66,8 @@ class ModelGroups:
         """
         of_rows, n_used = (2 + options.threads) * (n_features + 1), n_features if n_used is None else n_used
         model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.n_arrays * (method.n_trained(n_used) + 1))
-        at_once = min(max((memory.allowed(options.memory_limit) - beside) // model_bytes, 1), n_models)
-        return cls(n_models, model_bytes, at_once)
+        n_sets = max((memory.allowed(options.memory_limit) - beside) // (model_bytes * together), 1)
+        return cls(n_models, model_bytes, min(n_sets * together, n_models), together)
 
     @property
     def n_groups(self) -> int:
@@ -74,9 +78,12 @@ class ModelGroups:
         return replace(self, at_once=max(min(self.at_once, n_bytes // self.model_bytes), 1))
 
     def check(self, options: RunOptions) -> None:
-        """Raise where not even one model fits into memory."""
+        """Raise where not even one model, or those that train together, fit into memory."""
         cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
-        memory.check("a model of the grid", self.model_bytes, options.memory_limit, cure)
+        what = "a model of the grid"
+        if self.together > 1:
+            what, cure = f"{self.together} models that train together", f"{cure} or points of the grid"
+        memory.check(what, self.model_bytes * self.together, options.memory_limit, cure)
 
     def announce(self, max_passes: int) -> None:
         """Warn that not all models fit into memory."""
@@ -106,6 +113,7 @@ class PenaltySearch:
     """
 
     def __init__(self, learner: Learner, grid: Sequence[dict[str, Any]], scanned: ScannedRows, scorer: Scorer):
+        learner = replace(learner, method=learner.method.of_grid(len(grid), scanned.stats))
         self.learner, self.grid, self.scanned, self.scorer = learner, grid, scanned, scorer
         self.report, self._models = scanned.report, list[FoldModel]()
         self._own = True  # whether all models were trained on the rows of this scan
@@ -117,7 +125,8 @@ class PenaltySearch:
         beside = self.scanned.of_folds.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
         n_models = len(self.grid) * (len(stats.folds) if n_folds is None else n_folds)
         n_used = len(features_used(stats))
-        return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, beside)
+        together = len(self.grid) if learner.method.shares else 1
+        return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, beside, together)
 
     def check(self) -> None:
         """Raise before training where rows cannot be learned from, or where memory does not suffice."""
@@ -163,7 +172,7 @@ class PenaltySearch:
         def data(fold: int) -> TrainingData:
             return learner.data(self.scanned.of_folds.outside(fold), self.scanned.shared, options, fold)
 
-        every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
+        every = [(fold, point) for fold in folds for point in range(len(self.grid))]
         for number, first in enumerate(range(0, len(every), groups.at_once), 1):
             group = [
                 FoldModel(fold, point, learner.trainer(data(fold), self.grid[point], max_passes))
@@ -171,7 +180,8 @@ class PenaltySearch:
             ]
             name = f"folds-{number:02}-read"
             self.report += train_together(learner, group, self.scanned, name, self.scorer, judge, time_is_up)
-            if groups.n_groups > 1:  # memory is for the next group
+            # memory is for the next group; models that share would be others if trained again by themselves
+            if groups.n_groups > 1 and not learner.method.shares:
                 for model in group:
                     model.trained = None
             self._models.extend(group)

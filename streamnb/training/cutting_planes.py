@@ -25,10 +25,11 @@ from streamnb.training.data import TrainingData
 from streamnb.training.descent import dot
 from streamnb.training.fitting import SLACK
 from streamnb.training.method import Method, Reads, Trained, Trainer
-from streamnb.training.objectives import Objective
+from streamnb.training.objectives import Objective, features_used
 from streamnb.training.reading import ReadTask, power_above
 
 STEP_SHARE = 0.25  # of the way from the best weights so far to the minimum of the planes, where the next read is
+MOST_SHARED = 1 << 28  # bytes of models that share planes; of larger ones, each takes its own
 IDLE = 20  # reads after which shared planes that no model uses are dropped
 RIDGE = 1e-13  # relative to the largest product, as planes may be combinations of others
 ROUNDING = 1e-11  # relative error in the slopes of the dual problem
@@ -187,7 +188,7 @@ class CuttingPlanesMethod(Method):
     start : CuttingPlanes or "auto"
         Planes of the same rows to start from.
     shares : bool
-        Whether models of the same rows with different C share their planes while they train together.
+        Whether models of the same rows with different C share their planes, and so train together.
     known_planes : slopes and offsets of known planes below the loss of all rows
     """
 
@@ -239,6 +240,11 @@ class CuttingPlanesMethod(Method):
             f"{what} reads were spent: the objective may be {trained.left:.3g} above its minimum, more than "
             f"tol={tol:g} of it; the model is usable, a smaller C takes fewer reads"
         )
+
+    def of_grid(self, n_points: int, stats: ClassStats) -> "CuttingPlanesMethod":
+        """Models that share planes train together, so whether they do follows from their size, never from a limit."""
+        n_bytes = 8 * self.n_arrays * (len(features_used(stats)) + 1) * self.n_columns(self.n_rows(stats))
+        return replace(self, shares=self.shares and n_points * n_bytes <= MOST_SHARED)
 
     def warm_started(self, outcomes: Sequence[Any]) -> "CuttingPlanesMethod":
         """The method for all rows; for each C, the combined planes of the fold models become known planes."""

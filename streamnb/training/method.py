@@ -111,6 +111,8 @@ class Method:
         Whether the scan sums products of features, from which all weights follow without a read; and of labels.
     multilabel, narrows : bool
         Whether rows may have any number of labels; and whether reads leave out features that no row has.
+    shares : bool
+        Whether models of all points share what they learn of the same rows, and so train together.
     n_arrays : int
         Arrays as large as the weights that training needs.
     scoring_reads : int
@@ -123,6 +125,7 @@ class Method:
 
     products = labels = False
     multilabel = narrows = True
+    shares = False
     n_arrays = 1
     scoring_reads = 0
     starts_from: type = LinearModel
@@ -174,6 +177,10 @@ class Method:
             f"max_passes={max_passes} reads were spent: {left}; the model is usable, more reads may make it better "
             "(or worse: reads that end early regularise)"
         )
+
+    def of_grid(self, n_points: int, stats: ClassStats) -> "Method":
+        """The method for models of so many points, which may share what they learn of the same rows."""
+        return self
 
     def warm_started(self, outcomes: Sequence[Any]) -> "Method":
         """The method for all rows, given the outcomes of the models without each fold, by point."""

@@ -30,6 +30,16 @@ def test_models_that_do_not_fit_take_turns_and_that_is_said():
         groups.check(RunOptions(memory_limit=ONE - 1))
 
 
+def test_models_that_share_what_they_learn_train_together_or_not_at_all():
+    options = RunOptions(n_threads=2, memory_limit=7 * ONE)
+    assert ModelGroups.of(METHOD, 12, 100, 3, options, together=3).at_once == 6
+    groups = ModelGroups.of(METHOD, 12, 100, 3, options, together=4)
+    assert (groups.at_once, groups.n_groups) == (4, 3)
+    groups.check(options)
+    with pytest.raises(MemoryError, match="4 models that train together would take"):
+        groups.check(RunOptions(memory_limit=4 * ONE - 1))
+
+
 def test_the_fewest_features_and_then_reads_of_those_that_are_good_enough():
     grid = [{"l2": l2, "max_passes": t} for l2 in (1.0, 0.1) for t in (1, 2, 3)]
     scores = np.array([[0.5, 0.6], [0.90, 0.92], [0.922, 0.922], [0.5, 0.5], [0.93, 0.909], [0.93, 0.92]])
