@@ -318,6 +318,11 @@ def fitted_model(estimator: Classifier) -> LinearModel:
     return estimator._fitted_model()
 
 
+def explained_model(model: LinearModel | Classifier) -> LinearModel:
+    """The model for explanations by feature; TypeError where a classifier has none."""
+    return model if isinstance(model, LinearModel) else model._explained()
+
+
 def family_of_columns(estimator: Classifier, family: Family) -> Family:
     """A family for the columns of a fitted classifier's weights."""
     return estimator._preparation.family(family, preparation.names_of(estimator))

@@ -21,7 +21,9 @@ def top_features(self: Any, n_features: int = 10) -> Any:
     -------
     pandas.DataFrame
         With the columns "class", "feature" (its name or number) and "weight", class by class, largest absolute weight
-        first. The weight is that of the feature in the score of the class minus its mean weight in the scores of the
+        first. Numbers in units of their own are compared by "per_deviation", a further column: the weight times the
+        standard deviation of the feature over the rows of the fit. Models of counts (multinomial and the like) do not
+        know it. The weight is that of the feature in the score of the class minus its mean weight in the scores of the
         other classes, ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes half of that, the weight in `coef_` or its
         opposite; for labels of a 2-D y, scheme="ovr" and "reference", that of the class against the rest or the
         reference. Where classes have their own variances or covariances, scores are quadratic, and the weight is the
@@ -56,7 +58,8 @@ def contrast(self: Any, class_: Any, against: Any, n_features: int = 10) -> Any:
     -------
     pandas.DataFrame
         With the columns "class" (the class favoured), "feature" and "weight", which a unit of the feature adds to the
-        score of `class_` minus that of `against`; first the features for `class_`, largest first. Under scheme="ovo"
+        score of `class_` minus that of `against`; first the features for `class_`, largest first, in the order and with
+        the column "per_deviation" of `top_features`. Under scheme="ovo"
         weights are those of the pair. For quadratic scores they are the divergences of `top_features`, for rows of
         `class_` and then, with a minus, for rows of `against`.
 

@@ -35,6 +35,7 @@ from streamnb.solving.solving import solve
 from streamnb.solving.weight_problem import check_feature_weight
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
+from streamnb.stats.totals import deviations
 
 
 @persistence.register
@@ -248,6 +249,13 @@ class LinearNB(IncrementalClassifier):
     def _set_model(self, model: LinearModel, calibrated: bool = False) -> None:
         self._learned["_model"] = model
         self._learned.pop("_predictive", None)
+
+    def _explained(self) -> LinearModel:
+        model = self._fitted_model()
+        linear = set(model.moments) == {"sum"} and model.second is None
+        if not linear or "sum_sq" not in self.stats_.moments or not self._preparation.has_units:
+            return model
+        return replace(model, deviations=deviations(self.stats_))
 
     def _solve(self, stats: ClassStats) -> LinearModel:
         """The model of these statistics under the parameters, without the decision rule."""

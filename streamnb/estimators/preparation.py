@@ -139,6 +139,13 @@ class Preparation:
         """Opened rows with the step applied; `beside` are their labels and weights."""
         return prepared(self.step, rows, *beside, labelled=labelled)
 
+    @property
+    def has_units(self) -> bool:
+        """Whether columns of the weights are numbers in units of their own, and not all words, levels or bins."""
+        if self.step is not None:
+            return False
+        return self.encoding is None or any(kind != "multinomial" for kind, _ in self.encoding.kinds)
+
     def n_features(self, n_columns: int) -> int:
         """The number of features of X that became `n_columns` columns."""
         return n_columns if self.step is None else self.step.n_features

@@ -42,6 +42,8 @@ from streamnb.rows.splits import Folding, as_folding
 from streamnb.selection.fold_models import fit_at_point
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.out_of_fold import LEAST_FOLDS, check_enough_classes
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.totals import deviations
 from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method
 from streamnb.training.objectives import check_strength
@@ -165,7 +167,7 @@ class TrainedClassifier(Classifier):
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
             check_enough_classes(learner.calibration, scanned.stats)
             fitted = fit_at_point(learner, scanned, point, learner.max_passes)
-            self._keep(replace(fitted, report=scanned.report + fitted.report))
+            self._keep(replace(fitted, report=scanned.report + fitted.report), scanned.stats)
             if fitted.warning:
                 messages.warn(fitted.warning)
         return self
@@ -218,8 +220,12 @@ class TrainedClassifier(Classifier):
             arguments.one_of("start", learner.start, ["auto"])
         RowOptions(of_values(self._step_request().transform), learner.normalize)
 
-    def _keep(self, fitted: FittedModel) -> None:
+    def _keep(self, fitted: FittedModel, stats: ClassStats | None = None) -> None:
+        """Keep a model, and the deviations of its columns where `stats` of the rows are given and it matters."""
         model, self.history_, self.report_ = fitted.model, fitted.history, fitted.report
+        if stats is not None and self._preparation.has_units:
+            of_columns = deviations(stats)
+            model = replace(model, deviations=of_columns if model.scale is None else of_columns * model.scale)
         self._model, self._calibrated, self.converged_ = model, fitted.calibrated, fitted.converged
         self.classes_, self.n_passes_ = model.classes_, len(fitted.history["objective"])
         self.n_features_in_ = self._preparation.n_features(model.n_features)

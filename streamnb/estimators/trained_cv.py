@@ -151,7 +151,7 @@ class TrainedClassifierCV(TrainedClassifier):
         if "held_out_score" in self._history:
             n_reads, known = len(fitted.history["seconds"]), scores_by_read(self._scores, self._point)
             history["held_out_score"] = np.append(known, np.full(n_reads, np.nan))[:n_reads]
-        self._keep(replace(fitted, history=fitted.history | history))
+        self._keep(replace(fitted, history=fitted.history | history), search.scanned.stats)
         self._warn_chosen(fitted)
 
     def _warn_chosen(self, fitted: FittedModel) -> None:

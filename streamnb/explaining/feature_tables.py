@@ -20,17 +20,19 @@ from streamnb.rows.source import Source
 def strongest_features(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
     """A data frame of the features of each class with the largest weights, in absolute value or only positive ones.
 
-    The weights of features of normal classes are their divergences from the other classes.
+    Weights are compared per standard deviation of their features where that is known. Those of features of normal
+    classes are their divergences from the other classes.
     """
     n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     names = names_of(names, model.n_features)
-    each = class_weights(model) if normals is None else normals.class_divergences()
-    rows = [
-        row
-        for label, weights in each
-        for row in _listed(label, names, weights, weights if positive else abs(weights), n_features)
-    ]
-    return frame_of(("class", "feature", "weight"), rows)
+    each, scale = class_weights(model), model.deviations
+    if normals is not None:
+        each, scale = normals.class_divergences(), None
+    rows = []
+    for label, weights in each:
+        size = weights if scale is None else weights * scale
+        rows += _listed(label, names, weights, size if positive else abs(size), n_features, scale)
+    return frame_of(_columns(scale), rows)
 
 
 def contrasting_features(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
@@ -39,10 +41,13 @@ def contrasting_features(model: LinearModel, names: Any, class_: Any, against: A
     names = names_of(names, model.n_features)
     if normals is None:
         here = there = difference(model, class_, against)[0]
+        scale = model.deviations
     else:
-        here, there = normals.contrast(class_, against)
-    rows = [*_listed(class_, names, here, here, n_features), *_listed(against, names, there, -there, n_features)]
-    return frame_of(("class", "feature", "weight"), rows)
+        (here, there), scale = normals.contrast(class_, against), None
+    by = np.ones(len(here)) if scale is None else scale
+    rows = [*_listed(class_, names, here, here * by, n_features, scale)]
+    rows += _listed(against, names, there, -there * by, n_features, scale)
+    return frame_of(_columns(scale), rows)
 
 
 def contributions(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
@@ -94,11 +99,21 @@ def names_of(names: Any, n_features: int) -> np.ndarray:
     return np.asarray(np.arange(n_features) if names is None else names, object)
 
 
-def _listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int) -> Iterator[tuple[Any, ...]]:
-    """Rows (label, name, weight) of the n features that rank highest `by` some numbers, if these are above 0."""
+def _listed(
+    label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int, scale: np.ndarray | None
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of the n features that rank highest `by` some numbers, if these are above 0: the cells of `_columns`."""
     best = np.argsort(-by, kind="stable")[:n]
     best = best[by[best] > 0.0]
-    return zip([label] * len(best), names[best].tolist(), weights[best].tolist(), strict=True)
+    cells = [names[best].tolist(), weights[best].tolist()]
+    if scale is not None:
+        cells.append((weights * scale)[best].tolist())
+    return zip([label] * len(best), *cells, strict=True)
+
+
+def _columns(scale: np.ndarray | None) -> tuple[str, ...]:
+    columns = "class", "feature", "weight"
+    return columns if scale is None else (*columns, "per_deviation")
 
 
 def frame_of(columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Any:

@@ -10,6 +10,8 @@ from streamnb.core import messages
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import TwoClasses
 
+PER_DEVIATION = "weight per standard deviation"
+
 
 def class_weights(model: LinearModel) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield each class and the weights (n_features,) that favour it over the others.
@@ -28,6 +30,16 @@ def class_weights(model: LinearModel) -> Iterator[tuple[Any, np.ndarray]]:
     for row, label in enumerate(scheme.row_names(model.classes_)):
         weights = of_row(model, row)
         yield label, weights if total is None else weights - (total - weights) / (len(labels) - 1)
+
+
+def comparable(model: LinearModel, weights: np.ndarray) -> np.ndarray:
+    """Weights (n_features,) in one unit: per standard deviation of their features, where that is known."""
+    return weights if model.deviations is None else weights * model.deviations
+
+
+def unit_of(model: Any) -> str:
+    """The unit of `comparable` weights."""
+    return "weight" if getattr(model, "deviations", None) is None else PER_DEVIATION
 
 
 def difference(model: LinearModel, class_: Any, against: Any = None) -> tuple[np.ndarray, float]:

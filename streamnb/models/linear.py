@@ -47,8 +47,10 @@ _KINDS = {  # of parts of files
     "second": Annotated[np.ndarray, "f8[n_features, R]"] | None,
     "curves": Curves | None,
     "privacy": Privacy | None,
+    "deviations": Annotated[np.ndarray, "f8[n_features]"] | None,
 }
-_OLDER = dict.fromkeys(("reference", "moments", "rule", "second", "curves", "privacy"))  # parts that older files lack
+# parts that older files lack
+_OLDER = dict.fromkeys(("reference", "moments", "rule", "second", "curves", "privacy", "deviations"))
 _DERIVED = "_scorer", "_tiles", "_in_full", "absent"
 
 
@@ -74,6 +76,9 @@ class LinearModel:
         isotonic regression, `curves` replace the scores, which are then not linear.
     privacy_ : Privacy or None
         What is protected by noise in the statistics; None if they had none.
+    deviations : (n_features,), optional
+        Standard deviations of what `coef_` multiplies, where columns have units of their own and these are known. By
+        them features are ranked.
     scheme, options, moments, scale, rule
         The problems that rows of `coef_` solve, the transforms of rows, the functions T, idf, and the decision rule.
 
@@ -98,6 +103,7 @@ class LinearModel:
     second: np.ndarray | None = None  # (n_features, R), weights of ln(1 - x), for beta columns
     curves: Curves | None = None  # if calibrated by isotonic regression
     privacy_: Privacy | None = field(default=None, kw_only=True)  # what noise in the statistics protects
+    deviations: np.ndarray | None = field(default=None, kw_only=True)  # (n_features,), of what weights multiply
 
     @property
     def coef_(self) -> Any:
@@ -335,6 +341,7 @@ class LinearModel:
             "second": self.second,
             **({} if self.curves is None else {"curves": self.curves}),
             **({} if self.privacy_ is None else {"privacy": self.privacy_}),
+            **({} if self.deviations is None else {"deviations": self.deviations}),
         }
 
     @classmethod
@@ -342,7 +349,7 @@ class LinearModel:
         state = _OLDER | persistence.known(cls, state, "classes", "weights", "scheme", "binarize", *_OLDER, *_KINDS)
         classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, lengths = weights.shape, dict(zip(("n_features", "R"), weights.shape, strict=True))
-        intercept, options, scale, rule, second, curves, privacy = (
+        intercept, options, scale, rule, second, curves, privacy, deviations = (
             persistence.part(state, name, kind, lengths) for name, kind in _KINDS.items()
         )
         # before 0.2, presence was the only function of x
@@ -369,7 +376,7 @@ class LinearModel:
         rule = None if rule is None else rule.restored(classes, scheme)
         curves = None if curves is None else curves.check(scheme, len(classes))
         parts = classes, weights, intercept, scheme, options, moments, scale, rule, second, curves
-        return cls(*parts, privacy_=privacy)
+        return cls(*parts, privacy_=privacy, deviations=deviations)
 
 
 def top_classes(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:

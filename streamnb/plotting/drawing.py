@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.estimators.classifier import fitted_model
+from streamnb.estimators.classifier import explained_model
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.estimators.trained import TrainedClassifier
@@ -265,7 +265,10 @@ def shortened(name: Any, most: int = 32) -> str:
 
 
 def strongest(weights: np.ndarray, n: int) -> np.ndarray:
-    """The numbers of up to n features, those with the largest weights; those of weight zero are left out."""
+    """The numbers of up to n features, those with the largest weights; those of weight zero are left out.
+
+    Weights should be in one unit: per standard deviation, where features have units of their own.
+    """
     best = np.argsort(-np.abs(weights), kind="stable")[:n]
     return best[weights[best] != 0.0]
 
@@ -317,7 +320,7 @@ def model_of(estimator: Any) -> LinearModel:
         return estimator
     should = "a fitted snb.LinearNB, SoftmaxRegression or the like, or a model of a path: one with coef_"
     check_fitted(estimator, (LinearNB, TrainedClassifier), should)
-    return fitted_model(estimator)
+    return explained_model(estimator)
 
 
 def tau_name(kind: str, penalty: Penalty | None) -> str:

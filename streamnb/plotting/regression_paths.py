@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import arguments
+from streamnb.explaining.weights import PER_DEVIATION
 from streamnb.plotting.drawing import (
     axes,
     check_fitted,
@@ -21,6 +22,7 @@ from streamnb.plotting.drawing import (
     style_of,
 )
 from streamnb.regression.chosen import ElasticNetCV
+from streamnb.regression.regressor import deviations_of_columns
 
 RULES = {"best": "the least error", "one_se": "within a standard error of the least"}
 
@@ -39,6 +41,8 @@ class RegressionPathDisplay:
         The alpha that was chosen, one of `alphas`.
     feature_names : sequence of str, optional
     rule : {"best", "one_se"}
+    unit : str
+        Of `coefs`. `from_estimator` draws weights per standard deviation of their features.
 
     Attributes
     ----------
@@ -72,6 +76,7 @@ class RegressionPathDisplay:
         chosen: float,
         feature_names: Sequence[Any] | None = None,
         rule: str = "best",
+        unit: str = "weight",
     ):
         order = np.argsort(-np.asarray(alphas), kind="stable")
         self.alphas, self.coefs, self.mse = (
@@ -80,7 +85,7 @@ class RegressionPathDisplay:
             np.asarray(mse)[order],
         )
         self.feature_names = feature_names_of(feature_names, None, len(self.coefs))
-        self.chosen, self.rule = float(chosen), arguments.one_of("rule", rule, [*RULES])
+        self.chosen, self.rule, self.unit = float(chosen), arguments.one_of("rule", rule, [*RULES]), unit
 
     @classmethod
     def from_estimator(cls, estimator: Any, target: int = 0, *, ax: Any = None, **kwargs: Any) -> Self:
@@ -106,7 +111,8 @@ class RegressionPathDisplay:
             alphas, mse = alphas[at], mse[at]
         names = feature_names_of(None, estimator, estimator.n_features_in_)
         known: dict[str, Any] = {"chosen": estimator.alpha_, "feature_names": names, "rule": estimator.rule}
-        return cls(alphas, coefs if coefs.ndim == 2 else coefs[target], mse, **known).plot(ax, **kwargs)
+        per_deviation = (coefs if coefs.ndim == 2 else coefs[target]) * deviations_of_columns(estimator)[:, None]
+        return cls(alphas, per_deviation, mse, unit=PER_DEVIATION, **known).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:
         """Draw.
@@ -141,7 +147,7 @@ class RegressionPathDisplay:
             log_axis(one, self.alphas)
             one.invert_xaxis()
             one.set_xlabel("alpha (dotted: chosen)")
-        self.ax_.set_ylabel("weight")
+        self.ax_.set_ylabel(self.unit)
         self.errors_ax_.set_ylabel("mean squared error\n(bars: one standard error over folds)")
         label_ends(self.ax_, [self.lines_[j] for j in strongest])
         first = ", ".join(shortened(self.feature_names[j]) for j in strongest[:3] if size[j] > 0.0)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.explaining.weights import of_row
+from streamnb.explaining.weights import comparable, of_row, unit_of
 from streamnb.plotting.drawing import (
     COLOURS,
     axes,
@@ -28,12 +28,16 @@ _FOR, _AGAINST = "blue", "orange"  # the first two of COLOURS
 class TellingFeaturesDisplay:
     """The largest weights of one or several classes as bars, or all weights as images where features are pixels.
 
+    Where features have units of their own, and their deviations are known, weights are drawn per standard deviation.
+
     Parameters
     ----------
     groups : list of (name, (m,) feature names, (m,) weights)
         The weights of each row of `coef_` that is shown, the largest in absolute value first.
     image_shape : (height, width), optional
         Draw the weights of a group, one for each pixel, as an image.
+    unit : str
+        What the numbers are, such as "weight per standard deviation".
 
     Attributes
     ----------
@@ -50,13 +54,16 @@ class TellingFeaturesDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> shown = snb.TellingFeaturesDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), [0])
     >>> " ".join(shown.ax_.get_title(loc="left").split())  # the title says what is to be seen
-    'x1 speaks most for class 0, x3 most against it'
+    'x1 speaks most for class 0, x2 most against it'
     """
 
     def __init__(
-        self, groups: Sequence[tuple[Any, Sequence[str], np.ndarray]], image_shape: tuple[int, int] | None = None
+        self,
+        groups: Sequence[tuple[Any, Sequence[str], np.ndarray]],
+        image_shape: tuple[int, int] | None = None,
+        unit: str = "weight",
     ):
-        self.groups, self.image_shape = groups, image_shape
+        self.groups, self.image_shape, self.unit = groups, image_shape, unit
 
     @classmethod
     def from_estimator(
@@ -104,10 +111,10 @@ class TellingFeaturesDisplay:
         names = feature_names_of(feature_names, estimator, model.n_features)
         groups: list[tuple[Any, Sequence[str], np.ndarray]] = []
         for row, name in rows:
-            weights = of_row(model, row)
+            weights = comparable(model, of_row(model, row))
             shown: Any = slice(None) if image_shape is not None else strongest(weights, n_features)
             groups.append((name, names[shown].tolist(), weights[shown]))
-        return cls(groups, _image_shape(image_shape, model.n_features)).plot(ax, **kwargs)
+        return cls(groups, _image_shape(image_shape, model.n_features), unit_of(model)).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw on `ax`, new ones unless given; keywords are those of the bars, or of `imshow`."""
@@ -135,7 +142,7 @@ class TellingFeaturesDisplay:
         ax.use_sticky_edges = False  # a margin beside bars that all point to one side
         ax.margins(x=0.05)
         one = title_of(self.groups[0][0]) if len(self.groups) == 1 else ""
-        ax.set_xlabel(f"weight for {one}" if one else "weight")
+        ax.set_xlabel(f"{self.unit} for {one}" if one else self.unit)
         set_title(ax, self._finding(one, coloured="color" not in kwargs))
         return self
 
@@ -175,7 +182,7 @@ class TellingFeaturesDisplay:
         style = {"cmap": colours, "vmin": -largest, "vmax": largest, "interpolation": "nearest"}
         self.image_ = ax.imshow(whole, **{**style, **kwargs})
         ax.set_axis_off()
-        ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="weight")
+        ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label=self.unit)
         set_title(ax, _for_and_against("Pixels that speak for a class", coloured="cmap" not in kwargs))
         return self
 

@@ -385,3 +385,8 @@ def _predicted(weights: np.ndarray, intercepts: np.ndarray, chunk: Any, survey: 
     """The predictions of a checked block."""
     predicted = linear_scores(chunk, weights, intercepts)
     return predicted[:, 0] if weights.shape[1] == 1 else predicted
+
+
+def deviations_of_columns(model: LinearRegressor) -> np.ndarray:
+    """Standard deviations of the columns over the rows of a fit that keeps its sums, (n_features,)."""
+    return model._system().deviations

@@ -73,6 +73,11 @@ class System:
         return np.where(spread > CONSTANT * self._squares, spread, 0.0) / self.weight
 
     @property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of the features, (n_features,)."""
+        return np.sqrt(self._variances[: self.n_features])
+
+    @property
     def target_variances(self) -> np.ndarray:
         """Variances of the targets, (n_targets,)."""
         return self._variances[self.n_features :]

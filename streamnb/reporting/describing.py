@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.estimators.classifier import Classifier, fitted_model
-from streamnb.explaining.weights import class_weights
+from streamnb.estimators.classifier import Classifier, explained_model, fitted_model
+from streamnb.explaining.weights import PER_DEVIATION, class_weights, comparable, unit_of
 from streamnb.models.linear import LinearModel
 from streamnb.passes.report import Report
 from streamnb.plotting.drawing import scoring_name, strongest
+from streamnb.regression.regressor import deviations_of_columns
 from streamnb.reporting.facts import Described, FactTable, Share, column_name, number, shown
 
 MOST_FEATURES = 100  # of a model of one row of weights
@@ -48,6 +49,7 @@ def described(model: Any, y: Any = None, choice: FactTable | None = None, file: 
         made=tuple(_made(model, stats)),
         load=f"model = snb.load({file!r})",
         weights=tuple(_weights(model)),
+        unit=_unit(model),
     )
 
 
@@ -158,7 +160,7 @@ def _features(model: Any) -> FactTable | None:
     if not rows:
         return None
     note = "" if len(model.classes_) <= MOST_CLASSES else f"Features of {MOST_CLASSES} classes are listed."
-    return FactTable("Features", ("class", "feature", "weight"), rows, note)
+    return FactTable("Features", ("class", "feature", _unit(model)), rows, note)
 
 
 def _coefficients(model: Any) -> FactTable | None:
@@ -167,9 +169,20 @@ def _coefficients(model: Any) -> FactTable | None:
     if coef.ndim != 1:
         return None
     names = getattr(model, "feature_names_in_", None)
-    best = strongest(coef, MOST_FEATURES).tolist()
-    rows = tuple((column_name(j if names is None else names[j]), float(coef[j])) for j in best)
-    return FactTable("Features", ("feature", "weight"), rows)
+    unit, sizes = "weight", coef
+    if hasattr(model, "stats_"):
+        unit, sizes = PER_DEVIATION, coef * deviations_of_columns(model)
+    best = strongest(sizes, MOST_FEATURES).tolist()
+    rows = tuple((column_name(j if names is None else names[j]), float(sizes[j])) for j in best)
+    return FactTable("Features", ("feature", unit), rows)
+
+
+def _unit(model: Any) -> str:
+    """The unit of weights of features, which are compared per standard deviation where that is known."""
+    try:
+        return unit_of(explained_model(model))
+    except (AttributeError, TypeError):  # a regression, or a classifier without weights of features
+        return "weight"
 
 
 def _weights(model: Any) -> Iterator[tuple[str, tuple[str, ...], tuple[float, ...]]]:
@@ -186,14 +199,16 @@ def _weights(model: Any) -> Iterator[tuple[str, tuple[str, ...], tuple[float, ..
 def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequence[float]]]:
     try:
         if isinstance(model, LinearModel) or len(model.classes_) > FEW_CLASSES:
-            for label, weights in islice(class_weights(_linear(model)), MOST_CLASSES):
+            linear = explained_model(model)
+            for label, weights in islice(class_weights(linear), MOST_CLASSES):
+                weights = comparable(linear, weights)
                 best = strongest(weights, n)
                 names = getattr(model, "feature_names_in_", np.arange(len(weights)))
                 yield label, names[best].tolist(), weights[best].tolist()
             return
         if hasattr(model, "top_features"):
             for label, table in islice(model.top_features(n).groupby("class", sort=False), MOST_CLASSES):
-                yield label, table["feature"].tolist(), table["weight"].tolist()
+                yield label, table["feature"].tolist(), table.iloc[:, -1].tolist()  # the column by which it is sorted
     except (TypeError, ValueError):  # scores that are no sums over features have no weights of them
         return
 

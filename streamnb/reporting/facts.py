@@ -164,6 +164,7 @@ class Described:
     parameters: tuple[tuple[str, str], ...] = ()
     load: str = ""
     weights: tuple[tuple[Any, tuple[str, ...], Any], ...] = ()
+    unit: str = "weight"  # of these weights
 
 
 @dataclass(frozen=True)

@@ -150,14 +150,14 @@ def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
         groups = _groups(described.weights)
         lines = sum(len(weights) for _, _, weights in groups) + len(groups)
         wide = max((len(shortened(name)) for _, names, _ in groups for name in names), default=0) > 22
-        drawing = drawn(
-            lambda ax: TellingFeaturesDisplay(groups).plot(ax), "features", 90 + 18 * lines, 520 if wide else WIDTH
-        )
+        display = TellingFeaturesDisplay(groups, unit=described.unit)
+        drawing = drawn(display.plot, "features", 90 + 18 * lines, 520 if wide else WIDTH)
         text = "; ".join(
             f"{name}: " + ", ".join(f"{one} {number(weight)}" for one, weight in zip(features, weights, strict=True))
             for name, features, weights in groups
         )
-        yield Picture("What speaks for a class, and against it", f"Largest weights. {text}.", drawing)
+        largest = described.unit.replace("weight", "Largest weights")
+        yield Picture("What speaks for a class, and against it", f"{largest}. {text}.", drawing)
     if isinstance(model, TreeNB) and model.n_features_in_ <= MOST_BRANCHES:
         drawing = drawn(
             lambda ax: TreeDisplay.from_estimator(model, ax=ax), "tree", 60 + 22 * model.n_features_in_, 520

@@ -51,6 +51,12 @@ def spread_about_mean(stats: Any) -> np.ndarray:
     return scatter_about_mean(*(whole(stats.table(name)).row(0) for name in ("sum", "sum_sq", "weight")))
 
 
+def deviations(stats: Any) -> np.ndarray:
+    """Return the standard deviations of the columns over all rows, (n_features,); the sums include squares."""
+    counted_once = stats if stats.every is None else stats.every
+    return np.sqrt(spread_about_mean(counted_once) / counted_once.total_weight)
+
+
 def by_column(table: AnyTable) -> np.ndarray:
     """Return the sums rounded to float64, (n_columns, n_classes), the order of sparse cells."""
     if not isinstance(table, SparseTable):

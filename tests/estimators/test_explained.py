@@ -1,6 +1,9 @@
 """What a model cannot say of itself, or is asked wrongly."""
 
 import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
 
 import streamnb as snb
 from tests.support.refusals import refused
@@ -27,3 +30,22 @@ def test_what_cannot_be_explained_is_refused():
     with refused(ValueError, "isotonic"):
         own = snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y)
         own.calibrate(X, Y, method="isotonic").explain(X[[0]])
+
+
+@pytest.mark.parametrize(
+    "model", [snb.SoftmaxRegression(), snb.MarginClassifierCV(folds=2), snb.LinearNB("gaussian"), snb.GaussianNB()]
+)
+def test_units_do_not_decide_which_number_is_strongest(model, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(40.0, 10.0, 400), "income": rng.normal(30_000.0, 8_000.0, 400)})
+    y = frame["income"] / 8_000.0 + 0.02 * frame["age"] + 0.3 * rng.normal(size=400) > 4.5
+    model.fit(frame, y)
+    model.save(tmp_path / "model.snb")
+    for one in (model, snb.load(tmp_path / "model.snb")):
+        table = one.top_features(1)
+        assert table["feature"].tolist() == ["income", "income"]
+        if "per_deviation" in table:
+            np.testing.assert_allclose(table["per_deviation"], table["weight"] * frame["income"].std(ddof=0))
+        assert one.contrast(True, False, 1)["feature"][0] == "income"
+    other = clone(model).fit(frame.assign(income=frame["income"] * 1e3), y)
+    assert other.top_features(1)["feature"].tolist() == ["income", "income"]

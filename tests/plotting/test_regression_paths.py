@@ -48,7 +48,9 @@ def test_what_an_estimator_chose_from_is_drawn(ratio):
     points, bars = drawn_errors(display)
     np.testing.assert_allclose(points, table[["alpha", "mean_test_error"]])
     np.testing.assert_allclose(bars, table["standard_error"])
-    np.testing.assert_array_equal([line.get_ydata() for line in display.lines_], model.coefs_path_)
+    drawn = [line.get_ydata() for line in display.lines_]
+    np.testing.assert_allclose(drawn, model.coefs_path_ * X.to_numpy().std(axis=0)[:, None], rtol=1e-10)
+    assert display.ax_.get_ylabel() == "weight per standard deviation"
     assert display.chosen_[0].get_xdata()[0] == pytest.approx(model.alpha_)
     assert display.ax_.get_title("left") == "Largest weights: long, some, short"
 
@@ -58,7 +60,8 @@ def test_one_of_several_targets_on_given_axes():
     given = plt.figure().subplots(1, 2)
     display = snb.RegressionPathDisplay.from_estimator(model, 1, ax=given)
     assert [display.ax_, display.errors_ax_] == [*given]
-    np.testing.assert_array_equal([line.get_ydata() for line in display.lines_], model.coefs_path_[1])
+    drawn = [line.get_ydata() for line in display.lines_]
+    np.testing.assert_allclose(drawn, model.coefs_path_[1] * X.to_numpy().std(axis=0)[:, None], rtol=1e-10)
 
 
 def test_what_cannot_be_drawn():

@@ -15,7 +15,8 @@ def test_models_of_several_reads_have_pictures_of_their_weights():
     model = snb.SoftmaxRegression(tol=0.1).fit(X, Y)
     display = TellingFeaturesDisplay.from_estimator(model, class_=1)
     ((_, _, shown),) = display.groups
-    np.testing.assert_array_equal(np.abs(shown), -np.sort(-np.abs(model.coef_[1])))
+    np.testing.assert_allclose(np.abs(shown), -np.sort(-np.abs(model.coef_[1]) * X.std(axis=0)), rtol=1e-12)
+    assert display.ax_.get_xlabel() == "weight per standard deviation for class 1"
     assert snb.ConfusionMatrixDisplay.from_estimator(model, X, Y).ax_ is not None
 
 

@@ -59,7 +59,8 @@ def test_regressions_have_coefficients():
     model = snb.Ridge(1.0).fit(X[:, :4], X[:, 4])
     facts = described(model)
     assert facts.question == "From 4 columns of a row, this model predicts a number."
-    assert abs(facts.features.rows[0][1]) == abs(model.coef_).max()
+    assert facts.features.columns == ("feature", "weight per standard deviation")
+    np.testing.assert_allclose(abs(facts.features.rows[0][1]), max(abs(model.coef_) * X[:, :4].std(axis=0)), rtol=1e-12)
 
 
 def test_the_same_rows_have_one_fingerprint(two):
