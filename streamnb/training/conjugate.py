@@ -35,6 +35,8 @@ from streamnb.training.reading import FactoredWeights, JudgedWeights, ReadTask, 
 ROUNDING = 1e-20  # share of a sum of squares that rounding of the scores may add to the sum about the mean
 UNIT_LOSS = 0.5  # the largest loss along a direction of length 1
 BLOCK_SIZE = 64  # rows of weights that share directions: combining those of all would take longer than the read
+MANY_READS = 16  # after which features are solved for together, where `products_of` can multiply them
+MOST_TOGETHER = 512  # features: their products take about as long as a few dozen reads
 INDEPENDENT = 1e-10  # share of the largest curvature; a unit direction with less is a combination of the others
 
 
@@ -136,19 +138,29 @@ class ConjugateGradients(DescentTrainer):
 
     Stops when the norm of the residual is at most `tol` times that at the start. The directions of the first read lead
     to the start weights, if there are any.
+
+    Attributes
+    ----------
+    products_of : callable, optional
+        Reads the rows once, and returns which of some features vary, and their sums of products about the means. It is
+        called where directions from single features need many reads: features that nearly depend on each other, such
+        as all values of a column, hold them up. Then they solve for the most frequent features together.
     """
+
+    products_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    _together: tuple[np.ndarray, np.ndarray] | None = None  # these features, and the inverse of their curvatures
 
     @property
     def reached(self) -> int:  # type: ignore[override]
         return self.n_passes
 
     def reads(self) -> Reads:
-        start, scale = self._start(), self._root_frequencies() * self._memory.scale
+        start = self._start()
         point, objective = start.point, start.objective
         residual = np.negative(start.gradient, out=start.gradient)
         first = left = self._memory.length(residual)
         if self._start_weights is None:
-            step = scale * residual
+            step = self._divided(residual)
         else:
             step = self._at.from_model(self._start_weights)
             step[-1] = 0.0  # features are centred: the intercepts of the start are best for any weights
@@ -159,18 +171,43 @@ class ConjugateGradients(DescentTrainer):
             left = self._memory.length(residual)
             self.note(objective, left, seconds)
             if left > self._tol * first and self.n_passes < self._max_passes:
-                step = directions.conjugate(scale * residual)
+                if self.n_passes == MANY_READS and self.products_of is not None:
+                    self._together = self._most_frequent(self.products_of)
+                    step = self._divided(residual)  # other directions than so far: begin anew
+                else:
+                    step = directions.conjugate(self._divided(residual))
         yield None, self._at.for_rows(point) if self.judges else None
         return self._ended(point, left <= self._tol * first, left / first if first > 0.0 else 0.0)
 
-    def _root_frequencies(self) -> np.ndarray:
-        """Roots of the shares of rows in which each feature is not 0, (n_features + 1, 1).
+    def _divided(self, residual: np.ndarray) -> np.ndarray:
+        """A residual divided by the curvature of each feature, or of the most frequent ones together.
 
-        A gradient divided by the curvature would give a feature of one or two rows as large a step as a feature of
-        many. These factors do not depend on the units of the features, and are nearly equal where no value is 0.
+        That alone gives a feature of one or two rows as large a step as a feature of many, which takes more reads. So
+        steps are also multiplied by the root of the share of rows, until frequent features are solved for.
         """
+        if self._together is None:
+            return np.sqrt(self._shares())[:, None] * self._memory.scale * residual
+        step = self._memory.scale * residual
+        features, inverse = self._together
+        with one_thread():
+            step[features] = inverse @ residual[features]
+        return step
+
+    def _shares(self) -> np.ndarray:
+        """The share of rows in which each feature is not 0, (n_features + 1,), about, whatever its units."""
         rows = np.append(self._sums.magnitudes**2 / self._sums.squares, self._sums.weight)
-        return np.sqrt(rows / self._sums.weight)[:, None]
+        return rows / self._sums.weight
+
+    def _most_frequent(self, products_of: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The most frequent features that vary, and the inverse of the curvatures between them."""
+        frequent = np.sort(np.argsort(-self._shares()[:-1], kind="stable")[:MOST_TOGETHER])
+        varies, products = products_of(self._at.kept[frequent])
+        features = frequent[varies]
+        factors = self._at.factors[features]
+        products = products * factors * factors.T
+        products[np.diag_indices(len(features))] += self._penalties.l2
+        with one_thread():
+            return features, _inverse(products)
 
     def _product(self, step: np.ndarray, point: np.ndarray) -> Generator[Any, Any, tuple[np.ndarray, float]]:
         """(G + l2 I) times a direction, (n_features + 1, R), and the seconds of the read.

@@ -34,6 +34,29 @@ def test_bits_do_not_depend_on_blocks_and_threads():
         assert model.coef_.tolist() == whole.coef_.tolist()
 
 
+def test_columns_that_hold_each_other_up_are_solved_for_together():
+    """Two columns of many values that tell the same, and numbers far from 0: single steps took over 100 reads."""
+    n = 3000
+    place = np.minimum((rng.pareto(0.6, n) * 3).astype(int), 599)
+    road = np.where(rng.random(n) < 0.02, rng.integers(0, 600, n), (place * 7) % 600)
+    ones = np.ones(n)
+    values = [sp.csr_array((ones, (np.arange(n), column)), (n, 600)) for column in (place, road)]
+    time = rng.normal(size=(n, 1)) + 0.01 * place[:, None]
+    rows = sp.hstack([*values, sp.csr_array(np.hstack([time, time + 0.01 * rng.normal(size=(n, 1))]))], format="csr")
+    y = rng.normal(size=600)[place] + 5.0 * time[:, 0] + 0.1 * rng.normal(size=n)
+    options = {"solver": "conjugate_gradients"}
+    model = snb.Ridge(0.01, **options).fit(rows, y, n_threads=1)
+    assert model.converged_ and model.n_passes_ < 60
+    exact = snb.Ridge(0.01, solver="products").fit(rows, y)
+    np.testing.assert_allclose(model.predict(rows), exact.predict(rows), atol=1e-3)
+
+    def cut():
+        return ((rows[i : i + 700], y[i : i + 700]) for i in range(0, n, 700))
+
+    for other in (snb.Ridge(0.01, **options).fit(rows, y, n_threads=2), snb.Ridge(0.01, **options).fit(cut)):
+        assert other.coef_.tolist() == model.coef_.tolist()
+
+
 def test_models_without_sums_say_what_they_lack():
     model = snb.Ridge(0.5, **GRADIENTS).fit(X, Y[:, 0])
     for use in (lambda: model.partial_fit(X, Y[:, 0]), lambda: model.refit(alpha=2.0), model.summary):
