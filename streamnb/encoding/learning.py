@@ -19,7 +19,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.derived_sources import PreparedSource
-from streamnb.rows.labels import Labelled
+from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import (
     LOG1P,
@@ -197,18 +197,20 @@ def learned_levels(
     return StepsOfFolds(CategoryColumns.of(seen), list(map(CategoryColumns.of, outside)))
 
 
-def prepared(step: LearnedStep | None, rows: Source, *labels: Any, labelled: Labelled = True) -> Source:
-    """Rows with the step applied block by block; `labels` are y and weights, with which Dask rows are opened again."""
+def prepared(step: LearnedStep | None, rows: Source) -> Source:
+    """Rows with the step applied block by block, or by Dask."""
     if step is None:
         return rows
-    if rows.lazy:
-        return opened(matrix(step, rows), *labels, labelled=labelled)
+    if isinstance(rows, DaskSource):
+        made = DaskSource(matrix(step, rows), rows.columns, rows.check_y)
+        made.label_names = rows.label_names
+        return made
     return PreparedSource(rows, step.applied, step.n_columns, persistence.digest(step), step.at_once)
 
 
 def opened_through(step: LearnedStep | None, X: Any, *labels: Any, labelled: bool = True) -> Source:
     """Open rows of any kind with the step applied."""
-    return prepared(step, opened(X, *labels, labelled=labelled), *labels, labelled=labelled)
+    return prepared(step, opened(X, *labels, labelled=labelled))
 
 
 def matrix(step: LearnedStep, rows: Source) -> Any:

@@ -6,8 +6,10 @@ from typing import Any
 
 from streamnb.core import persistence
 from streamnb.core.label_checks import NO_LABELS, names_of_labels
+from streamnb.core.messages import warn
+from streamnb.core.threads import n_cores
 from streamnb.encoding.encoding import Encoding, check_alike
-from streamnb.encoding.table import table
+from streamnb.encoding.table import feature_names, table
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
@@ -16,7 +18,19 @@ from streamnb.rows.files import is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.source import Source
-from streamnb.rows.table_opening import COMPLETE, as_table, is_matrix, is_path, is_records, is_row, is_table, tabular
+from streamnb.rows.table_columns import BOOLEAN, NOTHING, NUMBER, kind_of
+from streamnb.rows.table_opening import (
+    COMPLETE,
+    COUNTS,
+    as_table,
+    is_matrix,
+    is_path,
+    is_row,
+    is_table,
+    open_tables,
+    tabular,
+)
+from streamnb.rows.tables import ArrowTable, Fields, NumberSource, shown_names
 from streamnb.rows.texts import holds_texts
 
 Look = Callable[[Any], None]
@@ -73,7 +87,7 @@ def opened(
 ) -> Source:
     """Open rows with their labels and weights like `rows.opening.opened`, and recognise texts and tables, too.
 
-    In-memory tables of numbers are matrices; `numbers` says whether they may have missing values, as in `is_matrix`.
+    Numbers of a table that has no other columns stay as they are; `numbers` says which, as in `is_matrix`.
     """
     check_layer(X, layer)
     X = tabular(as_table(X, isinstance(y, str)))
@@ -107,18 +121,81 @@ def with_table(
     """
     X, y, sample_weight = given
     X = as_table(X, isinstance(y, str))
-    if not is_table(X) or is_matrix(opening.with_labels(X, y)[0], numbers):
+    if not is_table(X):
         return X, y, sample_weight
+    if labelled and y is None and not hasattr(X, "iloc"):
+        raise _unlabelled(X)
+    beside = None if labelled != TARGETS or isinstance(y, str) else y
+    own = y if beside is None else None
+    X = X if hasattr(X, "iloc") else open_tables(X, {}, n_cores())
+    numeric = as_numbers(X, own, sample_weight, numbers)
+    if numeric is not None:
+        if not _were_numbers(X, y) and labelled != TARGETS and not columns:
+            warn(
+                "X: its columns are numbers alone, which stay as they are, as in data frames of pandas; 0.3 made bins "
+                "of them, as snb.table(X, y) does (bins=None keeps numbers)"
+            )
+        rows, own, weight = numeric
+        return rows, own if beside is None else beside, weight
     if labelled and y is None:
-        raise ValueError(
-            f"{NO_LABELS}: X{f'={str(X)!r}' if is_path(X) else ''} is a "
-            "table; give the name of its column of labels, such as y='label'"
+        raise _unlabelled(X)
+    if numbers == COUNTS and _were_numbers(X, y) and as_numbers(X, own, sample_weight, COMPLETE) is not None:
+        warn(
+            "X: some of its numbers are no counts, so that all become bins for this family; 0.3 took them as they are, "
+            "as it still does for X.to_numpy()"
         )
     columns = {"bins": None, **columns} if labelled == TARGETS else columns
-    beside = None if labelled != TARGETS or isinstance(y, str) else y
-    rows = table(X, y if beside is None else None, weight=sample_weight, **columns)
+    rows = table(X, own, weight=sample_weight, **columns)
     rows.label_names = names_of_labels(y)
     return rows, beside, None
+
+
+def _were_numbers(X: Any, y: Any) -> bool:
+    """Whether 0.3 took a table of numbers as it is: in memory, and its labels, if they are in it, were numbers, too."""
+    if not isinstance(X, ArrowTable):
+        return hasattr(X, "iloc")
+    return not isinstance(y, str) or kind_of(X.schema.field(y).type) in (NUMBER, BOOLEAN)
+
+
+def _unlabelled(X: Any) -> ValueError:
+    return ValueError(
+        f"{NO_LABELS}: X{f'={str(X)!r}' if is_path(X) else ''} is a "
+        "table; give the name of its column of labels, such as y='label'"
+    )
+
+
+def as_numbers(X: Any, y: Any, weight: Any, numbers: str) -> tuple[Any, Any, Any] | None:
+    """X, y and weights where X is a table of numbers that stay as they are; None if it has to be encoded."""
+    if hasattr(X, "iloc"):
+        return (X, y, weight) if is_matrix(opening.with_labels(X, y)[0], numbers) else None
+    tables = open_tables(X, {}, n_cores())
+    names = feature_names(tables, None, y, weight, None)
+    if not is_matrix(tables.selected(Fields(tuple(names))), numbers):
+        return None
+    rows = NumberSource.of(tables, names, y, weight, n_cores())
+    rows.label_names = names_of_labels(y)
+    return rows, None, None
+
+
+def numbers_named(X: Any, names: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """X, y and weights, where X is a table whose columns of these names are numbers, opened in this order."""
+    if hasattr(X, "iloc"):
+        X, y = opening.with_labels(X, y)
+        known = X.columns.is_unique and all(name in X.columns for name in names)
+        return X[[*names]] if known else X, y, weight  # scikit-learn says which names are missing
+    tables = open_tables(X, {}, n_cores())
+    missing = [name for name in names if name not in tables.schema.names]
+    if missing:
+        raise ValueError(
+            "The feature names should match those that were passed during fit.\n"
+            + "\n- ".join(["Feature names seen at fit time, yet now missing:", *missing])
+            + f"\nX has the columns {shown_names(tables.schema)}"
+        )
+    for name in names:
+        given = tables.schema.field(name).type
+        if kind_of(given) not in (NUMBER, BOOLEAN, NOTHING):
+            raise TypeError(f"X: column {name!r} is of type {given}; it should be numbers, as in the rows of the fit")
+    return NumberSource.of(tables, names, y, weight, n_cores()), None, None
 
 
 def opened_for(
@@ -131,14 +208,22 @@ def opened_for(
     look: Look | None = None,
     layer: str | None = None,
     names: Any = None,
+    label: str | None = None,
 ) -> Source:
     """Open rows for a fitted model, whose encoding is applied to raw rows; None if the model has no encoding.
 
-    `names` are those of the fitted columns, by which records and the genes of AnnData are matched.
+    `names` are those of the fitted columns, by which columns of tables and the genes of AnnData are matched, and
+    `label` that of the column of labels, in case y is not given.
     """
-    X = as_table(X, isinstance(y, str) or isinstance(encoding, TableEncoding))
-    if not isinstance(encoding, TableEncoding):
-        X = _by_name(X, names if encoding is None else None, y)
+    by_name = encoding is None and names is not None
+    X = as_table(X, isinstance(y, str) or isinstance(encoding, TableEncoding) or by_name)
+    if by_name and is_row(X) and not holds_texts(X):
+        X = X.to_dict()
+    if by_name and is_table(X):
+        y = label if labelled and y is None else y
+        X, y, sample_weight = numbers_named(X, names, y, sample_weight)
+    elif not isinstance(encoding, TableEncoding):
+        X = tabular(X)
     if encoding is None and holds_raw_texts(X):
         raise ValueError(
             "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "
@@ -156,27 +241,14 @@ def opened_for(
     return rows
 
 
-def _by_name(X: Any, names: Any, y: Any) -> Any:
-    """X, of which records become an Arrow table of the fitted columns, where these have names, and of labels."""
-    if names is not None and is_row(X) and not holds_texts(X):
-        X = X.to_dict()
-    made = tabular(X)
-    if not is_records(X) or names is None or not {*names} <= {*made.column_names}:
-        return made
-    wanted = dict.fromkeys(names)
-    if isinstance(y, str) and y in made.column_names:
-        wanted[y] = None
-    return made.select([*wanted])
-
-
 def is_raw(X: Any) -> bool:
-    """Whether X holds texts or is a table that has to be encoded."""
+    """Whether X holds texts or is a table other than a frame of numbers."""
     return holds_raw_texts(X) or is_raw_table(X)
 
 
-def is_raw_table(X: Any, numbers: str = COMPLETE) -> bool:
-    """Whether X is a table that has to be encoded: the path of one, or columns that are not all numbers."""
-    return is_table(X) and not is_matrix(X, numbers)
+def is_raw_table(X: Any) -> bool:
+    """Whether X is a table other than a frame of numbers."""
+    return is_table(X) and not (hasattr(X, "iloc") and is_matrix(X))
 
 
 def holds_raw_texts(X: Any) -> bool:

@@ -152,7 +152,7 @@ class TableToLearn:
     ):
         self._options, (self._n_threads, memory_limit) = options, run
         self._tables = open_tables(X, dict.fromkeys(options.strings), self._n_threads)
-        self.kinds = options.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
+        self.kinds = options.kinds(self._tables, feature_names(self._tables, columns, y, weight, groups))
         self._labels, self._groups = (y, weight), groups
         self.zones = zones_of(self._tables.schema)
         self.rows = TableSource.of_columns(self._tables, self.kinds, self.zones, y, weight, self._n_threads)
@@ -216,7 +216,7 @@ def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
         )
 
 
-def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
+def feature_names(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
     """The names of the feature columns."""
     schema = arrow().schema(
         [field for field in tables.schema if field.name not in tables.unseen], tables.schema.metadata

@@ -1,6 +1,6 @@
 """The encoding of a table's columns, saved with the model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -24,6 +24,8 @@ from streamnb.rows.source import EncodedRows
 from streamnb.rows.table_columns import (
     INSTANT,
     LEVEL,
+    MEASURE,
+    NUMBER,
     CachedCall,
     ColumnPart,
     TableRows,
@@ -70,6 +72,12 @@ class TableEncoding(persistence.Parameters, Encoding):
         zoned = {name for name, kind in self.columns.items() if kind == INSTANT}
         if self.zones is not None and zoned != {*self.zones}:
             raise ValueError(f"zones of columns {[*self.zones]} should be of {sorted(zoned)}")
+
+    @classmethod
+    def of_numbers(cls, names: Iterable[str]) -> "TableEncoding":
+        """The encoding that takes columns of numbers, without missing values, as they are."""
+        coded: list[tuple[ColumnPart, Code]] = [(ColumnPart((name,), MEASURE), PlainNumber(np.nan)) for name in names]
+        return cls(coded, [], {name: NUMBER for name in names}, zones={})
 
     @cached_property
     def _firsts(self) -> np.ndarray:

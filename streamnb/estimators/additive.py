@@ -227,10 +227,10 @@ class AdditiveClassifier(TrainedClassifier):
             n_bins = int(max(self.resolutions))
             given = with_table((X, y, sample_weight), ANY, bins=n_bins, min_count=self.min_count)
             rows = opened_to_read_again(self, given, options, layer)
-            coded = self._coded(rows, given[1:], options)
+            coded = self._coded(rows, options)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             request = self._request(coded, groups)
-            terms = fit_terms(self._learner(), coded, rows, given[1:], request, options)
+            terms = fit_terms(self._learner(), coded, rows, request, options)
             self._preparation = replace(self._preparation, step=terms.step, requested="terms")
             self._keep(terms.fitted)
             self._tables, self._judged_by = terms.tables, terms.best.each
@@ -244,7 +244,7 @@ class AdditiveClassifier(TrainedClassifier):
                 messages.warn(terms.fitted.warning)
         return self
 
-    def _coded(self, rows: Any, beside: Any, options: RunOptions) -> CodedRows:
+    def _coded(self, rows: Any, options: RunOptions) -> CodedRows:
         """The rows as codes of their features."""
         if isinstance(rows.encoding, TableEncoding):
             return CodedRows.of_table(rows, rows.encoding)
@@ -252,7 +252,7 @@ class AdditiveClassifier(TrainedClassifier):
             raise ValueError("X holds texts, and AdditiveClassifier has a score for each bin and each level of a table")
         base = learned(Bins(int(max(self.resolutions))), rows, options, type(self).__name__)
         assert isinstance(base, BinEdges)
-        return CodedRows.of_numbers(rows, base, names_of(self), beside)
+        return CodedRows.of_numbers(rows, base, names_of(self))
 
     def _request(self, coded: CodedRows, groups: Any) -> AdditiveRequest:
         """What the parameters ask for, with names of features checked."""

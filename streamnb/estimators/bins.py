@@ -199,7 +199,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         [1, 0]
         """
         rows = self._opened(X, y, sample_weight)
-        return prepared(self._bins, rows, y, sample_weight, labelled=False)
+        return prepared(self._bins, rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns, such as "x3 in (509, 733]" and "x3 is missing"."""

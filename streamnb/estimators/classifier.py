@@ -94,6 +94,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     _opened = preparation.opened_as_fitted
     encoding_ = preparation.encoding
+    label_ = preparation.label
     layer_ = preparation.layer
 
     @property

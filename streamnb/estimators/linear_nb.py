@@ -37,6 +37,8 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 from streamnb.stats.totals import deviations
 
+FAMILIES_OF_COUNTS = "multinomial", "poisson", "bernoulli"  # measurements are better off in bins
+
 
 @persistence.register
 class LinearNB(IncrementalClassifier):
@@ -176,7 +178,8 @@ class LinearNB(IncrementalClassifier):
     def _step_request(self) -> StepRequest:
         family = as_family(self.family)
         coded, by_kinds = family if family.coded else None, isinstance(family, Auto)
-        return StepRequest(type(self).__name__, vars(self)["transform"], coded, by_kinds)
+        of_counts = family.name in FAMILIES_OF_COUNTS and self.binarize == 0.0
+        return StepRequest(type(self).__name__, vars(self)["transform"], coded, by_kinds, of_counts)
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre

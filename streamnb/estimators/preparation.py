@@ -41,10 +41,10 @@ from streamnb.rows.labels import Labelled
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
-from streamnb.rows.table_opening import ANY, COMPLETE, NONE, as_table
+from streamnb.rows.table_opening import ANY, COMPLETE, COUNTS, NONE, as_table
 
 # saved attributes that describe the rows of a fit, and what is kept beside the model
-OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_", "unknown_below_", "recalibrated_"
+OF_ROWS = "feature_names_in_", "layer_", "encoding_", "label_", "meta_", "unknown_below_", "recalibrated_"
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,16 @@ class StepRequest:
     coded : Family, optional
         A family with columns of category numbers.
     by_kinds : bool
-        Whether columns are treated by their kinds, so that all data frames are opened as tables.
+        Whether columns are treated by their kinds, so that all tables are encoded.
+    of_counts : bool
+        Whether numbers that are no counts are to be encoded.
     """
 
     who: str
     transform: Any = None
     coded: Family | None = None
     by_kinds: bool = False
+    of_counts: bool = False
 
     @property
     def learns(self) -> bool:
@@ -74,16 +77,20 @@ class StepRequest:
 
     @property
     def frames_of_numbers(self) -> str:
-        """Which data frames are opened as numbers, not as tables; see `opened`."""
-        return NONE if self.by_kinds else ANY if self.learns else COMPLETE
+        """Which tables of numbers are opened as they are, without an encoding; see `is_matrix`."""
+        if self.by_kinds:
+            return NONE
+        if self.learns:
+            return ANY
+        return COUNTS if self.of_counts else COMPLETE
 
     @property
     def reads(self) -> bool:
         """Whether learning takes a read of the rows."""
         return self.learns
 
-    def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
-        """The step, learned in one pass over the rows; `beside` are their labels and weights, as given."""
+    def learned(self, rows: Source, options: RunOptions, names: Any) -> LearnedStep | None:
+        """The step, learned in one pass over the rows."""
         return self.learned_by_fold(rows, options, names, None).whole
 
     def learned_by_fold(self, rows: Source, options: RunOptions, names: Any, folding: Folding | None) -> StepsOfFolds:
@@ -119,6 +126,8 @@ class Preparation:
         Turns raw rows, such as texts, into columns.
     layer : str, optional
         The layer of AnnData to read in place of X.
+    label : str, optional
+        The column of labels of a table of numbers.
     step : LearnedStep, optional
         The step applied to the columns: bins, the quantile-normal map, or indicators of categories.
     requested : str, optional
@@ -127,17 +136,15 @@ class Preparation:
 
     encoding: Encoding | None = None
     layer: str | None = None
+    label: str | None = None
     step: LearnedStep | None = None
     requested: str | None = None
 
     def opened(self, X: Any, *beside: Any, labelled: Labelled = True, look: Any = None, names: Any = None) -> Source:
         """Open rows to be scored, or to be added to the fit; `names` are those of the fitted columns."""
-        rows = opened_for(self.encoding, X, *beside, labelled=labelled, look=look, layer=self.layer, names=names)
-        return self.applied(rows, *beside, labelled=labelled)
-
-    def applied(self, rows: Source, *beside: Any, labelled: Labelled = True) -> Source:
-        """Opened rows with the step applied; `beside` are their labels and weights."""
-        return prepared(self.step, rows, *beside, labelled=labelled)
+        how = {"look": look, "layer": self.layer, "names": names, "label": self.label}
+        rows = opened_for(self.encoding, X, *beside, labelled=labelled, **how)
+        return prepared(self.step, rows)
 
     @property
     def has_units(self) -> bool:
@@ -209,7 +216,7 @@ def opened_as_given(self: Any, given: Any, layer: str | None = None) -> Source:
     """Open X with its labels and weights, and remember column names; no step is learned yet."""
     numbers = self._step_request().frames_of_numbers
     rows = opened(*given, look=partial(remember_names, self), layer=layer, numbers=numbers)
-    self._preparation = Preparation(rows.encoding, layer)
+    self._preparation = Preparation(rows.encoding, layer, rows.label)
     return rows
 
 
@@ -224,8 +231,8 @@ def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, laye
     """Open the rows, learn their step, remember it, and apply it."""
     rows, request, options = opened_as_given(self, given, layer), self._step_request(), options or RunOptions()
     rows = options.kept(rows) if request.reads else rows
-    remember_step(self, request.learned(rows, options, names_of(self), *given[1:]))
-    return self._preparation.applied(rows, *given[1:])
+    remember_step(self, request.learned(rows, options, names_of(self)))
+    return prepared(self._preparation.step, rows)
 
 
 def steps_of_folds(self: Any, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:
@@ -363,14 +370,15 @@ def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: 
         self.recalibrated_ = arguments.one_of("recalibrated_", fitted["recalibrated_"], [True])
     if "unknown_below_" in fitted:
         self.unknown_below_ = arguments.share("unknown_below_", fitted["unknown_below_"])
-    encoding, layer = fitted.get("encoding_"), fitted.get("layer_")
+    encoding, layer, label = (fitted.get(name) for name in ("encoding_", "layer_", "label_"))
     if encoding is not None and (not isinstance(encoding, Encoding) or encoding.n_columns != n_features):
         raise ValueError(f"encoding_={encoding!r} should make {n_features} columns")
     request.check(step)
     if step is not None and step.n_columns != n_columns:
         raise ValueError(f"the step makes {step.n_columns} columns, and the model is of {n_columns}")
     requested = request.description_of(step, names_of(self))
-    self._preparation = Preparation(encoding, None if layer is None else str(layer), step, requested)
+    layer, label = (None if name is None else str(name) for name in (layer, label))
+    self._preparation = Preparation(encoding, layer, label, step, requested)
 
 
 def loaded_names(names: Any, n_features: int) -> np.ndarray:
@@ -382,6 +390,7 @@ def loaded_names(names: Any, n_features: int) -> np.ndarray:
 
 
 encoding = property(lambda self: self._preparation.encoding, doc="The encoding of the fitted raw rows as columns.")
+label = property(lambda self: self._preparation.label, doc="The column of labels of the fitted table of numbers.")
 layer = property(lambda self: self._preparation.layer, doc="The fitted layer of AnnData.")
 
 

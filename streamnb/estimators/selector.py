@@ -19,7 +19,7 @@ from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators import preparation, scan_fits
 from streamnb.estimators.learned import learned
-from streamnb.estimators.preparation import Preparation, StepRequest, names_of
+from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -153,6 +153,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     _indicator_advice = "take snb.LinearNB, which has a model for each label"
     meta_ = None
     encoding_ = preparation.encoding
+    label_ = preparation.label
     layer_ = preparation.layer
     _opened = preparation.opened_as_fitted
     _keep = scan_fits.keep
@@ -301,9 +302,9 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
             by block into one NumPy array, or SciPy CSR where they are sparse.
         """
         check_is_fitted(self, "stats_")
-        rows = opened_for(self.encoding_, X, labelled=False, layer=self.layer_, names=names_of(self))
+        rows = opened_for(self.encoding_, X, labelled=False, layer=self.layer_, names=preparation.names_of(self))
         if rows.in_memory:
-            return super().transform(X)
+            return super().transform(rows.given if hasattr(X, "iloc") else X)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         kept = self.get_support(indices=True)
         return answer(partial(self._kept_of, kept), rows, len(kept), None, join=_joined)

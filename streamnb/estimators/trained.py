@@ -186,7 +186,7 @@ class TrainedClassifier(Classifier):
         steps = steps_of_folds(self, rows, options, folding)
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))
         row_options = RowOptions(of_values(self._step_request().transform), learner.normalize)
-        return scan_to_train(learner, row_options, steps, rows, beside, folding, options)
+        return scan_to_train(learner, row_options, steps, rows, folding, options)
 
     def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
         """For `snb.plan`: the moments and folds of the scan, and the moments that are summed over all classes."""

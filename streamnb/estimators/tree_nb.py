@@ -45,12 +45,12 @@ class TreeRequest(StepRequest):
     def reads(self) -> bool:
         return self.learns or self.max_features is not None
 
-    def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
-        step = super().learned(rows, options, names, *beside)
+    def learned(self, rows: Source, options: RunOptions, names: Any) -> LearnedStep | None:
+        step = super().learned(rows, options, names)
         if self.max_features is None or (rows.n_features is not None and rows.n_features <= self.max_features):
             return step
         rows.check_read_again(f"{self.who}(max_features={self.max_features})")
-        seen = prepared(step, rows, *beside)
+        seen = prepared(step, rows)
         stats, _ = run_scan(ClassScan(("above",), self.options), seen, replace(options, checkpoint=None))
         firsts = _firsts(step, stats.n_features)
         best = np.argsort(-trees.symmetrical_uncertainty(stats, firsts), kind="stable")[: self.max_features]

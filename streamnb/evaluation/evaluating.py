@@ -231,7 +231,7 @@ def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], optio
     """The evaluation of a portable model by its predictions; labels are read separately."""
     X, options = options.taken_from(*labelled[:2], model.encoding, model.feature_names_in_)
     X, y = with_labels(X, labelled[1])
-    rows = opened_for(model.encoding, X, y, labelled[2])
+    rows = opened_for(model.encoding, X, y, labelled[2], names=model.feature_names_in_)
     blocks = list(rows.row_columns(BLOCK_ROWS))
     truth, weight = (stacked([block[name] for block in blocks]) for name in ("y", "sample_weight"))
     given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight, **options.read_from(rows).given()}

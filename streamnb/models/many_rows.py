@@ -23,7 +23,7 @@ def answered(model: Any, X: Any, finish: Callable, width: int | None, dtype: np.
     rows = opened_for(model.encoding, X, labelled=False, names=model.feature_names_in_)
     steps = list(model.steps)
     while steps and steps[0].do in ("indicators", "sums"):
-        rows = prepared(steps.pop(0).value, rows, labelled=False)
+        rows = prepared(steps.pop(0).value, rows)
     weights = (
         sp.csr_array(model.weights) if sp.issparse(model.weights) else model.weights
     )  # in the layout of the kernels

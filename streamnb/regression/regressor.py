@@ -139,7 +139,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 self._check_params()
                 hint_at_classes(y)
                 rows = opened(X, y, sample_weight, labelled=TARGETS, look=self._remember_names, layer=layer)
-                self._preparation = Preparation(rows.encoding, layer)
+                self._preparation = Preparation(rows.encoding, layer, rows.label)
                 if self._is_wide(rows):
                     check_none_beside(rows, groups=groups)
                     self._used = self.get_params(deep=False)
@@ -331,7 +331,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     _state_of_rows = preparation.state_of_rows
     _restore_rows = preparation.restore_rows
     encoding_ = preparation.encoding
-    layer_ = preparation.layer
+    layer_, label_ = preparation.layer, preparation.label
 
     def _opened(self, X: Any, *others: Any, labelled: Any = False) -> Source:
         check_is_fitted(self)

@@ -153,7 +153,7 @@ def new_page(path: Any, force: bool) -> Path:
 
 def _judged(model: Any, given: RowsToJudge) -> tuple[Performance | None, FactTable | None]:
     """How good the model is, None for rows without labels, and what differs from the second set, if there is one."""
-    takes_tables = hasattr(getattr(model, "encoding_", None), "columns")
+    takes_tables = hasattr(model, "feature_names_in_") and not hasattr(getattr(model, "encoding_", None), "ngrams")
     given = replace(given, X=as_table(given.X, takes_tables or isinstance(given.y, str)))  # it is read several times
     found = _evaluated(model, given)
     if given.against is None:

@@ -257,7 +257,8 @@ class KeptSource(WrappedSource):
 
     def __init__(self, rows: Source, keeping: Keeping, only: tuple[int, int] | None = None):
         super().__init__(rows)
-        self.given, self.feature_names, self.names_last = rows.given, rows.feature_names, rows.names_last
+        self.given, self.label = rows.given, rows.label
+        self.feature_names, self.names_last = rows.feature_names, rows.names_last
         self.encoding, self.keeping, self.read_once = rows.encoding, keeping, False
         self._owner: Owner | None = None
         self.key: Any = only

@@ -166,9 +166,10 @@ def opened(
         if X.opened_by_user:
             X = X.with_columns(y, sample_weight)
         if look is not None:
-            look(None if X.feature_names is None else X)
+            look(X.given if X.feature_names is None else X)
         return X if split is None else X.with_split(*split)
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
+    label = y if isinstance(y, str) and hasattr(X, "iloc") else None
     X, y = with_labels(X, y)
     where = f"X={os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "X"
     rows, group, given = resolve(X, layer)
@@ -195,7 +196,8 @@ def opened(
         source = PreparedSource(source, matched, len(matched.places), "genes by name")
     if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
         raise DataError(f"X has {source.n_features} features, but {given.shape[1]} names of features; write it again")
-    source.group, source.given, source.label_names = group, given, label_checks.names_of_labels(y)
+    source.group, source.given, source.label = group, given, label
+    source.label_names = label_checks.names_of_labels(y)
     return source if split is None else source.with_split(*split)
 
 

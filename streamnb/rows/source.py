@@ -33,6 +33,7 @@ class Source:
     group: Any = None  # the Zarr group in which columns are named
     given: Any = None  # an object with the names or the number of columns: the given X, or one like it
     feature_names: np.ndarray | None = None  # names of columns that the source itself makes
+    label: str | None = None  # the name of the column of a table of numbers that holds the labels
     label_names: np.ndarray | None = None  # names of the columns of an indicator matrix of labels, if any
     own_groups: str | None = None  # the name of groups that come with the rows, for folds
     own_folding: Any = None  # the folding of rows that come with their fold numbers
@@ -210,7 +211,8 @@ class RawSource(Source):
     columns : RowColumns
         Labels, weights and splits that do not come with the raw rows.
     step : callable, optional
-        Maps raw rows and the number of the first one to SciPy CSR (n_rows, n_features) or `EncodedRows`; picklable.
+        Maps raw rows and the number of the first one to SciPy CSR (n_rows, n_features), `EncodedRows` or an array;
+        picklable.
         Without it, blocks hold the raw rows.
     n_features : int, optional
         Number of columns of the step's output.
@@ -259,6 +261,8 @@ class RawSource(Source):
             y, weight, split = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
             if self._step is None:
                 yield Block(X, y, weight, split, first_row, raw.nbytes)
+            elif isinstance(X, np.ndarray):
+                yield Block(X, y, weight, split, first_row, X.nbytes)
             else:
                 nbytes = X.indices.nbytes + (0 if X.data is None else X.data.nbytes)
                 yield Block((X.data, X.indices, X.indptr, X.shape[1]), y, weight, split, first_row, nbytes)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from scipy.sparse import issparse
 
 from streamnb.core.messages import DataError, listed
 from streamnb.core.remote import is_url
+from streamnb.core.threads import n_cores
 from streamnb.rows.files import (
     CSV,
     HDF5,
@@ -34,12 +34,12 @@ from streamnb.rows.files import (
     raw_file,
 )
 from streamnb.rows.line_formats import date_type
-from streamnb.rows.matrices import check_not_delayed, is_dask, is_stream, made_by
-from streamnb.rows.table_columns import CATEGORY, NOTHING, arrow
+from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask, is_stream, made_by
+from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NOTHING, NUMBER, arrow, kind_of
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, partitioned
-from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names, raise_mixed
+from streamnb.rows.tables import ArrowTable, FrameTable, NumberSource, Tables, check_names, raise_mixed
 
-COMPLETE, ANY, NONE = "complete", "any", "none"  # which in-memory tables of numbers count as matrices
+COMPLETE, COUNTS, ANY, NONE = "complete", "counts", "any", "none"  # which tables of numbers are not encoded
 IN_MEMORY = "iloc", "num_rows", "height"  # attributes of tables whose rows are held
 SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values together
 
@@ -144,38 +144,50 @@ def tabular(X: Any, kinds: Mapping[str, str | None] = MappingProxyType({})) -> A
 
 
 def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
-    """Whether a table, in memory or in Dask, is all numbers: without missing values if COMPLETE; NONE never is."""
-    X = tabular(X)
-    if numbers == NONE or is_path(X) or hasattr(X, "get_fragments"):
+    """Whether the features of a frame or of `Tables` are numbers that stay as they are.
+
+    If COMPLETE, all columns are numbers without missing values, if COUNTS also whole and not negative; missing values
+    do not matter if ANY. NONE is said of no table.
+    """
+    if numbers == NONE:
         return False
-    if not hasattr(X, "iloc"):
-        if find_spec("pyarrow") is None:  # Polars may be used without it
-            return True
-        return all(_of_numbers(column, numbers == ANY) for column in arrow().table(X).columns)
-    if not made_by(X, "pandas"):  # a Dask frame, of which only the dtypes are known
-        return all(dtype.kind in "biufc" for dtype in X.dtypes)
-    numeric = all(dtype.kind in "biufc" or _are_numbers(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes))
-    if not numeric or numbers == ANY:
-        return numeric
-    return not any(X[i : i + SOME_ROWS].isna().to_numpy().any() for i in range(0, len(X), SOME_ROWS))
-
-
-def _of_numbers(column: Any, gaps: bool) -> bool:
-    """Whether an Arrow column holds only numbers."""
-    import pyarrow.compute as pc
-
-    types = arrow().types
-    if not any(fits(column.type) for fits in (types.is_integer, types.is_floating, types.is_boolean)):
+    if isinstance(X, Tables):
+        kinds = {kind_of(field.type) for field in X.schema if field.name in X.fields.features}
+        source = NumberSource.of(X, X.fields.features, None, None, n_cores())
+        return kinds <= {NUMBER, BOOLEAN} and all(_are_in(block.X, numbers) for block in source.blocks())
+    if not all(dtype.kind in "biufc" or _are_numbers(X, j) for j, dtype in enumerate(X.dtypes)):
         return False
-    return gaps or not (pc.any(pc.is_null(column, nan_is_null=types.is_floating(column.type))).as_py())
+    if is_dask(X):
+        return bool(X.map_partitions(_frame_is_in, numbers, meta=(None, bool)).compute().all())
+    return _frame_is_in(X, numbers)
 
 
-def _are_numbers(column: Any) -> bool:
-    """Whether all objects in a pandas column are numbers or missing."""
+def _frame_is_in(frame: Any, numbers: str) -> bool:
+    """Whether numbers of a pandas data frame are among those that stay as they are."""
+    if numbers == ANY:
+        return True
+    for first in range(0, len(frame), SOME_ROWS):
+        some = frame[first : first + SOME_ROWS]
+        if some.isna().to_numpy().any() or (numbers == COUNTS and not _are_in(as_matrix(some), COUNTS)):
+            return False
+    return True
+
+
+def _are_in(values: np.ndarray, numbers: str) -> bool:
+    """Whether numbers are among those that stay as they are."""
+    if numbers == ANY:
+        return True
+    if numbers == COUNTS:
+        return bool(((values >= 0.0) & (np.floor(values) == values)).all())  # false of NaN
+    return not np.isnan(values).any()
+
+
+def _are_numbers(frame: Any, j: int) -> bool:
+    """Whether all objects in a column of a pandas data frame are numbers or missing."""
     from pandas.api.types import infer_dtype
 
     kinds = "integer", "floating", "mixed-integer-float", "boolean", "decimal"
-    return column.dtype.kind == "O" and infer_dtype(column) in kinds
+    return not is_dask(frame) and frame.dtypes.iloc[j].kind == "O" and infer_dtype(frame.iloc[:, j]) in kinds
 
 
 def is_path(X: Any) -> bool:

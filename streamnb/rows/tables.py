@@ -335,3 +335,22 @@ class TableSource(RawSource):
     def tables(self) -> Tables:
         """The table that holds the rows."""
         return cast(Tables, self.raw)
+
+
+class NumberSource(TableSource):
+    """Rows of a table whose columns of numbers are features as they are, in dense blocks."""
+
+    @classmethod
+    def of(cls, tables: Tables, names: Sequence[str], y: Any, weight: Any, n_threads: int) -> Self:
+        """The rows with the columns of these names, in this order; labels and weights as in `of_columns`."""
+        kinds = {name: kind_of(tables.schema.field(name).type) for name in names}
+        rows = cls.of_columns(tables, kinds, {}, y, weight, n_threads)
+        made = rows.with_step(_stacked, len(names), "numbers of a table", np.array(names, object))
+        made.n_values, made.label = tables.n_rows * len(names), y if isinstance(y, str) else None
+        return made
+
+
+def _stacked(rows: TableRows, first_row: int) -> np.ndarray:
+    """The columns of a block of a table as a matrix, NaN where values are missing."""
+    columns = [column.to_numpy(zero_copy_only=False) for column in rows.columns.columns]
+    return np.column_stack([column.astype(np.float64) if column.dtype == object else column for column in columns])

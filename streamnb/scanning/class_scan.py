@@ -333,7 +333,7 @@ def scan(
     moments = moments if clip is None else clipped_scan.moments_of(clip, moments)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled), clipping=clipping)
-    rows = prepared(step, source, y, sample_weight)
+    rows = prepared(step, source)
     if clipping is not None:
         clipped_scan.check_declared(listed, rows, n_features, batch, sample_weight)
         rows, n_counted = clipped_scan.with_people(rows, clipping, groups)

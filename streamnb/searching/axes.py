@@ -23,7 +23,7 @@ from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.problem.smoothing import Smoothing
 from streamnb.rows.preparing import NORMS, QUANTILE_NORMAL, RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.tables import TableSource
+from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
 from streamnb.searching.contest import Judging
 from streamnb.searching.encodings import Encoded, check_list, check_once, word
@@ -193,12 +193,12 @@ def _check(axis: str, value: Any) -> None:
 def default_candidates(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     """The default axes of naive Bayes, and the default models, for rows of this kind."""
     families, rows = DEFAULTS["families"], encoded.rows
-    few = isinstance(rows, TableSource) or has_few_features(rows)
+    few = is_encoded_table(rows) or has_few_features(rows)
     standardized = SoftmaxRegressionCV(L2_OF_DEVIATIONS, max_passes=MANY_READS if few else 30, standardize=True)
     if _several_labels(encoded.given[1]):
         return _for_labels(encoded)
     additive = [] if encoded.options or encoded.transform is not None else [AdditiveClassifier()]
-    if isinstance(rows, TableSource):
+    if is_encoded_table(rows):
         plain = encoded.options.get("bins", True) is None
         softmax = standardized if plain else SoftmaxRegressionCV(L2, max_passes=30)
         return [{"families": ["auto"]}], [softmax, *additive]
@@ -240,7 +240,7 @@ def default_scoring(y: Any, schemes: Sequence[str], estimators: Iterable[Any], u
     Those of margins are rough, and those of naive Bayes on sparse rows. `usual` are the rows of default candidates.
     """
     margins = any(isinstance(one, MarginClassifierCV) or not hasattr(one, "predict_proba") for one in estimators)
-    sparse = usual is not None and not isinstance(usual.rows, TableSource) and is_sparse(usual.rows)
+    sparse = usual is not None and not is_encoded_table(usual.rows) and is_sparse(usual.rows)
     return OF_DECISIONS if _several_labels(y) or margins or sparse or "ovo" in schemes else SCORING
 
 
@@ -249,6 +249,11 @@ def default_transforms(encoded: Encoded) -> list[Any]:
     rows = encoded.rows
     as_given = rows.encoding is None and not is_sparse(rows)
     return [QUANTILE_NORMAL] if as_given and has_few_features(rows) else []
+
+
+def is_encoded_table(rows: Source) -> bool:
+    """Whether rows are of a table whose columns are encoded."""
+    return isinstance(rows, TableSource) and not isinstance(rows, NumberSource)
 
 
 def has_few_features(rows: Source) -> bool:

@@ -14,7 +14,7 @@ from streamnb.core.frames import pandas_for
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import opened_through
-from streamnb.encoding.opening import is_raw, opened_for
+from streamnb.encoding.opening import holds_raw_texts, is_raw, opened_for
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, model_and_rows
@@ -33,6 +33,7 @@ from streamnb.plotting.forest import DifferencesDisplay
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
+from streamnb.rows.table_opening import is_table
 
 METRICS = "accuracy", "log_loss", "brier", "roc_auc"
 NamedModels = dict[str, JudgedModel | JudgedEstimator]
@@ -336,12 +337,16 @@ def _features(models: Mapping[str, Any]) -> set[Any]:
 def _opened(models: Mapping[str, Any], judged: NamedModels, X: Any, *beside: Any) -> tuple[Source, NamedModels]:
     """The rows, opened once for all models, and the models with what makes their columns of raw rows."""
     encodings = {name: getattr(model, "encoding_", None) for name, model in models.items()}
+    names = {name: names_of(model) for name, model in models.items()}
+    if is_table(X) and any(isinstance(encoding, TableEncoding) for encoding in encodings.values()):
+        of_numbers = {name: TableEncoding.of_numbers(columns) for name, columns in names.items() if columns is not None}
+        encodings = {name: encoding or of_numbers.get(name) for name, encoding in encodings.items()}
     given = [model for model in models.values() if isinstance(model, Classifier)]
     layers = {getattr(model, "layer_", None) for model in given}
     if len(layers) > 1:
         raise ValueError(f"the models were fitted on different layers, {sorted(map(str, layers))}; give models of one")
     distinct: dict[str, Any] = {}  # one object for all models that make the same columns
-    if _raw(X, encodings):
+    if _raw(X, encodings, all(columns is None for columns in names.values())):
         for name, encoding in encodings.items():
             distinct[name] = next((one for one in distinct.values() if not one.differs(encoding)), encoding)
     if len(set(map(id, distinct.values()))) > 1:
@@ -355,18 +360,18 @@ def _opened(models: Mapping[str, Any], judged: NamedModels, X: Any, *beside: Any
             check_features(model, columns)
 
     encoding = next((encoding for encoding in encodings.values() if encoding is not None), None)
-    names = next((known for model in given if (known := names_of(model)) is not None), None)
-    return opened_for(encoding, X, *beside, look=look, layer=next(iter(layers), None), names=names), judged
+    named = next((columns for columns in names.values() if columns is not None), None)
+    return opened_for(encoding, X, *beside, look=look, layer=next(iter(layers), None), names=named), judged
 
 
-def _raw(X: Any, encodings: Mapping[str, Encoding | None]) -> bool:
+def _raw(X: Any, encodings: Mapping[str, Encoding | None], nameless: bool) -> bool:
     """Whether the models make columns of X; refuse X of which only some do."""
     if isinstance(X, Source):
         makes = {name: X.encoding is not None and encoding is not None for name, encoding in encodings.items()}
         raw = X.encoding is not None
     else:
         makes = {name: encoding is not None and encoding.takes(X) for name, encoding in encodings.items()}
-        raw = is_raw(X) or any(makes.values())
+        raw = (is_raw(X) and (nameless or holds_raw_texts(X))) or any(makes.values())
     if raw and not all(makes.values()):
         name = next(name for name, made in makes.items() if not made)
         raise ValueError(

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from streamnb.core import label_checks
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan
 from streamnb.encoding.learning import prepared, step_of, totals_of, values_task
-from streamnb.encoding.opening import SvmlightEncoding, holds_raw_texts, is_raw_table, opened
+from streamnb.encoding.opening import SvmlightEncoding, as_numbers, holds_raw_texts, opened
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextEncoding, TextsToLearn, is_learned, text
 from streamnb.estimators.preparation import check_coded
@@ -24,7 +24,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.table_opening import ANY, COMPLETE
+from streamnb.rows.table_opening import ANY, COMPLETE, is_table
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.contest import Judging
 
@@ -143,7 +143,7 @@ class Stepped(Learned):
         rows, given = unencoded.rows, unencoded.given
 
         def encoded(total: Any, quiet: bool = False) -> Source:
-            return prepared(step_of(total), rows, *given[1:])
+            return prepared(step_of(total), rows)
 
         super().__init__(task, rows, encoded, given, **about)
         self._step_of = step_of
@@ -195,7 +195,7 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     """The rows under each of `encodings`, and unencoded rows under each learned transform."""
     label_checks.check_repeated(given[1])
     numbers = ANY if transforms else COMPLETE
-    raw = is_raw_table(given[0], numbers)
+    raw = is_table(given[0]) and as_numbers(*given, numbers) is None
     if encodings is None and raw:
         usual = _encoded({}, given, options)
         return [usual, _encoded(AS_NUMBERS, given, options)] if usual.has_numbers else [usual]

@@ -185,7 +185,7 @@ class ScannedTerms:
         method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors)
         learner = replace(chooser.learner, method=method, max_passes=FEW_READS)
         folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
-        scanned = scan_to_train(learner, RowOptions(), steps, given, (y, rows.weight), folding, chooser.options)
+        scanned = scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options)
         return cls(columns, matrix, learner, scanned)
 
     def trained(self, fold: int, point: dict[str, Any]) -> FoldModel:

@@ -65,10 +65,10 @@ class CodedRows:
     missing: np.ndarray
 
     @classmethod
-    def of_numbers(cls, rows: Source, base: BinEdges, names: Any, beside: Sequence[Any]) -> "CodedRows":
+    def of_numbers(cls, rows: Source, base: BinEdges, names: Any) -> "CodedRows":
         """Rows of numbers, each as its bin."""
         features = [f"x{j}" for j in range(base.n_features)] if names is None else list(names)
-        of_rows = prepared(base, rows, *beside)
+        of_rows = prepared(base, rows)
         return cls(of_rows, base, features, base.firsts, np.ones(len(features), bool), base.missing)
 
     @classmethod
@@ -134,13 +134,12 @@ def fit_terms(
     learner: Learner,
     coded: CodedRows,
     given: Source,
-    beside: Sequence[Any],
     request: AdditiveRequest,
     options: RunOptions,
 ) -> FittedTerms:
     """Choose penalties and pairs on a sample of the rows, and train the weights on all of them.
 
-    `given` are the rows before their numbers became codes, `beside` their labels and weights.
+    `given` are the rows before their numbers became codes.
     """
     scan = ClassScan(("sum",), RowOptions(), memory_limit=options.memory_limit)
     scan, rows = with_folds(scan, coded.rows, request.folds, request.groups, 1, request.seed)
@@ -160,7 +159,7 @@ def fit_terms(
     del sample  # its codes are kept, in a third of the bytes
     choice = _chosen(learner, coded, stats, drawn, request, options)
     del drawn
-    found = _of_all_rows(learner, coded, request, choice, given, beside, options)
+    found = _of_all_rows(learner, coded, request, choice, given, options)
     return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report))
 
 
@@ -262,7 +261,6 @@ def _of_all_rows(
     request: AdditiveRequest,
     choice: AdditiveChoice,
     given: Source,
-    beside: Sequence[Any],
     options: RunOptions,
 ) -> FittedTerms:
     """Train the weights of all rows at the best point, and make pure terms at one resolution of them."""
@@ -270,9 +268,9 @@ def _of_all_rows(
     factors = choice.terms.factors(point["pair_factor"])
     method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point: factors)
     learner = replace(learner, method=method)
-    rows = prepared(columns, given, *beside)  # not kept: codes, which are, take less memory
+    rows = prepared(columns, given)  # not kept: codes, which are, take less memory
     plain = replace(options, keeping=None)
-    scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, beside, None, plain)
+    scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, None, plain)
     fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
     counts = counts_of(scanned.stats)
     share = scanned.stats.weight[scanned.stats.weight > 0.0] / scanned.stats.total_weight

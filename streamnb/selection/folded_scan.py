@@ -134,15 +134,14 @@ def scan_to_train(
     row_options: RowOptions,
     steps: StepsOfFolds,
     given: Source,
-    labels_and_weights: Sequence[Any],
     folding: Folding | None,
     options: RunOptions,
 ) -> ScannedRows:
     """Scan rows for a learner. For the models without each fold, idf is learned from the rows outside it as well.
 
-    `labels_and_weights` are those of the rows. idf is applied before normalize.
+    idf is applied before normalize.
     """
-    step, rows = steps.whole, options.kept(prepared(steps.whole, given, *labels_and_weights))
+    step, rows = steps.whole, options.kept(prepared(steps.whole, given))
     given, steps = (given, steps) if steps.outside else (rows, StepsOfFolds())
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:

@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened, opened_for
+from streamnb.encoding.opening import as_numbers, holds_raw_texts, opened, opened_for
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, is_learned, text
 from streamnb.passes.checkpoint import SUMS
@@ -19,7 +19,7 @@ from streamnb.passes.run import run
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.rows.table_opening import as_table
+from streamnb.rows.table_opening import COMPLETE, as_table, is_table
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.sharing.learned_columns import LabelScan, LearnedColumns, LearnedSchema, LearnedTable, LearnedVocabulary
 from streamnb.sharing.rounds import begun
@@ -32,7 +32,7 @@ _WORDS = {
     "declared": "declared classes",
     "folding": "folds",
     "names": "names of columns",
-    "n_features": "number of columns",
+    "n_features": "number of columns (give all sites bins=, where only some have missing values)",
     "fixed": "encoding",
 }
 
@@ -270,6 +270,7 @@ def schema(
     n_threads : int, optional
     **columns
         Arguments of `snb.table` about columns, such as ``bins=8``; or of `snb.text`, such as ``vocabulary=10_000``.
+        Without them, numbers of a table that has no other columns and no missing values stay as they are.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def schema(
         else:
             rows = text(X, y=y, weight=sample_weight, **columns)
             fixed = rows.encoding
-    elif is_raw_table(X):
+    elif is_table(X) and (columns or as_numbers(X, y, sample_weight, COMPLETE) is None):
         to_learn = TableToLearn.from_options(X, y, sample_weight, columns)
         how = LearnedTable(columns, to_learn.kinds, to_learn.zones, to_learn.parts, labels, weights)
         rows = to_learn.rows

@@ -134,7 +134,7 @@ def test_wrong_use_is_said_in_the_words_of_the_command(command, what, place, mon
 
 def test_faults_of_the_data_are_no_wrong_use(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
-    (place / "empty.csv").write_text("a,late\n1,\n2,no\n")
+    (place / "empty.csv").write_text("a,late\nx,\nz,no\n")
     for command, what in (
         ("fit texts.jsonl --text no --y section -o n.snb", "row 0 has no text in 'no'"),
         ("fit empty.csv --y late -o n.snb", "late"),

@@ -42,7 +42,7 @@ def test_what_is_learned_is_applied_to_rows_of_any_kind():
     expected = bins.fit(X).transform(X).toarray()
     assert learned("sqrt", opened(X, labelled=False), RunOptions(), "fit") is None
     for rows in (X, da.from_array(X, chunks=(15, 2))):
-        sums = snb.scan(prepared(step, opened(rows, Y), Y)).sum
+        sums = snb.scan(prepared(step, opened(rows, Y))).sum
         np.testing.assert_array_equal(sums, [expected[np.equal(Y, k)].sum(axis=0) for k in (0, 1)])
     assert check_learned(bins, step) is step and check_learned("log1p", None) is None
     with pytest.raises(ValueError, match=r"transform='quantile_normal' should come with .* not BinEdges"):

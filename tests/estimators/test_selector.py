@@ -141,8 +141,9 @@ def test_names_of_columns():
     assert fitted.get_feature_names_out().tolist() == names
     reduced = fitted.set_output(transform="pandas").transform(frame)
     assert reduced.columns.tolist() == names and np.array_equal(reduced, frame[names])
+    assert fitted.transform(frame[frame.columns[::-1]].assign(more="x")).equals(reduced)
     with pytest.raises(ValueError, match="feature names"):
-        fitted.transform(frame[frame.columns[::-1]])
+        fitted.transform(frame.iloc[:, 1:])
     assert not hasattr(fitted.fit(rows.x, rows.y), "feature_names_in_")
 
 

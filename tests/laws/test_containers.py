@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import dask.dataframe as dd
 import duckdb
@@ -13,9 +12,16 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pytest
+from sklearn.base import clone
 
 import streamnb as snb
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:X. its columns are numbers alone",
+    "ignore:X. some of its numbers are no counts",
+    "ignore:X has unknown row-chunk",
+    "ignore:the bins of .* were learned from the first rows",
+)
 N_ROWS = 240
 OPTIONS = {"n_threads": 2, "progress": False}
 
@@ -30,91 +36,86 @@ def _frame():
 
 
 FRAME = _frame()
-TABLE = pa.Table.from_pandas(FRAME, preserve_index=False)
-POLARS = pl.from_pandas(FRAME)
-SHUFFLED = FRAME[["late", "plane", "hour", "cost"]]
+OF_NUMBERS = FRAME.drop(columns="plane")
 STRINGS = "plane", "late"
 
 
-def with_strings(kind):
-    """The table with strings of another Arrow type."""
-    for name in STRINGS:
-        at = TABLE.schema.get_field_index(name)
-        column = TABLE[name].dictionary_encode() if kind == "dictionary" else TABLE[name].cast(kind)
-        yield at, name, column
+class Rows:
+    """The rows of a frame in the containers of several packages, and in files of a folder."""
+
+    def __init__(self, frame, folder):
+        self.frame, self.folder = frame, folder
+        self.table, self.polars = pa.Table.from_pandas(frame, preserve_index=False), pl.from_pandas(frame)
+        self.strings = [name for name in STRINGS if name in frame]
+        frame.to_csv(folder / "rows.csv", index=False)
+        feather.write_feather(self.table, folder / "rows.feather")
+        self.polars.write_parquet(folder / "polars.parquet")
+        lines = (json.dumps(row) for row in frame.to_dict("records"))
+        (folder / "rows.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        for name, rows in {"rows": frame, "part1": frame[:99], "part2": frame[99:]}.items():
+            rows.to_parquet(folder / f"{name}.parquet", index=False)
+
+    def as_type(self, dtype):
+        return self.frame.astype(dict.fromkeys(self.strings, dtype))
+
+    def arrow(self, convert):
+        """The Arrow table with converted strings."""
+        table = self.table
+        for name in self.strings:
+            table = table.set_column(table.schema.get_field_index(name), name, convert(table[name]))
+        return table
+
+    def duckdb(self):
+        connection = duckdb.connect()
+        connection.register("rows", self.table)
+        return connection.sql("select * from rows")
 
 
-def arrow(kind):
-    table = TABLE
-    for at, name, column in with_strings(kind):
-        table = table.set_column(at, name, column)
-    return table
+def coded(column):
+    return column.combine_chunks().dictionary_encode()
 
 
-def dictionary_of_views():
-    table = arrow("dictionary")
-    for name in STRINGS:
-        column = table[name].combine_chunks()
-        views = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.string_view()))
-        table = table.set_column(table.schema.get_field_index(name), name, views)
-    return table
+def coded_views(column):
+    codes = coded(column)
+    return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string_view()))
 
 
 def pieces(table, n_rows=100):
     return [table[first : first + n_rows] for first in range(0, N_ROWS, n_rows)]
 
 
-def files(folder):
-    """The rows as files of each format, whole and in two parts."""
-    folder = Path(folder)
-    FRAME.to_csv(folder / "rows.csv", index=False)
-    feather.write_feather(TABLE, folder / "rows.feather")
-    POLARS.write_parquet(folder / "polars.parquet")
-    lines = (json.dumps(row) for row in FRAME.to_dict("records"))
-    (folder / "rows.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    for name, rows in {"rows": FRAME, "part1": FRAME[:99], "part2": FRAME[99:]}.items():
-        rows.to_parquet(folder / f"{name}.parquet", index=False)
-    return folder
-
-
 CONTAINERS = {
-    "pandas, another index": lambda folder: FRAME.set_index(np.arange(N_ROWS)[::-1]),
-    "pandas, categories": lambda folder: FRAME.astype(dict.fromkeys(STRINGS, "category")),
-    "pandas, string": lambda folder: FRAME.astype(dict.fromkeys(STRINGS, "string")),
-    "pandas, pyarrow": lambda folder: FRAME.convert_dtypes(dtype_backend="pyarrow"),
-    "Polars": lambda folder: POLARS,
-    "Polars, lazy": lambda folder: POLARS.lazy(),
-    "Polars, categories": lambda folder: POLARS.with_columns(pl.col(pl.String).cast(pl.Categorical)),
-    "Arrow": lambda folder: TABLE,
-    "Arrow, views": lambda folder: arrow("string_view"),
-    "Arrow, large strings": lambda folder: arrow("large_string"),
-    "Arrow, dictionaries": lambda folder: arrow("dictionary"),
-    "Arrow, dictionaries of views": lambda folder: dictionary_of_views(),
-    "Arrow, chunked": lambda folder: pa.concat_tables(pieces(arrow("dictionary"))),
-    "record batch": lambda folder: TABLE.combine_chunks().to_batches()[0],
-    "reader": lambda folder: TABLE.to_reader(100),
-    "dataset": lambda folder: ds.dataset(folder / "rows.parquet"),
-    "DuckDB": lambda folder: duckdb.sql("select * from TABLE_", connection=_connection()),
-    "reader of DuckDB": lambda folder: duckdb.sql("select * from TABLE_", connection=_connection()).arrow(),
-    "generator of batches": lambda folder: (batch for batch in TABLE.to_batches(100)),
-    "generator of pandas": lambda folder: iter(pieces(FRAME)),
-    "callable of Polars": lambda folder: lambda: iter(pieces(POLARS)),
-    "Dask": lambda folder: dd.from_pandas(FRAME, npartitions=3),
-    "Parquet": lambda folder: folder / "rows.parquet",
-    "Parquet of Polars": lambda folder: folder / "polars.parquet",
-    "Feather": lambda folder: folder / "rows.feather",
-    "CSV": lambda folder: folder / "rows.csv",
-    "JSON lines": lambda folder: folder / "rows.jsonl",
-    "list of strings": lambda folder: [str(folder / "part1.parquet"), str(folder / "part2.parquet")],
-    "list of paths": lambda folder: [folder / "part1.parquet", folder / "part2.parquet"],
-    "pattern": lambda folder: str(folder / "part?.parquet"),
+    "pandas, another index": lambda rows: rows.frame.set_index(np.arange(N_ROWS)[::-1]),
+    "pandas, categories": lambda rows: rows.as_type("category"),
+    "pandas, string": lambda rows: rows.as_type("string"),
+    "pandas, pyarrow": lambda rows: rows.frame.convert_dtypes(dtype_backend="pyarrow"),
+    "Polars": lambda rows: rows.polars,
+    "Polars, lazy": lambda rows: rows.polars.lazy(),
+    "Polars, categories": lambda rows: rows.polars.with_columns(pl.col(pl.String).cast(pl.Categorical)),
+    "Arrow": lambda rows: rows.table,
+    "Arrow, views": lambda rows: rows.arrow(lambda column: column.cast("string_view")),
+    "Arrow, large strings": lambda rows: rows.arrow(lambda column: column.cast("large_string")),
+    "Arrow, dictionaries": lambda rows: rows.arrow(coded),
+    "Arrow, dictionaries of views": lambda rows: rows.arrow(coded_views),
+    "Arrow, chunked": lambda rows: pa.concat_tables(pieces(rows.arrow(coded))),
+    "record batch": lambda rows: rows.table.combine_chunks().to_batches()[0],
+    "reader": lambda rows: rows.table.to_reader(100),
+    "dataset": lambda rows: ds.dataset(rows.folder / "rows.parquet"),
+    "DuckDB": lambda rows: rows.duckdb(),
+    "reader of DuckDB": lambda rows: rows.duckdb().arrow(),
+    "generator of batches": lambda rows: (batch for batch in rows.table.to_batches(100)),
+    "generator of pandas": lambda rows: iter(pieces(rows.frame)),
+    "callable of Polars": lambda rows: lambda: iter(pieces(rows.polars)),
+    "Dask": lambda rows: dd.from_pandas(rows.frame, npartitions=3),
+    "Parquet": lambda rows: rows.folder / "rows.parquet",
+    "Parquet of Polars": lambda rows: rows.folder / "polars.parquet",
+    "Feather": lambda rows: rows.folder / "rows.feather",
+    "CSV": lambda rows: rows.folder / "rows.csv",
+    "JSON lines": lambda rows: rows.folder / "rows.jsonl",
+    "list of strings": lambda rows: [str(rows.folder / "part1.parquet"), str(rows.folder / "part2.parquet")],
+    "list of paths": lambda rows: [rows.folder / "part1.parquet", rows.folder / "part2.parquet"],
+    "pattern": lambda rows: str(rows.folder / "part?.parquet"),
 }
-
-
-def _connection():
-    connection = duckdb.connect()
-    connection.register("TABLE_", TABLE)
-    return connection
 
 
 def weights(model):
@@ -122,83 +123,144 @@ def weights(model):
 
 
 def searched(X):
-    found = snb.search(X, "late", families=["auto"], models=[snb.SoftmaxRegressionCV([1.0])], folds=2, show=False)
+    asked = {"families": ["gaussian"], "models": [snb.SoftmaxRegressionCV([1.0])]}
+    found = snb.search(X, "late", **asked, folds=2, show=False)
     return found.results_.drop(columns="seconds", errors="ignore").astype(str).to_numpy().tolist(), weights(found.best_)
 
 
-def updated(X):
-    model = snb.LinearNB("auto").fit(FRAME, "late")
-    with pytest.warns(snb.StreamnbWarning, match="the bins of"):
-        return weights(model.partial_fit(X, "late"))
-
-
-FITS = {
-    "LinearNB": lambda X: weights(snb.LinearNB("auto").fit(X, "late", **OPTIONS)),
-    "SoftmaxRegression": lambda X: weights(snb.SoftmaxRegression().fit(X, "late", **OPTIONS)),
-    "AdditiveClassifier": lambda X: weights(
-        snb.AdditiveClassifier(interactions=0, l2=1.0, folds=2).fit(X, "late", **OPTIONS)
-    ),
-    "Ridge": lambda X: weights(snb.Ridge().fit(X, "hour")),
-    "partial_fit": updated,
-    "search": searched,
+MODELS = {
+    "auto": snb.LinearNB("auto"),
+    "of counts": snb.LinearNB(),
+    "SoftmaxRegression": snb.SoftmaxRegression(),
+    "AdditiveClassifier": snb.AdditiveClassifier(interactions=0, l2=1.0, folds=2),
 }
+FITS = {name: lambda X, model=model: weights(clone(model).fit(X, "late", **OPTIONS)) for name, model in MODELS.items()}
+FITS |= {"Ridge": lambda X: weights(snb.Ridge().fit(X, "hour")), "search": searched}
+
+
+@pytest.fixture(scope="module", params=[FRAME, OF_NUMBERS], ids=["mixed", "numbers"])
+def rows(request, tmp_path_factory):
+    return Rows(request.param, tmp_path_factory.mktemp("tables"))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return files(tmp_path_factory.mktemp("tables"))
+def fitted(rows):
+    return {name: fit(rows.frame) for name, fit in FITS.items()}
 
 
 @pytest.fixture(scope="module")
-def fitted():
-    return {name: fit(FRAME) for name, fit in FITS.items()}
+def model(rows):
+    return snb.SoftmaxRegression().fit(rows.frame, "late", **OPTIONS)
 
 
 @pytest.fixture(scope="module")
-def model():
-    return snb.SoftmaxRegression().fit(FRAME, "late", **OPTIONS)
+def judged(model, rows):
+    return answers(lambda: rows.frame, model)
 
 
-@pytest.fixture(scope="module")
-def judged(model):
-    return answers(lambda: FRAME, model)
-
-
-every_container = pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-
-
-@every_container
-def test_every_container_gives_the_same_model(container, folder, fitted):
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_every_container_gives_the_same_model(container, rows, fitted):
     for name, fit in FITS.items():
-        assert fit(container(folder)) == fitted[name], name
+        assert fit(container(rows)) == fitted[name], name
+    for family in ("auto", "gaussian"):
+        more, expected = (snb.LinearNB(family).fit(rows.frame, "late") for _ in range(2))
+        assert weights(more.partial_fit(container(rows), "late")) == weights(expected.partial_fit(rows.frame, "late"))
 
 
-@pytest.mark.parametrize("container", [*CONTAINERS.values(), lambda folder: SHUFFLED], ids=[*CONTAINERS, "shuffled"])
-def test_every_container_is_predicted_and_judged_alike(container, folder, model, judged):
-    assert answers(lambda: container(folder), model) == judged
+def another_order(rows):
+    return rows.frame[rows.frame.columns[::-1]].assign(more="x")
+
+
+@pytest.mark.parametrize("container", [*CONTAINERS.values(), another_order], ids=[*CONTAINERS, "another order"])
+def test_every_container_is_predicted_and_judged_alike(container, rows, model, judged):
+    assert answers(lambda: container(rows), model) == judged
+
+
+def winner(model):
+    """The best of a search of one model of several reads."""
+    return snb.search(OF_NUMBERS, "late", families=[], models=[model], folds=2, show=False).best_
+
+
+@pytest.fixture(scope="module")
+def named():
+    """Models of each kind that were fitted on the data frame of numbers."""
+    models = [snb.LinearNB("gaussian"), snb.SoftmaxRegression(), snb.MarginClassifier(), snb.LeastSquaresClassifier()]
+    models += [snb.TreeNB(), snb.LinearDiscriminantAnalysis(), snb.LinearNB("gaussian", transform=snb.Bins(4))]
+    models += [snb.LinearNBCV("gaussian", folds=2), snb.AdditiveClassifier(interactions=0, l2=1.0, folds=2)]
+    regression = snb.Ridge().fit(OF_NUMBERS.drop(columns="late"), "hour")
+    return [*(model.fit(OF_NUMBERS, "late") for model in models), regression, *map(winner, WINNERS)]
+
+
+WINNERS = snb.SoftmaxRegressionCV([1.0]), snb.MarginClassifierCV([1.0]), snb.LeastSquaresClassifierCV([1.0])
+
+
+@pytest.fixture(scope="module")
+def in_another_order(tmp_path_factory):
+    return Rows(OF_NUMBERS[OF_NUMBERS.columns[::-1]].assign(more="x"), tmp_path_factory.mktemp("tables"))
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_columns_are_matched_by_their_names(container, named, in_another_order):
+    for model in named:
+        found = np.asarray(model.predict(container(in_another_order)))
+        np.testing.assert_array_equal(found, model.predict(OF_NUMBERS), err_msg=repr(model))
+
+
+def test_names_of_columns_are_said_of_the_winners_of_a_search(named, tmp_path):
+    for model in named[-len(WINNERS) :]:
+        assert {*model.top_features()["feature"]} == {"cost", "hour"}
+        model.save(tmp_path / "model.snb")
+        model.export(tmp_path / "model.json")
+        assert snb.load(tmp_path / "model.snb").feature_names_in_.tolist() == ["cost", "hour"]
+        assert json.loads((tmp_path / "model.json").read_text())["feature_names"] == ["cost", "hour"]
+    snb.report(named[-1], OF_NUMBERS, "late", tmp_path / "page.html")
+    assert "cost" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def answers(rows, model):
     compared = snb.compare_models({"a": model, "b": model}, rows(), "late").differences
     return [
-        model.predict(rows()).tolist(),
-        model.predict_proba(rows()).tolist(),
-        model.score(rows(), "late"),
+        np.asarray(model.predict(rows())).tolist(),
+        np.asarray(model.predict_proba(rows())).tolist(),
+        model.score(rows()),
         model.evaluate(rows(), "late").log_loss(),
         compared.to_csv(),
     ]
 
 
-@pytest.mark.parametrize("name", ["Polars, lazy", "reader", "DuckDB", "generator of batches", "list of strings"])
-def test_reports_and_saved_models_take_rows_that_are_read_once(name, folder, model, tmp_path):
+@pytest.mark.parametrize("name", ["Polars, lazy", "reader", "generator of batches", "list of strings"])
+def test_reports_and_saved_models_take_rows_that_are_read_once(name, rows, model, tmp_path):
     model.save(tmp_path / "model.snb")
     loaded = snb.load(tmp_path / "model.snb")
-    np.testing.assert_array_equal(loaded.predict(CONTAINERS[name](folder)), model.predict(FRAME))
+    np.testing.assert_array_equal(loaded.predict(CONTAINERS[name](rows)), model.predict(rows.frame))
+    assert loaded.score(CONTAINERS[name](rows)) == model.score(rows.frame)
     pages = []
-    for X, against in ((FRAME, SHUFFLED), (CONTAINERS[name](folder), CONTAINERS[name](folder))):
+    for X, against in ((rows.frame, another_order(rows)), (CONTAINERS[name](rows), CONTAINERS[name](rows))):
         snb.report(model, X, "late", tmp_path / "page.html", against=against, force=True)
         pages.append(re.sub("[^>]* UTC", "", (tmp_path / "page.html").read_text(encoding="utf-8")))
     assert pages[0] == pages[1]
+
+
+def test_numbers_stay_numbers_where_there_are_no_other_columns():
+    def n_columns(model, X):
+        return model.fit(X, "late").n_features_in_
+
+    counts = pl.from_pandas(OF_NUMBERS.assign(cost=OF_NUMBERS["hour"] * 2.0))
+    assert n_columns(snb.SoftmaxRegression(), counts) == n_columns(snb.LinearNB(), counts) == 2
+    assert n_columns(snb.LinearNB("gaussian"), OF_NUMBERS) == 2
+    assert n_columns(snb.LinearNB(), OF_NUMBERS) == n_columns(snb.LinearNB("auto"), OF_NUMBERS) > 20
+    assert n_columns(snb.LinearNB(binarize=0.5, family="bernoulli"), OF_NUMBERS) == 2
+    assert n_columns(snb.SoftmaxRegression(), FRAME) > 20
+    gap = OF_NUMBERS.assign(cost=OF_NUMBERS["cost"].where(OF_NUMBERS["hour"] > 5))
+    assert n_columns(snb.SoftmaxRegression(), gap) == n_columns(snb.SoftmaxRegression(), pl.from_pandas(gap)) > 20
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_changes_for_tables_of_numbers_is_said():
+    with pytest.warns(snb.StreamnbWarning, match="its columns are numbers alone, which stay as they are"):
+        snb.SoftmaxRegression().fit(pl.from_pandas(OF_NUMBERS), "late")
+    with pytest.warns(snb.StreamnbWarning, match="some of its numbers are no counts, so that all become bins"):
+        snb.LinearNB().fit(OF_NUMBERS, "late")
 
 
 def test_chunks_of_one_table_have_the_same_columns():

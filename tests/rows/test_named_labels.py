@@ -71,10 +71,14 @@ def test_a_column_of_labels_is_no_feature(make):
 
 
 @every_frame
-def test_predicting_from_a_frame_with_its_labels_names_the_extra_column(make):
+def test_predictions_leave_out_labels_and_take_columns_in_any_order(make):
     model = snb.LinearNB("poisson").fit(make(), "late")
-    with refused(ValueError, "Feature names unseen at fit time.*late"):
-        model.predict(make())
+    expected = model.predict(APART).tolist()
+    assert np.asarray(model.predict(make())).tolist() == expected
+    assert np.asarray(model.predict(make()[FRAME.columns[::-1].tolist()])).tolist() == expected
+    assert model.score(make()) == model.score(make(), "late")
+    with refused(ValueError, "Feature names seen at fit time, yet now missing.*a"):
+        model.predict(make().drop(columns=["a"]))
 
 
 @every_frame

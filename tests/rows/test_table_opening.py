@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows.table_opening import ANY, NONE, format_of, is_matrix, is_path, is_table, open_tables
+from streamnb.rows.table_opening import ANY, COUNTS, NONE, format_of, is_matrix, is_path, is_table, open_tables
 from streamnb.rows.tables import Fields
 
 FRAME = pd.DataFrame({"n": [1, 2], "s": ["a", "b"]})
@@ -68,11 +68,11 @@ def test_what_is_no_table_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"c\.parquet is not Parquet; it begins with b'a,b"):
         open_tables(tmp_path / "c.parquet", {}, 1)
     with pytest.raises(TypeError, match="X is of type ndarray; a table is a path"):
-        open_tables(np.zeros((2, 2)), (), 1)
+        open_tables(np.zeros((2, 2)), {}, 1)
 
 
 def test_lazy_frames_are_collected():
-    assert open_tables(Lazy(pa.table(FRAME)), (), 1).n_rows == 2
+    assert open_tables(Lazy(pa.table(FRAME)), {}, 1).n_rows == 2
 
 
 def test_pyarrow_is_asked_for(monkeypatch):
@@ -107,10 +107,19 @@ OTHERS = {
 
 def test_frames_of_numbers_alone_are_matrices():
     objects = NUMBERS.assign(a=NUMBERS["a"].astype(object))
-    for X in (NUMBERS, objects, pa.Table.from_pandas(NUMBERS), dd.from_pandas(NUMBERS, npartitions=1)):
+    for X in (NUMBERS, objects, opened(NUMBERS), dd.from_pandas(NUMBERS, npartitions=1)):
         assert is_matrix(X) and not is_matrix(X, NONE)
     for X in GAPS.values():
-        assert not is_matrix(X) and is_matrix(X, ANY) and not is_matrix(X, NONE)
+        for same in (X, opened(X)):
+            assert not is_matrix(same) and is_matrix(same, ANY) and not is_matrix(same, NONE)
     for X in OTHERS.values():
         assert not is_matrix(X) and not is_matrix(X, ANY)
-    assert not is_matrix("rows.parquet") and not is_matrix(pa.Table.from_pandas(GAPS["a float"]))
+    for values, are_counts in (([0.0, 7.0], True), ([0.5, 1.0], False), ([-1.0, 1.0], False), ([np.nan, 1.0], False)):
+        frame = pd.DataFrame({"n": values})
+        for X in (frame, opened(frame), dd.from_pandas(frame, npartitions=1)):
+            assert is_matrix(X, COUNTS) is are_counts
+
+
+def opened(frame):
+    """The frame as an Arrow table whose columns are all features."""
+    return open_tables(pa.Table.from_pandas(frame), {}, 1).selected(Fields(tuple(frame.columns)))

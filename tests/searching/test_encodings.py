@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 import streamnb as snb
-from streamnb.searching.encodings import is_raw_table
+from streamnb.encoding.opening import is_raw_table
 
 rng = np.random.default_rng(4)
 N = 120

@@ -39,6 +39,23 @@ def test_sites_may_have_another_order_of_columns():
     np.testing.assert_array_equal(sums.stats.sum, snb.scan(pooled).sum)
 
 
+@pytest.mark.filterwarnings("ignore:X. its columns are numbers alone")
+def test_numbers_alone_stay_numbers_unless_bins_are_asked_for(tmp_path):
+    numbers = {name: rows.drop(columns="carrier") for name, rows in PARTS.items()}
+    expected = snb.scan(table(60).drop(columns="carrier"), "late").sum
+    for name, rows in numbers.items():
+        rows.to_parquet(tmp_path / f"{name}.parquet")
+    for sites in (numbers, {name: tmp_path / f"{name}.parquet" for name in numbers}):
+        found = sum(snb.schema(rows, "late") for rows in sites.values())
+        assert found.encoding is None and found.n_columns == 2
+        turned = {name: rows.iloc[:, ::-1] for name, rows in numbers.items()}
+        np.testing.assert_array_equal(sum(found.scan(rows) for rows in turned.values()).stats.sum, expected)
+        assert sum(snb.schema(rows, "late", bins=4) for rows in sites.values()).n_columns == 8
+    gap = numbers["south"].assign(hour=np.nan)
+    with pytest.raises(ValueError, match=r"number of columns \(give all sites bins="):
+        snb.schema(numbers["north"], "late") + snb.schema(gap, "late")
+
+
 def test_a_site_has_a_name_and_rows():
     schema = snb.schema(ROWS, "late", bins=3)
     for site in (3, ""):
