@@ -72,7 +72,7 @@ def report(judged: Tallied, *, worst: int | None = None) -> Any:
     for name, metric in RATES.items():
         of_classes = _with_interval(judged, metric, average=None)
         of_averages = [_with_interval(judged, metric, average=average) for average in averages]
-        if not judged.multilabel:  # the micro average, but for rows whose label is unknown
+        if not judged.multilabel:  # the micro average
             of_averages[0] = _with_interval(judged, "accuracy")
         for k, end in enumerate(("", " low", " high")[: len(of_classes)]):
             columns[name + end] = np.concatenate([of_classes[k][classes], [average[k] for average in of_averages]])

@@ -24,15 +24,12 @@ class Gradient:
     Attributes
     ----------
     hit, true, predicted, row : (K,)
-    unknown : float
-        In place of ``true_i`` for a label that is no class.
     """
 
     hit: np.ndarray
     true: np.ndarray
     predicted: np.ndarray
     row: np.ndarray
-    unknown: float = 0.0
 
     def cells(self) -> tuple[np.ndarray, ...]:
         """What a row adds for one class that is hit, missed, wrongly predicted, or neither, each (K,)."""
@@ -56,9 +53,8 @@ def estimate(
     if isinstance(spread, GroupSpread):
         hit, true, predicted = spread.counts.sums
         weight = spread.total.sums[:, -1]
-        unknown = 0.0 if judged.multilabel or not gradient.unknown else weight - true.sum(axis=1)
         sums = hit @ gradient.hit + true @ gradient.true + predicted @ gradient.predicted
-        sums += weight * gradient.row.sum() + unknown * gradient.unknown
+        sums += weight * gradient.row.sum()
         return of_buckets(spread, value, sums, low=low)
     added = _squares_of_labels(judged, gradient, spread) if judged.multilabel else _squares(judged, gradient, spread)
     rate = per_weight(judged)
@@ -86,15 +82,11 @@ def _cells(judged: Tallied) -> tuple[np.ndarray, ...]:
 def _squares(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
     """The sum over rows with one label each of the square of what each adds."""
     tally, c = decisions(judged), gradient.row.sum()
-    n_unknown = judged.weight - tally.true.sum()
     hit, of_true = gradient.hit + gradient.true + gradient.predicted + c, gradient.true + c
-    squares = tally.hit @ hit**2 + tally.missed @ of_true**2 + n_unknown * (gradient.unknown + c) ** 2
+    squares = tally.hit @ hit**2 + tally.missed @ of_true**2
     squares += tally.wrong @ gradient.predicted**2 + 2.0 * c * (tally.wrong @ gradient.predicted)
     if gradient.true.any() and gradient.predicted.any():
         squares += 2.0 * _pairs(judged, gradient, spread)
-    if gradient.unknown and tally.table is not None:
-        unknown = tally.predicted - tally.table.sum(axis=0)
-        squares += 2.0 * gradient.unknown * (unknown @ gradient.predicted)
     return float(squares)
 
 
@@ -205,5 +197,5 @@ def cohen_kappa(judged: Tallied) -> Estimate:
 def _of_agreement(judged: Tallied, value: float, hit: float, true: Any, predicted: Any, row: float) -> Estimate:
     K = judged.n_classes
     every_row = np.where(np.arange(K) == 0, row, 0.0)  # once a row, whichever class it stands with
-    gradient = Gradient(np.full(K, hit), true[:K], predicted[:K], every_row, float(true[K]))
+    gradient = Gradient(np.full(K, hit), true, predicted, every_row)
     return estimate(judged, value, gradient, judged.weight, low=-1.0)

@@ -51,8 +51,8 @@ class Evaluation(Tallied):
 
     Notes
     -----
-    A row with an unknown label (code -1) is a wrong decision: it counts in accuracy and in the precision of its
-    predicted class. It is left out of the confusion matrix, of rankings and of losses.
+    Rows with a label that the model does not know (code -1) are left out of all measures, and `n_unknown` counts them:
+    probabilities and rankings have nothing to say of them, and all measures should be of the same rows.
 
     Examples
     --------
@@ -119,7 +119,8 @@ class Evaluation(Tallied):
     def _title(self) -> str:
         kind = "labels" if self.multilabel else "classes"
         weight = "" if self.weight == self.n_rows else f" (weight {self.weight:,.6g})"
-        title = f"Evaluation of {self.n_rows:,} rows{weight}, {self.n_classes:,} {kind}"
+        unknown = f" without {self.n_unknown:,} of unknown labels" if self.n_unknown else ""
+        title = f"Evaluation of {self.n_rows:,} rows{weight}{unknown}, {self.n_classes:,} {kind}"
         return title if self.level is None else f"{title}, {intervals.described(self)}"
 
     def _shown(self) -> list[tuple[str, float, tuple[float, ...], float]]:

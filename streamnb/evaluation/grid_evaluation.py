@@ -72,8 +72,9 @@ class GridEvaluation(Tally):
                 ranked.add(*rows)
         for point, losses in enumerate(self.losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
-            known = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])).known()
-            losses.add(losses_of(known), known.weight)
+            rows = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1]))
+            some = rows.with_weight()
+            losses.add(losses_of(some), some.weight)
 
     def _scores(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
         """The scores by which each model ranks rows, (n, columns, G)."""

@@ -181,7 +181,7 @@ class JudgingTask(PassTask):
         return Sheet.of_one(self.model.classes_, self.model.scheme.multilabel, self.needs, **options)
 
     def add(self, partial: Sheet, block: Block) -> None:
-        """Judge one block of rows; a label that the model does not know counts as a wrong prediction."""
+        """Judge one block of rows; rows with a label that the model does not know are counted."""
         y, model = label_checks.check_y(block.y), self.model
         label_checks.check_kind(y, model.classes_, model.scheme.multilabel)
         codes = class_numbers(model.classes_, y)
@@ -249,6 +249,7 @@ def judged(
     rows, slicing = options.opened(rows)
     task = JudgingTask(model, needs, options.interval, options.groups is not None, slicing)
     evaluation = run(task, rows, RunOptions())[0].evaluations
+    evaluation.warn_of_unknown()
     if options.groups is not None and options.interval is not None:
         check_groups(evaluation)
     return evaluation

@@ -25,8 +25,6 @@ from streamnb.evaluation.tallied import (
 )
 from streamnb.evaluation.tallies import BINS, ratio
 
-_ROUNDED = 1e-12  # relative rounding error of a sum of weights
-
 
 def accuracy(judged: Tallied) -> float:
     """Share of the weight predicted correctly; multi-label: the whole label set must match (subset accuracy)."""
@@ -92,12 +90,10 @@ def cohen_kappa(judged: Tallied) -> float:
 
 
 def shares(judged: Tallied, metric: str) -> tuple[float, np.ndarray, np.ndarray, float]:
-    """Weight predicted correctly, by true class, by predicted class, and in total; unknown labels form one class."""
+    """Weight predicted correctly, by true class, by predicted class, and in total."""
     check_single(judged, metric)
     tally = decisions(judged)
-    unknown = judged.weight - tally.true.sum()
-    true = np.append(tally.true, unknown if unknown > _ROUNDED * judged.weight else 0.0)
-    return float(tally.hit.sum()), true, np.append(tally.predicted, 0.0), float(true.sum())
+    return float(tally.hit.sum()), tally.true, tally.predicted, float(tally.true.sum())
 
 
 def f_score(judged: Tallied, average: str | None = "binary", beta: float = 1.0) -> Any:

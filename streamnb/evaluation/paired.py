@@ -212,9 +212,10 @@ class PairedTask(PassTask):
     def _add(self, partial: PairedSums, codes: Any, weight: np.ndarray, outputs: list[Outputs], first_row: int) -> None:
         """Add the differences between models."""
         by_name = dict(zip(self.models, outputs, strict=True))
-        baseline, *others = (_right(codes, said["predicted"]) for said in outputs)
-        partial.decisions.add([part for right in others for part in (right & ~baseline, baseline & ~right)], weight)
         known = weight > 0.0 if self.multilabel else (weight > 0.0) & (codes >= 0)
+        baseline, *others = (_right(codes, said["predicted"])[known] for said in outputs)
+        differing = [part for right in others for part in (right & ~baseline, baseline & ~right)]
+        partial.decisions.add(differing, weight[known])
         losses = self._loss_differences(codes[known], weight[known], by_name, known) if self.compared_losses else []
         partial.losses.add(losses, weight[known])
         if self.ranked and not self.grouped:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, persistence, row_checks
+from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.slices import Slices, Slicing, form_of_slice
 from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
@@ -71,7 +71,7 @@ class Tallied:
         self.classes = np.arange(K) if classes is None else np.asarray(classes)
         if self.classes.shape != (K,):
             raise ValueError(f"classes has shape {self.classes.shape}; it should name each of the {K} classes")
-        self.n_rows = 0
+        self.n_rows = self.n_unknown = 0
         self.level = check_level(interval)
         self._form = (K, self.needs, self.multilabel, exact_rows, n_bins, self.level, grouped)
         self._tallies: dict[str, Any] = {"total": RowMeans(())}
@@ -112,6 +112,15 @@ class Tallied:
             ranked.append("predicted")
         return RowSpread(K, means, ranked if several else (), exact_rows, self.multilabel)
 
+    def warn_of_unknown(self) -> None:
+        """Warn of rows whose labels the model does not know."""
+        if self.n_unknown:
+            n_rows = self.n_rows + self.n_unknown
+            messages.warn(
+                f"{self.n_unknown:,} of {n_rows:,} rows have labels that the model does not know; all measures leave "
+                "these rows out, though each is a wrong decision"
+            )
+
     @property
     def weight(self) -> float:
         """Total weight of the rows."""
@@ -141,7 +150,8 @@ class Tallied:
         Parameters
         ----------
         codes : (n,) int
-            Class numbers, -1 for an unknown label. Multi-label: an indicator (n, K), dense or CSR.
+            Class numbers, -1 for an unknown label, whose rows are left out and counted as `n_unknown`. Multi-label: an
+            indicator (n, K), dense or CSR.
         weight : (n,), optional
             1 each by default.
         predicted : as codes, without -1
@@ -166,6 +176,9 @@ class Tallied:
         """
         outputs = {"predicted": predicted, "ranking": ranking, "margin": margin, "log_proba": log_proba}
         rows = self._checked(codes, weight, outputs, groups)
+        if not self.multilabel and (unknown := rows.labels < 0).any():
+            self.n_unknown += int(unknown.sum())
+            rows, slices = rows.of(~unknown), None if slices is None else slices[~unknown]
         self.add_rows(rows)
         if "slices" in self._tallies:
             self._tallies["slices"].add(rows, slices)
@@ -179,7 +192,7 @@ class Tallied:
             values["decisions"] = self._tallies["decisions"].add(rows)
         if "confused" in self._tallies:
             self._tallies["confused"].add(rows)
-        known = rows.known()
+        known = rows.with_weight()
         if "losses" in self._tallies:
             values["losses"] = losses_of(known)
             self._tallies["losses"].add(values["losses"], known.weight)
@@ -267,7 +280,8 @@ class Tallied:
                 raise ValueError(
                     f"evaluations merge if they were made with the same {same}; these differ in {name}: {a} and {b}"
                 )
-        return self.with_tallies(self.n_rows + other.n_rows, added(self._tallies, other._tallies))
+        tallies = added(self._tallies, other._tallies)
+        return self.with_tallies(self.n_rows + other.n_rows, tallies, self.n_unknown + other.n_unknown)
 
     def ranking_of(self, n_models: int) -> Ranking:
         """An empty ranking of several models with the settings of this evaluation."""
@@ -275,10 +289,10 @@ class Tallied:
         pairs = "pairs" in needs and K > 2 and not multilabel
         return Ranking(K, multilabel=multilabel, pairs=pairs, exact_rows=exact_rows, n_bins=n_bins, n_models=n_models)
 
-    def with_tallies(self, n_rows: int, tallies: dict[str, Any]) -> Self:
+    def with_tallies(self, n_rows: int, tallies: dict[str, Any], n_unknown: int = 0) -> Self:
         """A copy with tallies of other rows."""
         judged = type(self).__new__(type(self))
-        judged.__dict__.update(self.__dict__, n_rows=n_rows, _tallies=tallies)
+        judged.__dict__.update(self.__dict__, n_rows=n_rows, n_unknown=n_unknown, _tallies=tallies)
         return judged
 
     def save(self, path: Any) -> None:
@@ -292,25 +306,31 @@ class Tallied:
             state["slicing"] = self._tallies["slices"].slicing
         if self.level is not None:
             state["interval"] = self.level
+        if self.n_unknown:
+            state["n_unknown"] = self.n_unknown
         if self.level is not None or self.is_grouped:
             state["grouped"] = self.is_grouped
         return state
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        persistence.known(cls, state, "classes", "form", "n_rows", "tallies", "interval", "grouped", "slicing")
+        persistence.known(cls, state, "classes", "form", "n_rows", "tallies", *OPTIONAL, "n_unknown")
         classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
         if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
             raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")
         if "confusion" in needs and not multilabel:  # checked before a table larger than the file is allocated
             pairs_of_state("table", state["tallies"]["decisions"][3], (len(classes),) * 2)
         options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
-        options |= {name: state[name] for name in ("interval", "grouped", "slicing") if name in state}
+        options |= {name: state[name] for name in OPTIONAL if name in state}
         if not isinstance(options.get("slicing"), Slicing | None):
             raise ValueError(f"slicing={options['slicing']!r} should be a Slicing")
         empty = cls(len(classes), needs, **options, classes=classes)
         n_rows = arguments.whole_number("n_rows", state["n_rows"])
-        return empty.with_tallies(n_rows, restored("tallies", empty._tallies, state["tallies"]))
+        n_unknown = arguments.whole_number("n_unknown", state.get("n_unknown", 0))
+        return empty.with_tallies(n_rows, restored("tallies", empty._tallies, state["tallies"]), n_unknown)
+
+
+OPTIONAL = "interval", "grouped", "slicing"  # parts of files of evaluations that have them
 
 
 def check_level(interval: Any) -> float | None:

@@ -83,7 +83,7 @@ def restored(name: str, empty: Any, state: Any) -> Any:
 class Rows:
     """Checked rows with the outputs of a model.
 
-    Single label: `labels` and `predicted` are class numbers (n,), -1 in `labels` for an unknown label.
+    Single label: `labels` and `predicted` are class numbers (n,).
     Multi-label: both are indicators, canonical CSR (n, K) of uint8.
     """
 
@@ -95,11 +95,9 @@ class Rows:
     margin: np.ndarray | None = None
     bucket: np.ndarray | None = None  # of the group of each row, for intervals
 
-    def known(self) -> "Rows":
-        """The rows with a known label and positive weight."""
+    def with_weight(self) -> "Rows":
+        """The rows of positive weight."""
         kept = self.weight > 0.0
-        if not sp.issparse(self.labels):
-            kept &= self.labels >= 0
         return self if kept.all() else self.of(kept)
 
     def of(self, some: np.ndarray) -> "Rows":
@@ -112,8 +110,8 @@ class Rows:
         if sp.issparse(self.labels):
             parts = self.labels.multiply(self.predicted).tocsr(), self.labels, self.predicted
             return [(np.repeat(rows, np.diff(part.indptr)), part.indices) for part in parts]
-        hit, known = np.flatnonzero(self.labels == self.predicted), np.flatnonzero(self.labels >= 0)
-        return [(hit, self.labels[hit]), (known, self.labels[known]), (rows, self.predicted)]
+        hit = np.flatnonzero(self.labels == self.predicted)
+        return [(hit, self.labels[hit]), (rows, self.labels), (rows, self.predicted)]
 
     @classmethod
     def joined(cls, blocks: "Sequence[Rows]") -> "Rows":
@@ -146,7 +144,7 @@ class Decisions(Tally):
         "hit", "true" and "predicted", (K,): the weight of the correctly predicted rows of each class, of all its rows,
         and of all rows predicted as it. "table", (K, K): the weight by true (rows) and predicted class, or None.
     means : RowMeans
-        `right`, the weight of correctly predicted rows; rows with an unknown label count as wrong.
+        `right`, the weight of correctly predicted rows.
     """
 
     names: Sequence[str] = ("right",)
@@ -163,7 +161,7 @@ class Decisions(Tally):
         right = rows.labels == rows.predicted
         self.means.add([right], rows.weight)
         if self.counts["table"] is not None:
-            known = rows.known()
+            known = rows.with_weight()
             self.counts["table"].add((known.labels, known.predicted), known.weight)
         return [right]
 
@@ -220,7 +218,7 @@ class ConfusedPairs:
 
     def add(self, rows: Rows) -> None:
         """Add rows with `predicted`."""
-        known = rows.known()
+        known = rows.with_weight()
         wrong = known.labels != known.predicted
         pairs = known.labels[wrong] * self._n_classes + known.predicted[wrong]
         weight = known.weight[wrong]

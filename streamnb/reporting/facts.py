@@ -146,6 +146,7 @@ class Performance:
     slices: SlicedMetrics | None = None
     independent: bool = False  # of rows, whose intervals pictures show
     intervals_of: str = ""  # in words
+    n_unknown: int = 0  # rows with labels that the model does not know, which are left out
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
         calibration_error=found.expected_calibration_error() if reliable else None,
         fingerprint=persistence.digest(found),
         slices=_slices(found) if has(found, "slices") else None,
+        n_unknown=found.n_unknown,
     )
 
 

@@ -80,6 +80,8 @@ def _verdict(facts: Facts) -> str:
     if judged is None or right is None:
         return ""
     sentence = f"It is right for {share(right.value)} of {judged.n_rows:,} rows"
+    if judged.n_unknown:
+        sentence += f" whose labels it knows; {judged.n_unknown:,} others are left out"
     if right.low is not None and judged.interval is not None:
         sentence += f" ({share(right.low)} to {share(right.high)} with {100.0 * judged.interval:.3g} % confidence)"
     if right.guess is None:

@@ -247,6 +247,7 @@ def compare_models(
     rows, _ = columns.opened(rows)
     options = RunOptions(progress, n_threads, client=client)
     sums, report = run(PairedTask(judged, classes, multilabel, level, groups is not None), rows, options)
+    sums.evaluations[0].warn_of_unknown()
     if groups is not None:
         check_groups(sums.evaluations[0])
     return ModelComparison.of(list(judged), sums, metrics, report)

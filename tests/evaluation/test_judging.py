@@ -30,11 +30,17 @@ def test_only_what_is_needed_is_said():
         evaluation.accuracy()
 
 
-def test_a_label_that_the_model_does_not_know_is_one_it_gets_wrong():
-    strange = np.where(np.arange(90) < 30, "palm", y)
-    evaluation = judged(model, X, strange, None, ["confusion"])
-    assert evaluation.accuracy() == pytest.approx(np.mean(model.predict(X) == strange))
-    assert evaluation.confusion_matrix().sum() == 60
+def test_rows_of_labels_that_the_model_does_not_know_are_left_out_of_all_measures(tmp_path):
+    strange, needs = np.where(np.arange(90) < 30, "palm", y), ["confusion", "ranking", "probabilities"]
+    with pytest.warns(snb.StreamnbWarning, match="30 of 90 rows have labels that the model does not know"):
+        evaluation = judged(model, X, strange, None, needs)
+    known = judged(model, X[30:], y[30:], None, needs)
+    assert (evaluation.n_rows, evaluation.n_unknown, known.n_unknown) == (60, 30, 0)
+    assert evaluation.summary() == known.summary()
+    assert "60 rows without 30 of unknown labels" in repr(evaluation)
+    evaluation.save(tmp_path / "found.snb")
+    both = snb.load(tmp_path / "found.snb") + known
+    assert (both.n_rows, both.n_unknown) == (120, 30)
 
 
 def test_labels_of_another_kind_are_a_mistake():

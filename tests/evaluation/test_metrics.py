@@ -48,13 +48,6 @@ def test_agreement_and_specificity_are_scikit_learns(rows):
     )
 
 
-def test_rows_of_no_class_agree_with_no_prediction():
-    judged, known = decided([0, 1, -1], [0, 1, 1]), ([0, 1, 9], [0, 1, 1])
-    assert metrics.matthews_corrcoef(judged) == pytest.approx(sk.matthews_corrcoef(*known))
-    assert metrics.cohen_kappa(judged) == pytest.approx(sk.cohen_kappa_score(*known))
-    np.testing.assert_allclose(metrics.specificity(judged, None)[:2], [1.0, 1 / 2])
-
-
 def test_specificity_of_two_classes_and_of_labels():
     judged = decided([0, 0, 0, 1, 1], [0, 1, 0, 1, 0], n_classes=2)
     assert metrics.specificity(judged) == 2 / 3

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn import metrics as sk
 
 import streamnb as snb
 from streamnb.evaluation import tallied
@@ -18,7 +17,11 @@ def some(needs=("confusion", "ranking"), **options):
 
 def test_rows_and_weights_are_counted():
     judged = some()
-    assert (judged.n_rows, judged.weight, judged.class_weight.tolist()) == (4, 7.5, [1.0, 2.0, 0.5])
+    assert (judged.n_rows, judged.weight, judged.class_weight.tolist()) == (
+        3,
+        3.5,
+        [1.0, 2.0, 0.5],
+    )  # one more has no class
     judged.class_weight[:] = 9.0  # a copy
     assert judged.class_weight.tolist() == [1.0, 2.0, 0.5]
     assert judged.classes.tolist() == [0, 1, 2] and Tallied(2, "hits").needs == {"hits"}
@@ -58,7 +61,7 @@ def test_what_was_not_kept_says_how_to_keep_it():
 
 def test_only_like_merges_with_like():
     merged = some() + some()
-    assert (merged.n_rows, merged.weight) == (8, 15.0) and type(merged) is Tallied
+    assert (merged.n_rows, merged.weight, merged.n_unknown) == (6, 7.0, 2) and type(merged) is Tallied
     for other, name in (
         (Tallied(3, "hits"), "needs"),
         (Tallied(3, ("confusion", "ranking"), n_bins=4), "n_bins"),
@@ -75,7 +78,7 @@ def test_what_was_saved_takes_more_rows():
     judged = some(needs, exact_rows=1, n_bins=8)
     again = Tallied._from_state(judged._to_state())
     both = again + judged
-    assert (both.n_rows, both.needs) == (8, frozenset(needs))
+    assert (both.n_rows, both.n_unknown, both.needs) == (6, 2, frozenset(needs))
     np.testing.assert_array_equal(tallied.decisions(both).table, 2.0 * tallied.decisions(judged).table)
     state = judged._to_state()
     state["tallies"]["decisions"][3] = np.zeros((2, 2))
@@ -113,22 +116,6 @@ def test_rows_that_do_not_fit_are_refused_and_nothing_is_added(given, message):
 
 
 # ---- rows that have no class, or no weight ---------------------------------------------------------------------------
-
-
-def test_a_label_that_no_class_has_is_a_wrong_decision_and_nothing_else():
-    rows = random_rows(3, 40, 0)
-    with_strangers, without = rows.codes.copy(), np.arange(40) >= 5
-    with_strangers[:5] = -1
-    e = snb.Evaluation(3, EVERYTHING)
-    e.add(with_strangers, rows.weight, **rows.said())
-    known = rows.evaluation(without)
-    np.testing.assert_array_equal(e.confusion_matrix(), known.confusion_matrix())
-    assert e.accuracy() == np.average(with_strangers == rows.predicted, weights=rows.weight)
-    expected = sk.precision_score(
-        with_strangers, rows.predicted, labels=[0, 1, 2], average="macro", sample_weight=rows.weight
-    )
-    assert e.precision("macro") == pytest.approx(expected)
-    assert (e.roc_auc(), e.log_loss(), e.brier()) == (known.roc_auc(), known.log_loss(), known.brier())
 
 
 @pytest.mark.parametrize("exact_rows", [0, 100])

@@ -10,7 +10,7 @@ from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, Tally, losses_o
 from streamnb.stats.row_means import RowMeans
 
 K = 3
-ROWS = st.tuples(st.integers(-1, K - 1), st.integers(0, K - 1), st.sampled_from([0.0, 0.25, 1.0, 2.0]))
+ROWS = st.tuples(st.integers(0, K - 1), st.integers(0, K - 1), st.sampled_from([0.0, 0.25, 1.0, 2.0]))
 CUT = st.lists(ROWS, max_size=12)
 
 
@@ -69,7 +69,7 @@ def tallied(kind, rows, *options):
 
 
 def lost(rows):
-    known, means = rows.known(), RowMeans(LOSSES)
+    known, means = rows.with_weight(), RowMeans(LOSSES)
     means.add(losses_of(known), known.weight)
     return means
 
@@ -80,11 +80,10 @@ def test_decisions_are_counted_row_by_row(drawn):
     for label, found, w in drawn:
         predicted[found] += w
         weight += w
-        if label >= 0:
-            true[label] += w
-            table[label, found] += w
-            hit[label] += w * (label == found)
-            right += w * (label == found)
+        true[label] += w
+        table[label, found] += w
+        hit[label] += w * (label == found)
+        right += w * (label == found)
     tally = tallied(Decisions, rows_of(drawn), K, True)
     for own, wanted in zip((tally.hit, tally.true, tally.predicted, tally.table), (hit, true, predicted, table)):
         np.testing.assert_array_equal(own, wanted)
@@ -97,11 +96,11 @@ def test_a_table_is_merged_where_both_have_one():
     assert (with_table + without).table is None and (with_table + with_table).table[0, 1] == 2.0
 
 
-def test_losses_are_those_of_the_formulas_and_leave_strangers_out():
-    proba = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5], [0.2, 0.2, 0.6]])
+def test_losses_are_those_of_the_formulas():
+    proba = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
     with np.errstate(divide="ignore"):
         logs = np.log(proba)
-    rows = Rows(np.array([0, 0, -1]), np.array([1.0, 3.0, 9.0]), log_proba=logs)
+    rows = Rows(np.array([0, 0]), np.array([1.0, 3.0]), log_proba=logs)
     means = lost(rows)
     eps = np.finfo(float).eps
     assert means.mean("log_loss") == pytest.approx((-np.log(0.7) - 3 * np.log(eps)) / 4)
@@ -113,11 +112,11 @@ def test_losses_are_those_of_the_formulas_and_leave_strangers_out():
     assert lost(labels).mean("brier") == pytest.approx((0.01 + 0.04) / 2)
 
 
-def test_known_rows_have_a_class_and_a_weight():
-    rows = Rows(np.array([0, -1, 2, 1]), np.array([1.0, 1.0, 0.0, 2.0]), predicted=np.array([2, 2, 2, 1]))
-    known = rows.known()
-    assert known.labels.tolist() == [0, 1] and known.predicted.tolist() == [2, 1] and known.weight.tolist() == [1, 2]
-    assert known.ranking is None and known.known() is known
+def test_rows_with_weight():
+    rows = Rows(np.array([0, 2, 1]), np.array([1.0, 0.0, 2.0]), predicted=np.array([2, 2, 1]))
+    some = rows.with_weight()
+    assert some.labels.tolist() == [0, 1] and some.predicted.tolist() == [2, 1] and some.weight.tolist() == [1, 2]
+    assert some.ranking is None and some.with_weight() is some
 
 
 def test_ratios_without_denominator():

@@ -67,15 +67,15 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 284_000,
-    "statements": 44_200,
+    "expression nodes": 288_500,
+    "statements": 44_900,
     "nodes per statement": 6.45,
-    "classes": 690,
-    "files": 422,
+    "classes": 695,
+    "files": 424,
     "files with one importer": 104,
     "conditional expressions per 1,000 statements": 56.5,
     "starred arguments per 1,000 statements": 23.6,
-    "lines of tests": 61_500,
+    "lines of tests": 62_500,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
     "LinearNB().fit(zarr)": (505, 83, 22, 1),
