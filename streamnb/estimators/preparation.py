@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from streamnb.core import arguments
+from streamnb.core import arguments, memory
 from streamnb.core.messages import listed
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns
@@ -45,6 +45,10 @@ from streamnb.rows.table_opening import ANY, COMPLETE, COUNTS, NONE, as_table
 
 # saved attributes that describe the rows of a fit, and what is kept beside the model
 OF_ROWS = "feature_names_in_", "layer_", "encoding_", "label_", "meta_", "unknown_below_", "recalibrated_"
+
+ARRAYS_OF_SCAN = 3  # at least, of a number for each column of the rows, in a model of one scan
+ARRAYS_OF_TRAINING = 10  # and in one of several reads: sums, weights and gradients
+NARROW = 1 << 16  # columns whose arrays take no more than a block of rows
 
 
 @dataclass(frozen=True)
@@ -220,10 +224,19 @@ def opened_as_given(self: Any, given: Any, layer: str | None = None) -> Source:
     return rows
 
 
+def check_width(rows: Source, n_arrays: int, options: RunOptions) -> None:
+    """Refuse rows before they are read if `n_arrays` of one number for each of their columns take too much memory."""
+    if rows.n_features is not None and rows.n_features > NARROW:
+        what = f"a model of {rows.n_features:,} columns"
+        cure = "give a larger memory_limit, or fewer columns (columns that no row has count, too)"
+        memory.check(what, 8.0 * n_arrays * rows.n_features, options.memory_limit, cure)
+
+
 def opened_to_read_again(self: Any, given: Any, options: RunOptions, layer: str | None = None) -> Source:
     """Open X as `opened_as_given` does, for several reads, between which rows are kept."""
     rows = options.kept(opened_as_given(self, given, layer))
     rows.check_read_again(type(self).__name__)
+    check_width(rows, ARRAYS_OF_TRAINING, options)
     return rows
 
 
@@ -231,6 +244,7 @@ def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, laye
     """Open the rows, learn their step, remember it, and apply it."""
     rows, request, options = opened_as_given(self, given, layer), self._step_request(), options or RunOptions()
     rows = options.kept(rows) if request.reads else rows
+    check_width(rows, ARRAYS_OF_SCAN, options)
     remember_step(self, request.learned(rows, options, names_of(self)))
     return prepared(self._preparation.step, rows)
 

@@ -137,6 +137,12 @@ class TargetRead(ReadTask):
         super().add(partial, replace(block, y=np.zeros(block.n_rows, np.int64)))
 
 
+def _check_memory(n: int, n_targets: int, options: RunOptions) -> None:
+    cure = "give a larger memory_limit, or fewer targets or columns"
+    what = f"weights of {n:,} features for {n_targets:,} targets"
+    memory.check(what, 8.0 * N_ARRAYS * (n + 1) * n_targets, options.memory_limit, cure)
+
+
 def fit_wide(
     rows: Source, alpha: float, standardize: bool, tol: float, max_passes: int, options: RunOptions
 ) -> tuple[np.ndarray, np.ndarray, Trained]:
@@ -145,11 +151,11 @@ def fit_wide(
     Returns coefficients (n_features, n_targets), intercepts (n_targets,), and how training went, with the scan.
     """
     rows = options.kept(rows)
+    if rows.n_features is not None:
+        _check_memory(rows.n_features, 1, options)
     sums, report = run(WideScan(options.memory_limit), rows, options.of_pass("scan"))
     stats, n, n_targets = sums.features, sums.features.n_features, sums.n_targets
-    cure = "give a larger memory_limit, or fewer targets or columns"
-    what = f"weights of {n:,} features for {n_targets:,} targets"
-    memory.check(what, 8.0 * N_ARRAYS * (n + 1) * n_targets, options.memory_limit, cure)
+    _check_memory(n, n_targets, options)
     means, row_sums = sums.target_means, RowSums.of(stats)
     # as of classes with half of the weight each: the gradient at the start, 2 (whole / 2 - own), is that of the targets
     own = 0.5 * (sums.with_targets - np.outer(row_sums.whole, means) + row_sums.whole[:, None])

@@ -1,6 +1,7 @@
 """What is fitted does not depend on how much memory there is: with less of it, there are more reads or an error."""
 
 import inspect
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -33,6 +34,8 @@ ESTIMATORS = sorted(
     and hasattr(kind, "fit")
     and "memory_limit" in inspect.signature(kind.fit).parameters
 )
+
+WIDE = "GaussianNB", "LinearNB", "LinearNBCV", "Ridge", "SoftmaxRegression", "SoftmaxRegressionCV", "StackedNB"
 
 
 def said(model, rows):
@@ -71,3 +74,17 @@ def test_every_limit_gives_the_same_model_or_an_error(name):
             assert "memory" in str(error)  # what takes how much
             break
         np.testing.assert_array_equal(found, expected, limit)
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
+@pytest.mark.parametrize("name", WIDE)
+def test_rows_too_wide_for_the_limit_are_refused_before_anything_of_their_width_is_allocated(name):
+    wide = sp.csr_array((np.ones(N), (np.arange(N), np.arange(N))), shape=(N, 1 << 25))
+    model = estimator(name)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r"columns|features"):
+            model.fit(wide, labels_for(name, model), memory_limit="64MB", progress=False)
+        assert tracemalloc.get_traced_memory()[1] < 64e6
+    finally:
+        tracemalloc.stop()
