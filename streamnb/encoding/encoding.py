@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from streamnb.rows.source import Source
 from streamnb.stats.class_stats import ClassStats
 
@@ -51,6 +53,19 @@ class Encoding:
     def differs(self, other: "Encoding") -> str:
         """Describe how the columns of another encoding differ from those of this one; empty if they are the same."""
         raise NotImplementedError
+
+    # ---- columns of statistics ---------------------------------------------------------------------------------------
+
+    def joined(self, other: Any) -> "Encoding":
+        """The encoding of the rows of both; a ValueError if their columns cannot be matched."""
+        what = self.differs(other)
+        if what:
+            raise ValueError(f"these statistics are not of the same columns: {what}; encode the rows of both alike")
+        return self
+
+    def sources(self, before: Any) -> np.ndarray | None:
+        """For each column its number in `before`, as in `ClassStats.with_columns`; None if the columns are the same."""
+        return None
 
 
 def check_alike(fitted: Encoding | None, given: Encoding | None) -> None:

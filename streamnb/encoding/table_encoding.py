@@ -25,6 +25,7 @@ from streamnb.rows.table_columns import (
     INSTANT,
     LEVEL,
     MEASURE,
+    NOTHING,
     NUMBER,
     CachedCall,
     ColumnPart,
@@ -37,6 +38,7 @@ from streamnb.rows.table_opening import is_row, is_table, open_tables
 from streamnb.rows.tables import Tables, TableSource, shown_names
 from streamnb.rows.texts import of_arrow
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.columns import CURE
 
 
 @persistence.register
@@ -230,6 +232,17 @@ class TableEncoding(persistence.Parameters, Encoding):
         if not self.texts and not any(map(has_columns, codes.values())):
             return self
         return self._with_codes(constant | codes, same, self._growth.kinds)
+
+    def joined(self, other: Any) -> "TableEncoding":
+        try:
+            if persistence.digest(self.texts) != persistence.digest(other.texts):
+                raise ValueError("their columns of texts are others, or have other n-grams")
+            codes = self._growth.joined(other._growth, dict(self.coded), dict(other.coded))
+        except ValueError as error:
+            raise ValueError(f"the columns of these statistics cannot be matched, as {error}; {CURE}") from None
+        same = dict(self._growth.constant).keys() & dict(other._growth.constant).keys()
+        kinds = {**other._growth.kinds, **{name: kind for name, kind in self._growth.kinds.items() if kind != NOTHING}}
+        return self._with_codes(codes, same, kinds)
 
     def warn_of_beyond(self, before: np.ndarray, weights: np.ndarray) -> None:
         """Warn of numbers that mostly lie beyond all borders, by the weights of columns before and in further rows."""

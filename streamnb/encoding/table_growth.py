@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.messages import warn
-from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, OneNumber, SharedHash, ordered
+from streamnb.encoding.table_codes import Code, LevelCodes, OneNumber, PlainNumber, SharedHash, ordered
 from streamnb.encoding.table_scan import LevelCounts
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NOTHING, ColumnPart, kind_of, takes
 
@@ -72,6 +72,43 @@ class Growth(persistence.Parameters):
         rare = code.rare or len(kept) < len(new)
         return LevelCodes(ordered(part, [*code.values, *kept]), rare, code.missing or gaps, code.new)
 
+    def joined(self, other: "Growth", ours: PartCodes, theirs: PartCodes) -> dict[ColumnPart, Code]:
+        """The codes of the rows of two tables, each encoded by itself; a ValueError where columns cannot be matched."""
+        if (self.missing, self.min_count, self.most) != (other.missing, other.min_count, other.most):
+            raise ValueError("their tables were encoded with other options of snb.table")
+        ours, theirs = dict(self.constant) | {**ours}, dict(other.constant) | {**theirs}
+        joined: dict[ColumnPart, Code] = {}
+        for part in dict.fromkeys([*self.parts, *other.parts]):
+            one, two = ours.get(part), theirs.get(part)
+            if one is not None and two is not None and all(self._is_alike(other, name) for name in part.columns):
+                joined[part] = self._joined(part, one, two)
+            elif any(code is not None and has_columns(code) for code in (one, two)):
+                raise ValueError(f"the column {part.label!r} is missing, empty or of another kind in one of the tables")
+        return joined
+
+    def _is_alike(self, other: "Growth", name: str) -> bool:
+        """Whether two tables have the same kind and time zone of a column."""
+        kinds = {self.kinds.get(name), other.kinds.get(name)}
+        zones = {(one.zones or {}).get(name) for one in (self, other)}
+        return len(kinds - {NOTHING}) < 2 and (len(zones) < 2 or NOTHING in kinds)
+
+    def _joined(self, part: ColumnPart, one: Code, two: Code) -> Code:
+        if isinstance(one, LevelCodes) and isinstance(two, LevelCodes):
+            for code, more in ((one, two), (two, one)):
+                if code.rare and more.known.keys() - code.known.keys():
+                    raise ValueError(f"values of {part.label!r} are rare in one of the tables and not in the other")
+            values = ordered(part, {*one.known, *two.known})
+            return LevelCodes(values, one.rare or two.rare, one.missing or two.missing, max(one.new, two.new))
+        plain = isinstance(one, PlainNumber) and isinstance(two, PlainNumber) and not one.missing and not two.missing
+        if plain and self.missing:  # no median stands for a number
+            return one
+        if persistence.digest(one.with_gaps(True)) != persistence.digest(two.with_gaps(True)):
+            raise ValueError(
+                f"the numbers of {part.label!r} have other bins or another median in each of the tables, or "
+                "are all equal in one"
+            )
+        return one if persistence.digest(two) == persistence.digest(two.with_gaps(False)) else two
+
     def is_constant(self, code: Code, learned: Any) -> bool:
         """Whether rows have one value, by its code and the counts of their values."""
         if isinstance(code, OneNumber):
@@ -80,8 +117,7 @@ class Growth(persistence.Parameters):
         return isinstance(code, LevelCodes) and code.n_columns == 1 and (code.missing or not learned.missing)
 
     def warn_of_learned(self, codes: PartCodes, learned: PartCounts) -> None:
-        """Warn of what a fit of all rows would learn otherwise: bins, and which values are rare."""
-        bins = [part for part, code in codes.items() if isinstance(code, BinCodes)]
+        """Warn of values that a fit of all rows may not count as rare."""
         rare = [
             part
             for part, code in codes.items()
@@ -89,12 +125,10 @@ class Growth(persistence.Parameters):
             and (code.rare or self.min_count > 1)
             and learned[part].counts.keys() - code.known.keys()
         ]
-        kept = [f"the bins of {_labels(bins)}"] if bins else []
-        kept += [f"which values of {_labels(rare)} are rare"] if rare else []
-        if kept:
+        if rare:
             warn(
-                f"{' and '.join(kept)} were learned from the first rows, and stay as they are; a fit of all rows may "
-                "learn others"
+                f"which values of {_labels(rare)} are rare was learned from the first rows, and stays as it is; a fit "
+                "of all rows may learn others"
             )
 
     def _varies(self, part: ColumnPart, code: Code | None, learned: Any) -> bool:

@@ -16,6 +16,7 @@ from streamnb.rows.boundary import Domain, csr_chunk
 from streamnb.rows.chunk import Chunk
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.columns import aligned
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
@@ -160,6 +161,7 @@ class CategoryStats:
 
     sizes: np.ndarray
     sums: ClassStats
+    encoding: Any = None  # as of `ClassStats`
 
     classes = _of_sums("classes")
     closed = _of_sums("closed")
@@ -183,16 +185,17 @@ class CategoryStats:
 
     def __add__(self, other: "CategoryStats") -> "CategoryStats":
         sizes = self._common(other)
-        return CategoryStats(sizes, self.laid_out(sizes).sums + other.laid_out(sizes).sums)
+        return replace(self, sizes=sizes, sums=self.laid_out(sizes).sums + other.laid_out(sizes).sums)
 
     def __sub__(self, other: "CategoryStats") -> "CategoryStats":
         sizes = self._common(other)
-        return CategoryStats(sizes, self.laid_out(sizes).sums - other.laid_out(sizes).sums)
+        return replace(self, sizes=sizes, sums=self.laid_out(sizes).sums - other.laid_out(sizes).sums)
 
     def __mul__(self, gamma: float) -> "CategoryStats":
         return replace(self, sums=self.sums * gamma)
 
     def _common(self, other: "CategoryStats") -> np.ndarray:
+        aligned(self, other)  # refuses other columns
         row_checks.check_n_features(other.n_features, self.n_features, "the statistics")
         return np.maximum(self.sizes, other.sizes)
 

@@ -42,6 +42,7 @@ from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE, COUNTS, NONE, as_table
+from streamnb.stats.columns import columns_of, with_encoding, without_absent
 
 # saved attributes that describe the rows of a fit, and what is kept beside the model
 OF_ROWS = "feature_names_in_", "layer_", "encoding_", "label_", "meta_", "unknown_below_", "recalibrated_"
@@ -293,9 +294,10 @@ def grown(self: Any, X: Any, options: RunOptions) -> Any:
 
 def shrink(self: Any) -> None:
     """Remove columns of a table from a fitted model that no row has any more."""
-    encoding = self._preparation.encoding
-    if isinstance(encoding, TableEncoding) and not _has_fixed_columns(self):
-        use_encoding(self, encoding.without_absent(*self.stats_.column_weights()))
+    if not _has_fixed_columns(self):
+        self.stats_ = without_absent(self.stats_)
+        self.n_features_in_ = self.stats_.n_features
+        adopt_columns(self)
 
 
 def warn_of_beyond(self: Any, stats: Any) -> None:
@@ -315,15 +317,27 @@ def _has_fixed_columns(self: Any) -> bool:
 def use_encoding(self: Any, encoding: TableEncoding) -> None:
     """Change the columns of a fitted model to those of another encoding of the same table."""
     sources = encoding.sources(self._preparation.encoding)
-    if not np.array_equal(sources, np.arange(self.n_features_in_)):
-        if _has_fixed_columns(self):
+    if _has_fixed_columns(self):
+        if not np.array_equal(sources, np.arange(self.n_features_in_)):
             raise ValueError(
                 f"X adds the columns {listed(encoding.column_names[sources < 0])}, and {type(self).__name__} has "
                 "learned, or was given, something for each of the columns before; fit all rows at once"
             )
-        self.stats_ = self.stats_.with_columns(sources)
-        self.feature_names_in_, self.n_features_in_ = encoding.column_names, encoding.n_columns
-    self._preparation = replace(self._preparation, encoding=encoding)
+        return
+    self.stats_ = with_encoding(self.stats_, encoding)
+    self.n_features_in_ = encoding.n_columns
+    adopt_columns(self)
+
+
+def adopt_columns(self: Any) -> None:
+    """Give statistics the columns of a fitted model; where they have columns already, these are those of the model."""
+    preparation, known = self._preparation, self.stats_.encoding
+    if known is None or preparation.step is not None:
+        known = columns_of(preparation.encoding, names_of(self), preparation.step)
+        self.stats_ = replace(self.stats_, encoding=known)
+    elif isinstance(known, TableEncoding):
+        self._preparation = replace(preparation, encoding=known)
+        self.feature_names_in_ = known.column_names
 
 
 def remember_names(self: Any, given: Any) -> None:

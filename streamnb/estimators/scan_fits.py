@@ -16,6 +16,7 @@ from streamnb.core import arguments, label_checks, messages, persistence, row_ch
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.preparation import (
     OF_ROWS,
+    adopt_columns,
     all_or_nothing,
     fitting,
     grown,
@@ -156,7 +157,7 @@ def partial_fit(
     Warns
     -----
     StreamnbWarning
-        The columns of a table have bins or rare values, which stay; most numbers lie beyond all bins; or a column had
+        Most numbers of a column of a table lie beyond all bins; new values may not be rare in all rows; or a column had
         one value before and cannot be added.
     """
     decay = checked_decay(decay)
@@ -252,6 +253,7 @@ def check_labels(self: Any, stats: Any) -> None:
 def keep(self: Any, stats: Any, report: Report, decay: float = 1.0) -> None:
     """Replace the statistics."""
     self.stats_, self.report_, self.decay_ = stats, report, decay
+    adopt_columns(self)
     self.n_features_in_ = self._preparation.n_features(stats.n_features)
     self.classes_ = stats.classes
     self._learned = {}
@@ -276,7 +278,7 @@ def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
 
 def to_state(self: Any) -> dict[str, Any]:
     """Parameters and statistics, for a file."""
-    fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
+    fitted = {"stats_": replace(self.stats_, encoding=None), "report_": asdict(self.report_), "decay_": self.decay_}
     if getattr(self, "class_weight_", None) is not None:
         fitted["class_weight_"] = self.class_weight_
     if getattr(self, "forgotten_", ()):

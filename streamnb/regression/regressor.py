@@ -283,6 +283,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _keep(self, stats: TargetSums, report: Report, decay: float = 1.0) -> None:
         self.stats_, self.report_, self.decay_ = stats, report, decay
+        preparation.adopt_columns(self)
         self.n_features_in_ = stats.n_features
 
     def _finish(self) -> None:

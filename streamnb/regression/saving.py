@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ def to_state(self: Any) -> dict[str, Any]:
     """Parameters of the fit and what follows from rows, for a file."""
     fitted: dict[str, Any] = {"report_": asdict(self.report_)}
     if hasattr(self, "stats_"):
-        fitted |= {"stats_": self.stats_, "decay_": self.decay_}
+        fitted |= {"stats_": replace(self.stats_, encoding=None), "decay_": self.decay_}
     else:
         fitted |= {name: getattr(self, name) for name in _WIDE}
     return {"params": self._used, "fitted": fitted | self._state_of_rows()}

@@ -17,6 +17,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.columns import aligned, without_absent
 from streamnb.stats.second_moments import Products
 
 OUTWEIGHED = 1e-6  # share of a sum of squares that is left
@@ -38,6 +39,8 @@ class TargetSums(persistence.Saved):
     n_targets : int
     exact : bool
         Whether sums of products were not rounded.
+    encoding : Encoding, NamesOfColumns or None
+        As of `ClassStats`: columns of features are matched by name.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class TargetSums(persistence.Saved):
     joined: ClassStats
     n_targets: int
     exact: bool = False
+    encoding: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -104,7 +108,10 @@ class TargetSums(persistence.Saved):
             return NotImplemented
         if other.n_targets != self.n_targets:
             raise ValueError(f"these sums have {self.n_targets} targets, the others {other.n_targets}; give as many")
-        return replace(self, joined=getattr(self.joined, how)(other.joined), exact=self.exact and other.exact)
+        ours, theirs = aligned(self, other)
+        joined = getattr(ours.joined, how)(theirs.joined)
+        sums = TargetSums(joined, self.n_targets, self.exact and other.exact, ours.encoding or theirs.encoding)
+        return without_absent(sums) if how == "__sub__" and other.encoding is not None else sums
 
     @property
     def has_fixed_columns(self) -> bool:
@@ -125,7 +132,7 @@ class TargetSums(persistence.Saved):
         """As of `ClassStats`, for the features."""
         n, targets = self.n_features, np.arange(self.n_features, self.joined.n_features)
         of_joined = np.append(np.where(sources == n, self.joined.n_features, sources), targets)
-        return replace(self, joined=self.joined.with_columns(of_joined))
+        return replace(self, joined=self.joined.with_columns(of_joined), encoding=None)
 
     def check_folds(self, who: str) -> None:
         """Raise unless there are folds, each with some of the weight."""

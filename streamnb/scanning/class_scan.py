@@ -34,10 +34,12 @@ from streamnb.rows.splits import (
     of_batches,
 )
 from streamnb.rows.table_opening import ANY, COMPLETE
+from streamnb.rows.texts import columns_in
 from streamnb.scanning import clipped_scan
 from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.columns import columns_of
 from streamnb.stats.histograms import Grid, check_histogram
 from streamnb.stats.moment_sums import check_fits
 from streamnb.stats.moments import ALL_MOMENTS, SECOND_MOMENTS, TABLE, check_moments
@@ -346,8 +348,14 @@ def scan(
         task = replace(task, folding=clipped_scan.folding_of_people(task.folding))
     stats, report = run_scan(task, rows, run_options)
     if clipping is None:
-        return stats
+        return replace(stats, encoding=columns_of(source.encoding, names_of(source), step))
     return clipped_scan.bounded(stats, clipping, n_counted or report.rows, n_features)
+
+
+def names_of(rows: Source) -> list[str] | None:
+    """The names of the columns of a matrix, where it has any."""
+    names = columns_in(rows.given) or rows.feature_names
+    return None if names is None or rows.encoding is not None else [str(name) for name in names]
 
 
 def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups: Any = None) -> tuple[Any, Source]:

@@ -20,7 +20,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.table_opening import COMPLETE, as_table, is_table
-from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.scanning.class_scan import ClassScan, names_of, run_scan
 from streamnb.sharing.learned_columns import LabelScan, LearnedColumns, LearnedSchema, LearnedTable, LearnedVocabulary
 from streamnb.sharing.rounds import begun
 from streamnb.sharing.site_rows import SiteRows, no_rows
@@ -163,7 +163,7 @@ class Schema(persistence.Saved):
             raise ValueError("X is in Dask; give the store or the files behind it")
         if rows.n_features not in (None, self.n_columns):
             raise ValueError(f"X has {rows.n_features} columns, and the schema {self.n_columns}")
-        names = _names(rows)
+        names = names_of(rows)
         if self.names is not None and names is not None and names != self.names:
             odd = next((pair for pair in zip(self.names, names, strict=True) if pair[0] != pair[1]), ("", ""))
             raise ValueError(f"X has the column {odd[1]!r} where the schema has {odd[0]!r}")
@@ -309,7 +309,7 @@ def schema(
         raise TypeError(f"{min(columns)}= is of tables and texts, and X holds numbers")
     else:
         rows = opened(X, y, sample_weight)
-        n_features, names, fixed = rows.n_features, _names(rows), rows.encoding
+        n_features, names, fixed = rows.n_features, names_of(rows), rows.encoding
     counts, _ = run(LabelScan(None if how is None else how.task), rows, RunOptions(None, n_threads))
     folding = None if folds is None else as_folding(arguments.positive_integer("folds", folds, 2), seed=seed)
     declared = None if listed is None else np.sort(listed)
@@ -327,9 +327,3 @@ def _sites(given: Any, folds: Any) -> tuple[str, ...]:
     if sites and folds is not None:
         raise ValueError(f"folds={folds!r} splits the rows of each site, and sites= makes a fold of each; give one")
     return sites
-
-
-def _names(rows: Source) -> list[str] | None:
-    """The names of the columns of a matrix, where it has any."""
-    names = getattr(rows.given, "columns", rows.feature_names)
-    return None if names is None or rows.encoding is not None else [str(name) for name in names]

@@ -13,6 +13,7 @@ from streamnb.core import messages, persistence
 from streamnb.rows.splits import Folding
 from streamnb.sharing.rounds import begun
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.columns import columns_of
 
 
 @persistence.register
@@ -47,11 +48,12 @@ class SiteSums(persistence.Saved):
 
     @property
     def stats(self) -> ClassStats:
-        names = self.schema.sites
+        names, encoding = self.schema.sites, columns_of(self.schema.encoding, self.schema.names)
+        total = replace(self.total, encoding=encoding)
         if not names or {*names} != {*self.by_site}:
-            return self.total
+            return total
         folds = tuple(self.by_site[name] for name in names)
-        return replace(self.total, folds=folds, folding=folding_of_sites(names))
+        return replace(total, folds=folds, folding=folding_of_sites(names))
 
     @property
     def missing(self) -> list[str]:

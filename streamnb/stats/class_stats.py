@@ -16,6 +16,7 @@ from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.averages import Averages
+from streamnb.stats.columns import aligned, without_absent
 from streamnb.stats.dense_tables import PooledTable, Table, scatter_about_mean
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import check_alike, merged_classes, pooled_names, positions
@@ -60,8 +61,9 @@ class ClassStats(Averages, persistence.Saved):
 
     `a + b` has the rows of both, and `a - b` the rows of a without those of b. `a * gamma` multiplies every weight by
     gamma; a class whose weight falls below 2^-500 gets weight 0. Classes are matched by label, or by column for an
-    indicator. Sums of integers are exact; others are kept as (hi, lo) pairs, so that the rounded result does not depend
-    on how the rows were divided into blocks.
+    indicator, and columns by name: those of categories that a table lacks are 0 in its sums. Sums of integers are
+    exact; others are kept as (hi, lo) pairs, so that the rounded result does not depend on how the rows were divided
+    into blocks.
 
     Attributes
     ----------
@@ -90,6 +92,8 @@ class ClassStats(Averages, persistence.Saved):
     clipping, privacy
         How much a row and a person may add to the sums, from ``scan(clip=)``; and what noise protects: epsilon, delta,
         the mechanism, sensitivity and noise of each sum, and what was declared, from `privatize`.
+    encoding : Encoding, NamesOfColumns or None
+        What the columns are, where rows were raw or had names of columns.
     every, unlabelled, overlaps, negatives
         Of an indicator: all rows, rows without labels, and counts of pairs of labels. Number of negative values.
 
@@ -116,6 +120,7 @@ class ClassStats(Averages, persistence.Saved):
     folding: Folding | None = None
     clipping: Clipping | None = None  # how much a person adds, if that is bounded
     privacy: Privacy | None = None  # what the noise protects, once there is any
+    encoding: Any = None  # what the columns are: the encoding of raw rows, or `NamesOfColumns`; None if it is not known
 
     def __setstate__(self, state: Any) -> None:
         """Restore a pickle; in those of 0.3.0 and older, the fields are a list."""
@@ -223,7 +228,9 @@ class ClassStats(Averages, persistence.Saved):
             return self
         tables = {"weight": self.tables["weight"]} | {name: self.table(name).select(columns) for name in moments}
         companions = self._companions(lambda part: part.select(columns, moments))
-        return replace(self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, **companions)
+        return replace(
+            self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, encoding=None, **companions
+        )
 
     def with_columns(self, sources: np.ndarray) -> ClassStats:
         """Return the statistics with other columns.
@@ -235,7 +242,7 @@ class ClassStats(Averages, persistence.Saved):
         tables = {name: moved(self, name, places) for name in self.tables}
         folds = tuple(fold.with_columns(sources) for fold in self.folds)
         companions = self._companions(lambda part: part.with_columns(sources))
-        return replace(self, tables=tables, n_features=len(sources), folds=folds, **companions)
+        return replace(self, tables=tables, n_features=len(sources), folds=folds, encoding=None, **companions)
 
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
@@ -248,7 +255,8 @@ class ClassStats(Averages, persistence.Saved):
         if not isinstance(other, ClassStats):
             return NotImplemented
         check_addable(self, other)
-        return self._combined(other, 1)
+        ours, theirs = aligned(self, other)
+        return ours._combined(theirs, 1)
 
     privatize, merge = privatize, merge
     column_weights = column_weights
@@ -258,9 +266,11 @@ class ClassStats(Averages, persistence.Saved):
         if not isinstance(other, ClassStats):
             return NotImplemented
         check_not_private(self, other)
-        difference = self._combined(other, -1)
-        check_left(difference, self)
-        return difference if self.closed or self.multilabel else difference._with_classes(difference.rows > 0)
+        ours, theirs = aligned(self, other)
+        difference = ours._combined(theirs, -1)
+        check_left(difference, ours)
+        left = difference if self.closed or self.multilabel else difference._with_classes(difference.rows > 0)
+        return left if other.encoding is None else without_absent(left)
 
     def __mul__(self, gamma: float) -> ClassStats:
         gamma = arguments.finite_number("gamma", gamma, minimum=0.0)
@@ -314,6 +324,7 @@ class ClassStats(Averages, persistence.Saved):
             closed=self.closed or other.closed,
             every=every,
             unlabelled=unlabelled,
+            encoding=other.encoding if self.encoding is None else self.encoding,
             overlaps=self.overlaps and other.overlaps and self.overlaps.combined(other.overlaps, sign),
             folds=tuple(a._combined_onto(classes, b, sign) for a, b in zip(self.folds, other.folds, strict=True)),
         )
@@ -340,7 +351,11 @@ class ClassStats(Averages, persistence.Saved):
 
     def _to_state(self) -> dict[str, Any]:
         parts = super()._to_state() | {"folds": list(self.folds)}
-        return {name: part for name, part in parts.items() if part is not None or name not in ("clipping", "privacy")}
+        return {
+            name: part
+            for name, part in parts.items()
+            if part is not None or name not in ("clipping", "privacy", "encoding")
+        }
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> ClassStats:
@@ -368,6 +383,8 @@ class ClassStats(Averages, persistence.Saved):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
         if self.step is not None and self.step.n_columns != self.n_features:
             raise ValueError(f"the step makes {self.step.n_columns} columns, and the sums are of {self.n_features}")
+        if self.encoding is not None and getattr(self.encoding, "n_columns", self.n_features) != self.n_features:
+            raise ValueError(f"encoding={self.encoding!r:.100} should make {self.n_features} columns")
         alike = all(part._layout() == self._layout() and part.folding is None for part in self._parts)
         if self.overlaps is not None and self.overlaps.counts.shape != (n_classes, n_classes):
             raise ValueError(f"overlaps are of {self.overlaps.counts.shape[0]} labels, and there are {n_classes}")

@@ -21,8 +21,8 @@ def knows_ones(stats: Any) -> bool:
 
 
 def has_fixed_columns(stats: Any) -> bool:
-    """Whether columns have something of their own besides sums: bins of a histogram, or a map."""
-    return "histogram" in stats.tables or stats.options.columns is not None
+    """Whether columns have something of their own besides sums: bins of a histogram, a map, or noise."""
+    return "histogram" in stats.tables or stats.options.columns is not None or stats.privacy is not None
 
 
 def column_weights(stats: Any) -> tuple[np.ndarray, float]:

@@ -110,7 +110,6 @@ def test_a_column_may_begin_after_the_first_rows_of_a_file(column, tmp_path, mon
         np.testing.assert_array_equal(model.predict_proba(path), model.predict_proba(both))
 
 
-@pytest.mark.filterwarnings("ignore:the bins of:streamnb.StreamnbWarning")
 @pytest.mark.parametrize("column", ["number", "string", "boolean", "date"])
 def test_rows_are_judged_added_and_written(column, tmp_path):
     model, frame = snb.LinearNB("auto").fit(rows()), some(column)

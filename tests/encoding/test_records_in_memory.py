@@ -58,7 +58,6 @@ def test_they_are_rows_of_a_frame(name):
     assert model.score(frame.to_dict("records"), y) == model.score(frame, y)
 
 
-@pytest.mark.filterwarnings("ignore:the bins of:streamnb.StreamnbWarning")
 @pytest.mark.parametrize("name", ["table", "numbers", "regression of numbers"])
 def test_models_are_fitted_and_judged_on_them(name):
     model, frame, y = MODELS[name]

@@ -1,0 +1,101 @@
+"""What the columns of statistics are, by which those of two statistics are matched before they are added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import persistence
+
+CURE = (
+    "learn the columns from all rows before: schema = snb.schema(rows, y), where schemas of parts add, and "
+    "schema.scan(part) for each part"
+)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class NamesOfColumns(persistence.Parameters):
+    """Columns by their names, where no encoding of raw rows made them.
+
+    Attributes
+    ----------
+    names : list of str or None
+    learned : str or None
+        The fingerprint of the step, such as bins, that makes the columns that are summed of those with these names.
+    """
+
+    names: list[str] | None
+    learned: str | None = None
+
+    def joined(self, other: NamesOfColumns) -> NamesOfColumns:
+        """The columns of the sum of statistics, in the order of these."""
+        if self.learned != other.learned:
+            raise ValueError(
+                "the columns of these statistics were learned from other rows than those of the others, such as bins "
+                "or categories; scan both with transform=stats.step, or add the rows by partial_fit"
+            )
+        ours, theirs = self.names, other.names
+        if ours is None or theirs is None or ours == theirs:
+            return other if ours is None else self
+        odd = sorted({*ours} ^ {*theirs})
+        if odd or len({*ours}) < len(ours) or self.learned is not None:
+            raise ValueError(
+                "these statistics are not of the same columns, or have them in another order that cannot be undone: "
+                f"{(odd or ours)[0]!r}; give both scans the same columns"
+            )
+        return self
+
+    def sources(self, before: NamesOfColumns) -> np.ndarray | None:
+        """As of `Encoding`."""
+        if self.names is None or before.names is None or self.names == before.names:
+            return None
+        places = {name: place for place, name in enumerate(before.names)}
+        return np.array([places[name] for name in self.names], np.int64)
+
+
+def columns_of(encoding: Any, names: Any, step: Any = None) -> Any:
+    """What the columns of rows are: their encoding, or their names and the step applied to them; None if unknown."""
+    if step is None and (encoding is not None or names is None):
+        return encoding
+    learned = None if step is None else persistence.digest(step)
+    return NamesOfColumns(None if names is None else [str(name) for name in names], learned)
+
+
+def aligned(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """Statistics of two sets of rows with the same columns, those of both; refuses if these cannot be matched.
+
+    Rows of arrays have no names: their columns are taken as they are.
+    """
+    one, two = ours.encoding, theirs.encoding
+    if one is None or two is None or one is two:
+        return ours, theirs
+    if isinstance(one, type(two)):
+        both = one.joined(two)
+        return with_encoding(ours, both), with_encoding(theirs, both)
+    first, second = (getattr(columns, "column_names", getattr(columns, "names", None)) for columns in (one, two))
+    if first is None or second is None or [*first] != [*second]:
+        raise ValueError(f"these statistics are not of the same columns, as their rows were opened otherwise; {CURE}")
+    return ours, theirs
+
+
+def with_encoding(stats: Any, encoding: Any) -> Any:
+    """The statistics with the columns of another encoding of the same rows, those that no row has with sums of 0."""
+    sources = encoding.sources(stats.encoding)
+    if sources is not None and not np.array_equal(sources, np.arange(stats.n_features)):
+        if stats.has_fixed_columns or (not stats.knows_ones and (sources == stats.n_features).any()):
+            raise ValueError(
+                "these statistics have other columns than the others, and hold sums to which none can be added or "
+                f"moved, such as histograms; {CURE}"
+            )
+        stats = stats.with_columns(sources)
+    return replace(stats, encoding=encoding)
+
+
+def without_absent(stats: Any) -> Any:
+    """The statistics without columns of a table that no row has."""
+    if stats.has_fixed_columns or not hasattr(stats.encoding, "without_absent"):
+        return stats
+    return with_encoding(stats, stats.encoding.without_absent(*stats.column_weights()))
