@@ -39,7 +39,8 @@ def open_csr(group: zarr.Group) -> CSRStore:
     if kind != "csr_matrix":
         raise ValueError(
             f"X: {where} has encoding-type {kind!r}; it should be 'csr_matrix' (AnnData layout: arrays data, "
-            "indices, indptr; attributes encoding-type, encoding-version, shape)"
+            "indices, indptr; attributes encoding-type, encoding-version, shape), or hold the rows in an array 'X'; "
+            "give the path of another array, such as 'rows.zarr/values'"
         )
     version = attrs.get("encoding-version")
     if version != "0.1.0":

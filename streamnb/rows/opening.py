@@ -59,7 +59,18 @@ def resolve(X: Any, layer: str | None = None) -> tuple[Any, Any, Any]:
         X = _open_path(X if isinstance(X, Store) else os.fspath(X))
     if is_anndata(X):
         return rows_of(X, layer)
-    return X, X if isinstance(X, zarr.Group) else None, _names_holder(X)
+    group = X if isinstance(X, zarr.Group) else None
+    matrix = None if group is None or "encoding-type" in group.attrs else member_of(group, "X")
+    X = X if matrix is None else matrix  # as xarray writes it
+    return X, group, _names_holder(X)
+
+
+def _group_around(path: Any) -> Any:
+    """The Zarr group that holds the array at a path, in which columns may be named; None if there is none."""
+    try:
+        return zarr.open_group(os.path.dirname(os.fspath(path)), mode="r")
+    except (OSError, ValueError):
+        return None
 
 
 def check_layer(X: Any, layer: str | None) -> None:
@@ -173,6 +184,9 @@ def opened(
     X, y = with_labels(X, y)
     where = f"X={os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "X"
     rows, group, given = resolve(X, layer)
+    if group is None and isinstance(rows, zarr.Array) and isinstance(X, str | os.PathLike):
+        named = isinstance(y, str) or isinstance(sample_weight, str)
+        group = _group_around(X) if named else None
     columns = columns_in(given)
     if columns is not None:
         check_names([str(name) for name in columns], where)

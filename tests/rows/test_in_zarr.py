@@ -4,6 +4,7 @@ import anndata
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from zarr.storage import MemoryStore
@@ -67,3 +68,19 @@ def test_a_store_without_values_is_complete():
     group = snb.write_csr(MemoryStore(), [sp.csr_array((3, 2))], n_features=2)
     assert anndata.io.read_elem(group).shape == (3, 2)
     assert snb.scan(group, [0, 1, 1]).n_rows == 3
+
+
+def test_rows_may_be_an_array_of_a_group(tmp_path):
+    random = np.random.default_rng(0)
+    rows = {"X": random.poisson(2.0, (40, 3)), "y": random.integers(0, 2, 40), "weights": random.integers(1, 3, 40)}
+    group = zarr.open_group(tmp_path / "rows.zarr", mode="w")
+    for name, values in rows.items():
+        group.create_array(name, data=values)
+    expected = snb.scan(rows["X"], rows["y"], sample_weight=rows["weights"]).sum
+    for X in (tmp_path / "rows.zarr", str(tmp_path / "rows.zarr" / "X"), group):
+        assert np.array_equal(snb.scan(X, "y", sample_weight="weights").sum, expected)
+    model = snb.LinearNB().fit(tmp_path / "rows.zarr", "y")
+    assert np.array_equal(model.predict(tmp_path / "rows.zarr"), model.predict(rows["X"]))
+    del group["X"]
+    with pytest.raises(ValueError, match=r"or hold the rows in an array 'X'; give the path of another array"):
+        model.fit(tmp_path / "rows.zarr", "y")
