@@ -14,6 +14,7 @@ from streamnb.regression.systems import System, held_out_errors
 from streamnb.selection.split_intervals import split_interval
 
 MOST_GRIDS = 4  # the first, and three more down to where weights still have digits
+LEAD = 8  # of so many strengths that were judged, one is solved for again on the way to further ones
 CLEARLY, NEGLIGIBLE = 0.99, 1e-5  # of the least error before, and of the variance of the target
 
 
@@ -106,10 +107,10 @@ class ElasticNetCV(LinearRegressor):
     def _solve(self, system: System) -> np.ndarray:
         self.stats_.check_folds(type(self).__name__)
         ratios = paths.check_l1_ratios(self.l1_ratio)
-        grids, errors = self._judged(system, ratios, 1)
+        grids, errors = self._judged(system, ratios, [np.zeros(0)] * len(ratios), [])
         n_grids, falls = 1, self.alphas is None
         while falls and n_grids < MOST_GRIDS and _ends_best(errors) and _least(errors) > NEGLIGIBLE * _unit(system):
-            further = self._judged(system, ratios, n_grids + 1)
+            further = self._judged(system, ratios, grids, errors)
             falls = _least(further[1]) < CLEARLY * _least(errors)
             if falls:
                 (grids, errors), n_grids = further, n_grids + 1
@@ -120,7 +121,8 @@ class ElasticNetCV(LinearRegressor):
         self.alphas_, self.mse_path_ = (np.stack(part) if several else part[0] for part in (grids, errors))
         self.cv_results_ = _results(ratios, grids, errors)
         with paths.quiet():
-            path = paths.elastic_net(system, grids[best], self.l1_ratio_)
+            n_further = 0 if self.alphas is not None else len(grids[best]) - self.n_alphas
+            path = paths.elastic_net(system, grids[best], self.l1_ratio_, n_further)
         path.warn(grids[best])
         if self.alphas is not None or (falls and n_grids == MOST_GRIDS):
             _warn_of_ends(grids[best], errors[best].mean(axis=1), path.weights)
@@ -129,19 +131,26 @@ class ElasticNetCV(LinearRegressor):
         self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
         return path.weights[:, :, at[best]]
 
-    def _judged(self, system: System, ratios: list[float], n_grids: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The strengths for each `l1_ratio`, `n_grids` times as far down as by default, and their errors by fold."""
-        grids, errors = [], []
-        for ratio in ratios:
+    def _judged(
+        self, system: System, ratios: list[float], before: list[np.ndarray], errors: list[np.ndarray]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The strengths for each `l1_ratio`, going on from those `before`, and their errors by fold."""
+        grids, judged = [], []
+        for number, (ratio, known) in enumerate(zip(ratios, before, strict=True)):
             given = None if self.alphas is None else _descending(self.alphas)
-            grids.append(paths.alpha_grid(system, ratio, self.n_alphas, n_grids) if given is None else given)
-            weights_of = partial(_path_weights, alphas=grids[-1], l1_ratio=ratio)
+            more = paths.next_alphas(system, ratio, self.n_alphas, known) if given is None else given
+            lead = np.arange(len(known) - 1, -1, -LEAD)[::-1]  # of strengths through which weights come there
+            n_further = int(np.count_nonzero(lead >= self.n_alphas)) + len(more) if len(known) else 0
+            along = np.append(known[lead], more)
+            weights_of = partial(_path_weights, alphas=along, l1_ratio=ratio, n_further=n_further)
             with paths.quiet():
                 of_targets = held_out_errors(
                     self.stats_, weights_of, system.intercept, system.standardize, self._n_threads
                 )
-            errors.append(relative(of_targets, system))
-        return grids, errors
+            of_more = relative(of_targets, system)[len(along) - len(more) :]
+            grids.append(np.append(known, more))
+            judged.append(np.concatenate([errors[number], of_more]) if errors else of_more)
+        return grids, judged
 
 
 def _least(errors: list[np.ndarray]) -> float:
@@ -171,8 +180,8 @@ def _warn_of_ends(alphas: np.ndarray, means: np.ndarray, weights: np.ndarray) ->
         )
 
 
-def _path_weights(system: System, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
-    return paths.elastic_net(system, alphas, l1_ratio).weights
+def _path_weights(system: System, alphas: np.ndarray, l1_ratio: float, n_further: int) -> np.ndarray:
+    return paths.elastic_net(system, alphas, l1_ratio, n_further).weights
 
 
 def check_choice(folds: Any, rule: Any, seed: Any) -> None:

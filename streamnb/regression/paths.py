@@ -23,6 +23,7 @@ from streamnb.regression.systems import System
 from streamnb.selection.split_intervals import standard_error
 
 TOLERANCE, MOST_ITERATIONS = 1e-10, 10_000  # of coordinate descent
+MOST_CHANGES = 10  # of the features in use for each of them, at an alpha of further grids
 OPTIMAL = 1e-8  # how far the conditions of the optimum may be missed, relative to the largest product with a target
 INDEPENDENT = 1e-10  # share of a column's variance that must be left beside the features in use
 LEAST_L1 = 1e-3  # share of the L1 penalty for which the grid of small shares begins; glmnet's choice
@@ -51,8 +52,15 @@ class Path(NamedTuple):
             )
 
 
-def alpha_grid(system: System, l1_ratio: float, n_alphas: int, n_grids: int = 1) -> np.ndarray:
-    """Alphas in equal steps of the logarithm; each further grid goes on, in coarser steps, to a thousandth of the last.
+def next_alphas(system: System, l1_ratio: float, n_alphas: int, before: np.ndarray) -> np.ndarray:
+    """The alphas of the first grid, or of the next one, in coarser steps from the last before to a thousandth of it."""
+    if not len(before):
+        return alpha_grid(system, l1_ratio, n_alphas)
+    return before[-1] * np.geomspace(1.0, RATIO, max(n_alphas // COARSER, 1) + 1)[1:]
+
+
+def alpha_grid(system: System, l1_ratio: float, n_alphas: int) -> np.ndarray:
+    """Alphas in equal steps of the logarithm.
 
     They begin with the smallest for which all weights are 0; of a ridge regression, with a thousand times the mean
     variance of the columns, whatever the units of the target.
@@ -62,12 +70,10 @@ def alpha_grid(system: System, l1_ratio: float, n_alphas: int, n_grids: int = 1)
     else:
         largest, ratio = np.trace(system.products) / system.weight / max(len(system.kept), 1) / LEAST_L1, RIDGE_RATIO
     largest = largest if largest > 0.0 else 1.0
-    first = np.geomspace(largest, largest * ratio, n_alphas)
-    further = first[-1] * np.geomspace(1.0, RATIO ** (n_grids - 1), (n_grids - 1) * max(n_alphas // COARSER, 1) + 1)
-    return np.append(first, further[1:])
+    return np.geomspace(largest, largest * ratio, n_alphas)
 
 
-def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:
+def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float, n_further: int = 0) -> Path:
     r"""Weights that minimise ``(q - 2 c'b + b'Gb) / 2 N + alpha (l1_ratio \|b\|_1 + (1 - l1_ratio) / 2 \|b\|^2)``.
 
     Parameters
@@ -75,13 +81,16 @@ def elastic_net(system: System, alphas: np.ndarray, l1_ratio: float) -> Path:
     system : System
     alphas : (n_alphas,), descending
     l1_ratio : float
+    n_further : int
+        The last so many alphas are those of further grids, where coordinate descent hardly moves. Nearly all features
+        are in use there and few change their signs, so that weights are solved for instead.
     """
     n, n_targets = len(system.kept), system.sums.n_targets
     if l1_ratio == 0.0 or not n:
         weights = [_ridge(system, alpha * system.weight) for alpha in alphas]
         return Path(np.stack(weights, axis=-1), np.zeros((n_targets, len(alphas)), int), np.zeros(len(alphas)))
     rows, targets = _rows_with(system)
-    paths = [_descended(system, k, rows, targets[:, k], alphas, l1_ratio) for k in range(n_targets)]
+    paths = [_descended(system, k, rows, targets[:, k], alphas, l1_ratio, n_further) for k in range(n_targets)]
     weights, n_iter, missed = zip(*paths, strict=True)
     return Path(np.stack(weights, axis=1), np.stack(n_iter), np.max(missed, axis=0))
 
@@ -112,20 +121,31 @@ def _rows_with(system: System) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _descended(
-    system: System, target: int, rows: np.ndarray, targets: np.ndarray, alphas: np.ndarray, l1_ratio: float
+    system: System,
+    target: int,
+    rows: np.ndarray,
+    targets: np.ndarray,
+    alphas: np.ndarray,
+    l1_ratio: float,
+    n_further: int,
 ) -> tuple[np.ndarray, ...]:
     """The path of one target: weights (n_kept, n_alphas), iterations, and missed conditions, (n_alphas,) each."""
     products, right = system.products, np.ascontiguousarray(system.with_targets[:, target])
-    for_all_rows = alphas * system.weight / len(rows)
-    known = {"precompute": products, "Xy": right, "alphas": for_all_rows, "l1_ratio": l1_ratio}
-    steps = {"tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "return_n_iter": True, "check_input": False}
+    targets, for_all_rows = np.ascontiguousarray(targets), alphas * system.weight / len(rows)
+    known = {"precompute": products, "Xy": right, "l1_ratio": l1_ratio, "tol": TOLERANCE}
+    steps = {"return_n_iter": True, "check_input": False}
+    strengths = np.outer([l1_ratio, 1.0 - l1_ratio], alphas * system.weight)
+    n_first = len(alphas) - n_further
     with one_thread():
-        _, path, _, n_iter = enet_path(rows, np.ascontiguousarray(targets), **known, **steps)
-        strengths = np.outer([l1_ratio, 1.0 - l1_ratio], alphas * system.weight)
-        each = zip(path.T, *strengths, strict=True)
-        weights = np.stack([_polished(products, right, rough, l1, l2) for rough, l1, l2 in each], axis=1)
+        first = {"alphas": for_all_rows[:n_first], "max_iter": MOST_ITERATIONS}
+        _, path, _, n_iter = enet_path(rows, targets, **known, **steps, **first)
+        each = zip(path.T, *strengths[:, :n_first], strict=True)
+        found = [_polished(products, right, rough, l1, l2) for rough, l1, l2 in each]
+        for l1, l2 in zip(*strengths[:, n_first:], strict=True):
+            found.append(_by_signs(products, right, found[-1], l1, l2))
+        weights = np.stack(found, axis=1)
         missed = missed_conditions(products, right, weights, *strengths)
-    return weights, np.array(n_iter), missed
+    return weights, np.append(n_iter, np.zeros(n_further, int)), missed
 
 
 def _polished(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:
@@ -143,6 +163,38 @@ def _polished(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: 
     out[used] = exact
     before, after = (missed_conditions(products, right, one[:, None], l1, l2)[0] for one in (weights, out))
     return out if after <= before else weights
+
+
+def _by_signs(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:
+    """Exact weights from those at a larger alpha: solve for the features in use, and change which are one by one.
+
+    Weights go towards the exact ones of their signs until the first becomes 0, which leaves; where none does, the
+    feature enters whose condition is missed most.
+    """
+    weights, signs = weights.copy(), np.sign(weights)
+    least = OPTIMAL * np.abs(right).max(initial=0.0)
+    for _ in range(MOST_CHANGES * len(weights)):
+        used = np.flatnonzero(signs)
+        matrix = products[np.ix_(used, used)]
+        matrix[np.diag_indices(len(used))] += l2
+        _, exact, failed = lapack.dposv(matrix, right[used] - l1 * signs[used])
+        if failed:
+            break
+        before, leaves = weights[used], exact * signs[used] < 0.0
+        if leaves.any():
+            shares = before[leaves] / (before[leaves] - exact[leaves])
+            weights[used] = before + shares.min() * (exact - before)
+            left = used[leaves][shares == shares.min()]
+            weights[left], signs[left] = 0.0, 0.0
+            continue
+        weights[used] = exact
+        slopes = right - products @ weights
+        beyond = np.where(signs == 0.0, np.abs(slopes), 0.0)
+        entering = int(beyond.argmax())
+        if beyond[entering] <= l1 + least:
+            break
+        signs[entering] = np.sign(slopes[entering])
+    return weights
 
 
 def missed_conditions(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:
