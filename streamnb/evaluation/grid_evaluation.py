@@ -68,8 +68,8 @@ class GridEvaluation(Tally):
                 scores = self._scores(ranked_by, margins)
                 width = scores.shape[1] * scores.shape[2]
                 row_checks.check_scores(scores.reshape(-1, width), n, width)
-                rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
-                ranked.add(*rows)
+                counted = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
+                ranked.add(*counted)
         for point, losses in enumerate(self.losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
             rows = Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1]))
