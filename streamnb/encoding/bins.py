@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence, row_checks
+from streamnb.core.messages import warn
 from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
@@ -28,6 +29,15 @@ def at_places(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return places.reshape(-1), np.arange(n_rows + 1, dtype=places.dtype) * places.dtype.type(width)
     there = places >= 0
     return places[there], np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(places.dtype)
+
+
+def warn_of_beyond(names: list[str]) -> None:
+    """Warn of numbers that bins cannot tell from each other any more."""
+    if names:
+        warn(
+            f"X: most numbers of {names} lie beyond the borders of all bins, which were learned from the first rows, "
+            "so that the model cannot tell them from each other; fit all rows to learn others"
+        )
 
 
 def indicators(places: np.ndarray, n_columns: int) -> sp.csr_array:
@@ -103,6 +113,17 @@ class BinEdges(LearnedStep):
     @property
     def n_features(self) -> int:
         return len(self.edges)
+
+    def mostly_beyond(self, before: np.ndarray, weights: np.ndarray) -> list[int]:
+        """Features of which further rows lie mostly beyond all borders, by the weights of the columns, then and now."""
+        beyond = []
+        for feature, first in enumerate(self.firsts[:-1].tolist()):
+            n_inner = len(self.edges[feature]) - 1
+            bins = slice(first, first + n_inner + 2)
+            usual, share = (1.0 - of[bins][1:-1].sum() / max(float(of[bins].sum()), 1e-300) for of in (before, weights))
+            if n_inner > 0 and share > (1.0 + usual) / 2.0 and weights[bins].any():  # some are not missing
+                beyond.append(feature)
+        return beyond
 
     @property
     def n_columns(self) -> int:

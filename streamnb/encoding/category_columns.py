@@ -172,6 +172,38 @@ class CategoryColumns(LearnedStep):
         others = X.data[kept], self.firsts[X.indices[kept]].astype(places.dtype), ends.astype(places.dtype)
         return categories + sp.csr_array(others, shape=categories.shape)
 
+    # ---- further rows ------------------------------------------------------------------------------------------------
+
+    def joined(self, other: "CategoryColumns") -> "CategoryColumns":
+        """Columns for the values of both."""
+        values = [np.union1d(ours, theirs) for ours, theirs in zip(self.values, other.values, strict=True)]
+        return CategoryColumns(self.taken, self.columns, values)
+
+    def without_absent(self, weights: np.ndarray) -> "CategoryColumns":
+        """The same without values that no row has, by the weight of rows of each output column."""
+        kept = []
+        for column, values in zip(self.columns, self.values, strict=True):
+            there = weights[self.firsts[column] : self.firsts[column + 1]] != 0.0
+            kept.append(values[there] if there.any() else values)
+        return CategoryColumns(self.taken, self.columns, kept)
+
+    def sources(self, before: "CategoryColumns") -> np.ndarray:
+        """For each output column its number in an earlier step, as in `ClassStats.with_columns`."""
+        sources = np.full(self.n_columns, -1)
+        sources[self.firsts[:-1]] = before.firsts[:-1]  # right for columns that are not categorical
+        for column, values, known in zip(self.columns, self.values, before.values, strict=True):
+            at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+            places = np.where(known[at] == values, before.firsts[column] + at, -1)
+            sources[self.firsts[column] : self.firsts[column + 1]] = places
+        return sources
+
+    def new(self, weights: np.ndarray, total: float) -> np.ndarray:
+        """The weight of rows with a value that has no column, (n_features,), by those of the output columns."""
+        found = np.zeros(self.taken)
+        for column in self.columns:
+            found[column] = total - weights[self.firsts[column] : self.firsts[column + 1]].sum()
+        return found
+
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the columns, such as "x3=5"; columns that are not categorical keep theirs."""
         levels = dict(zip(self.columns.tolist(), self.values, strict=True))

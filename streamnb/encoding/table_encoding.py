@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence
-from streamnb.core.messages import listed, warn
+from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
-from streamnb.encoding.bins import at_places
+from streamnb.encoding.bins import at_places, warn_of_beyond
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.label_leaks import warn_of_telling
 from streamnb.encoding.ngrams import NGrams, named
@@ -248,16 +248,9 @@ class TableEncoding(persistence.Parameters, Encoding):
         """Warn of numbers that mostly lie beyond all borders, by the weights of columns before and in further rows."""
         beyond = []
         for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
-            n_inner = len(code.edges.edges[0]) - 1 if isinstance(code, BinCodes) else 0
-            bins = slice(first, first + n_inner + 2)
-            usual, share = (1.0 - of[bins][1:-1].sum() / max(float(of[bins].sum()), 1e-300) for of in (before, weights))
-            if n_inner > 0 and share > (1.0 + usual) / 2.0 and weights[bins].any():  # some are not missing
+            if isinstance(code, BinCodes) and code.edges.mostly_beyond(before[first:], weights[first:]):
                 beyond.append(part.label)
-        if beyond:
-            warn(
-                f"X: most numbers of {beyond} lie beyond the borders of all bins, which were learned from the first "
-                "rows, so that the model cannot tell them from each other; fit all rows to learn others"
-            )
+        warn_of_beyond(beyond)
 
     def _with_codes(
         self, codes: dict[ColumnPart, Code], same: set[ColumnPart], kinds: dict[str, str | None]

@@ -11,17 +11,19 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from streamnb.core import arguments, memory
-from streamnb.core.messages import listed
+from streamnb.core import arguments, memory, row_checks
+from streamnb.core.messages import listed, warn
 from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.bins import warn_of_beyond as warn_of_numbers_beyond
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import (
+    ChosenColumns,
     LearnsBins,
     StepsOfFolds,
     check_learned,
@@ -38,7 +40,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.mixed import Mixed
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.labels import Labelled
-from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.preparing import LearnedStep, QuantileNormal
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import ANY, COMPLETE, COUNTS, NONE, as_table
@@ -276,6 +278,36 @@ def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> 
     return self._preparation.opened(X, *beside, labelled=labelled, look=look, names=names)
 
 
+def opened_to_add(self: Any, X: Any, y: Any, sample_weight: Any, options: RunOptions) -> Source:
+    """Open rows to be added to the fit, which has columns for their values then."""
+    X, step = grown(self, X, options), self._preparation.step
+    if not isinstance(step, CategoryColumns) or _is_numbered(self):
+        return self._opened(X, y, sample_weight)
+    look = partial(check_features, self)
+    rows = replace(self._preparation, step=None).opened(X, y, sample_weight, look=look, names=names_of(self))
+    if not rows.read_once:
+        more = cast(
+            CategoryColumns, learned_levels(lambda _: step.columns, rows, options, type(self).__name__, None).whole
+        )
+        row_checks.check_n_features(more.n_features, step.n_features, type(self).__name__)
+        _use_categories(self, step.joined(more))
+    return prepared(self._preparation.step, rows)
+
+
+def _use_categories(self: Any, step: CategoryColumns) -> None:
+    """Change the columns of a fitted model to those of another step for the same features."""
+    sources = step.sources(cast(CategoryColumns, self._preparation.step))
+    if not np.array_equal(sources, np.arange(self.stats_.n_features)):
+        self.stats_ = self.stats_.with_columns(sources)
+        remember_step(self, step)
+        adopt_columns(self)
+
+
+def _is_numbered(self: Any) -> bool:
+    """Whether something was given or summed for each of the columns of the weights."""
+    return vars(self).get("feature_weight") is not None or self.stats_.has_fixed_columns
+
+
 def grown(self: Any, X: Any, options: RunOptions) -> Any:
     """Add columns to a fitted model for values that only further rows of a table have; return these rows, opened.
 
@@ -293,7 +325,10 @@ def grown(self: Any, X: Any, options: RunOptions) -> Any:
 
 
 def shrink(self: Any) -> None:
-    """Remove columns of a table from a fitted model that no row has any more."""
+    """Remove columns of values from a fitted model that no row has any more."""
+    step = self._preparation.step
+    if isinstance(step, CategoryColumns) and not _is_numbered(self):
+        _use_categories(self, step.without_absent(self.stats_.column_weights()[0]))
     if not _has_fixed_columns(self):
         self.stats_ = without_absent(self.stats_)
         self.n_features_in_ = self.stats_.n_features
@@ -301,10 +336,35 @@ def shrink(self: Any) -> None:
 
 
 def warn_of_beyond(self: Any, stats: Any) -> None:
-    """Warn where most numbers of further rows, with these sums, are beyond the bins of a fitted model."""
-    encoding = self._preparation.encoding
+    """Warn where values of further rows, by these sums, have no effect, or numbers are mostly beyond those learned."""
+    encoding, step = self._preparation.encoding, self._preparation.step
+    if step is not None:
+        _warn_of_step(self, step, stats)
     if isinstance(encoding, TableEncoding) and not _has_fixed_columns(self):
         encoding.warn_of_beyond(self.stats_.column_weights()[0], stats.column_weights()[0])
+
+
+def _warn_of_step(self: Any, step: LearnedStep, stats: Any) -> None:
+    names = np.array([f"x{j}" for j in range(step.n_features)] if names_of(self) is None else names_of(self), object)
+    applied: LearnedStep | None = step
+    if isinstance(step, ChosenColumns):
+        names, applied = names[step.columns], step.step
+    (before, _), (weights, total) = self.stats_.column_weights(), stats.column_weights()
+    given = getattr(self._step_request().transform, "edges", None)
+    if isinstance(applied, BinEdges) and given is None:
+        warn_of_numbers_beyond(names[applied.mostly_beyond(before, weights)].tolist())
+    elif isinstance(applied, CategoryColumns):
+        new = applied.new(weights, total)
+        if new.any():
+            each = ", ".join(f"{new[j]:,g} of {names[j]!r}" for j in np.flatnonzero(new))
+            warn(f"X has categories that the first rows had not, and have no effect: {each}, in {total:,g} rows")
+    elif isinstance(applied, QuantileNormal) and not stats.options.by_length:
+        beyond = names[applied.mostly_beyond(stats)].tolist()
+        if beyond:
+            warn(
+                f"X: most numbers of {beyond} lie beyond all numbers of the first rows, from which the ranks of "
+                "transform='quantile_normal' were learned; fit all rows to learn others"
+            )
 
 
 def _has_fixed_columns(self: Any) -> bool:

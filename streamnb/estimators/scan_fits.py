@@ -19,7 +19,7 @@ from streamnb.estimators.preparation import (
     adopt_columns,
     all_or_nothing,
     fitting,
-    grown,
+    opened_to_add,
     opened_to_fit,
     restore_rows,
     state_of_rows,
@@ -136,8 +136,9 @@ def partial_fit(
     With `classes`, a label that is not listed is an error, in this call and all later ones. Without it, unlike in
     scikit-learn, new labels may appear at any time; for a 2-D y as further columns at the right.
 
-    New values of the categories of a table become columns, which takes a pass of their own. Bins, the median of missing
-    numbers and the values that count as rare stay those of the first rows, so that a fit of all rows may learn others.
+    New values of the categories of a table, and of ``family="categorical"``, become columns, which takes a pass of
+    their own. Bins, ranks, the median of missing numbers and the values that count as rare stay those of the first
+    rows, so that a fit of all rows may learn others.
 
     Parameters
     ----------
@@ -157,8 +158,9 @@ def partial_fit(
     Warns
     -----
     StreamnbWarning
-        Most numbers of a column of a table lie beyond all bins; new values may not be rare in all rows; or a column had
-        one value before and cannot be added.
+        Most numbers of a column lie beyond all bins, or all ranks, of the first rows; new values may not be rare in all
+        rows; a column had one value before and cannot be added; or new categories have no column, as for `TreeNB` and
+        for streams that can be read only once.
     """
     decay = checked_decay(decay)
     first = not hasattr(self, "stats_")
@@ -169,7 +171,7 @@ def partial_fit(
         if first:
             rows = opened_to_fit(self, (X, y, sample_weight), options)
         else:
-            rows = self._opened(grown(self, X, options), y, sample_weight)
+            rows = opened_to_add(self, X, y, sample_weight, options)
             label_checks.check_labels_of_model(rows.label_names, self.classes_)
         stats, report = self._scan(rows, listed, first, options)
         if not first:

@@ -114,6 +114,17 @@ class QuantileNormal(ColumnMap):
     def n_features(self) -> int:
         return len(self.quantiles)
 
+    def mostly_beyond(self, stats: Any) -> np.ndarray:
+        """Numbers of features of which mapped rows, with these statistics, mostly have the lowest or highest value."""
+        half = 0.5 * -ndtri(LEAST)  # half of the largest value
+        if "sum_sq" in stats.tables:  # mean squares of other values are far smaller
+            beyond = stats.sum_sq.sum(axis=0) > 2.0 * half**2 * stats.total_weight
+        elif "sum" in stats.tables:
+            beyond = np.abs(stats.sum.sum(axis=0)) > half * stats.total_weight
+        else:
+            beyond = np.zeros(self.n_features, bool)
+        return np.flatnonzero(beyond)
+
     def mapped(self, chunk: Chunk, survey: Any) -> Chunk:
         return DenseChunk(frozen(self.applied(chunk)), chunk.first_row)
 
