@@ -125,7 +125,7 @@ def posterior_table(
     found: dict[str, list[Any]] = {}
     members = grouped_parts(family, stats.n_features)
     for part, columns in _parts(stats, members, smoothing, estimate, "posterior()"):
-        for known in part.with_weight():
+        for known in part.known():
             shape, features = known.mean.shape, names[columns]
             classes = stats.classes if shape[0] == len(stats.classes) else np.array([None], object)
             values = known.mean, known.variance, *(known.quantile(0.5 + side * level / 2.0) for side in (-1.0, 1.0))
