@@ -131,7 +131,7 @@ class CountOrders:
     before: tuple[int, ...]
     shift: int
 
-    title = "choosing"
+    title, here = "choosing", False
 
     def __call__(self, part: CorpusPart, n_threads: int) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:
         order, groups = self.ranking.ranked(self.ranking.stored(part), part)

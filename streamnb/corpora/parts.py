@@ -16,6 +16,7 @@ from streamnb.core.threads import in_order
 from streamnb.corpora.folder import ABOUT, RUN, Folder, as_json
 from streamnb.corpora.inputs import CorpusPart, Files
 from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.tables import HeldTable
 from streamnb.passes import stopping
 from streamnb.passes.options import RunOptions
 from streamnb.passes.separately import separately
@@ -100,12 +101,13 @@ class PartWork:
     """
 
     folder: Folder
-    reading: CorpusReading
+    reading: CorpusReading | HeldTable
     errors: str
     ending: str
 
     title: ClassVar[str] = "writing"
     notes: ClassVar[str] = ABOUT
+    here: ClassVar[bool] = False  # whether this process makes all parts, as it has the rows
 
     def begun(self, part: CorpusPart) -> Any:
         """What `made` needs to know of a part that has rows."""

@@ -17,11 +17,14 @@ from streamnb.core import arguments, persistence
 from streamnb.core.messages import listed, unsigned, warn
 from streamnb.core.remote import is_url
 from streamnb.corpora.folder import Folder
-from streamnb.corpora.inputs import Files, files_of, kind_of_files, parts_of
+from streamnb.corpora.inputs import CorpusPart, Files, files_of, kind_of_files, parts_of
 from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, Written, begin, write_parts
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.scoring import ScoringModels
+from streamnb.corpora.tables import HeldTable, is_held_table
+from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, fitted_model
+from streamnb.passes.dask_blocks import fingerprint_of
 from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, IPC, JSON, PARQUET, of_each, stored
 from streamnb.rows.line_files import LinesOfFile
@@ -57,9 +60,10 @@ def write_predictions(
     Parameters
     ----------
     model : fitted classifier
-        Fitted on rows that `text` or `table` opened, so that it makes the columns of others itself.
-    X : path, list of paths, or what `text` or `table` opened
-        Files, a pattern such as ``crawl/*.jsonl.zst``, a folder, or URLs that fsspec knows. JSON lines, CSV and lines
+        For files, fitted on rows that `text` or `table` opened, so that it makes the columns of others itself.
+    X : path, list of paths, a table, or what `text` or `table` opened
+        A data frame, an Arrow table or a Dask frame, whose partitions are the parts; this process reads them. Or files,
+        a pattern such as ``crawl/*.jsonl.zst``, a folder, or URLs that fsspec knows. JSON lines, CSV and lines
         of text may be packed (.gz, .zst); Parquet and Arrow IPC files are tables; a record of a WARC or WET file is a
         text with the fields ``url``, ``date`` and ``id`` (``pip install streamnb[warc]``). Files are read as they come,
         without an index.
@@ -117,23 +121,39 @@ def write_predictions(
         raise TypeError(f"keep={keep!r} should be a list of names of fields, such as keep=['url']")
     keep = tuple(dict.fromkeys(keep))
     options = RunOptions(progress, n_threads, None, client)
+    for wanted, method in ((proba, "predict_proba"), (scores, "decision_function")):
+        if wanted and not hasattr(model, method):
+            raise ValueError(f"model: a {type(model).__name__} as it was fitted has no {method}")
+    place = Folder.at(folder)
+    if is_held_table(X):
+        held = HeldTable.of(X)
+        held.check_has("keep", keep)
+        held.check_has("text", () if text is None else (text,))
+        if text is None and isinstance(getattr(model, "encoding_", None), TextEncoding):
+            raise ValueError("text=None, but the model is of texts; name the column that holds them: text='text'")
+        work: PartWork = PredictingTable(place, held, errors, FORMATS[format], model, proba, scores, keep, text)
+        of_run = {"the kind of run": "predictions", "the model": [fingerprint(model)], "the field of texts": text}
+        written = {"the rows": fingerprint_of(held.table), "what is written": [proba, scores, list(keep), format]}
+        begin(place, of_run | written, [], force)
+        return _written(work, held.parts, options, started)
     files, models = corpus(model, X, text)
     kind = kind_of_files(files, whole_files)
     if len(models.given) > 1:
         raise ValueError(f"model has {len(models.given)} models; give one at a time (select takes several)")
-    for wanted, method in ((proba, "predict_proba"), (scores, "decision_function")):
-        if wanted and not hasattr(model, method):
-            raise ValueError(f"model: a {type(model).__name__} as it was fitted has no {method}")
     check_text(models, kind, files)
-    place, as_stored = Folder.at(folder), kind == JSON and format != "parquet" and keep
+    as_stored = kind == JSON and format != "parquet" and keep
     if kind == JSON:
         warn_of_unknown("keep", keep, files[0][0])
     reading = CorpusReading(kind, models.encoding, () if as_stored else keep, whole=bool(as_stored))
     work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores, as_stored or ())
     about = description("predictions", models, files, (kind, errors))
     begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, files, force)
-    written = write_parts(work, parts_of(files, kind), options)
-    place.remove_unfinished()
+    return _written(work, parts_of(files, kind), options, started)
+
+
+def _written(work: PartWork, parts: list[CorpusPart], options: RunOptions, started: float) -> Written:
+    written = write_parts(work, parts, options)
+    work.folder.remove_unfinished()
     return Written.of(written, started)
 
 
@@ -212,16 +232,41 @@ class Predicting(PartWork):
 
     def made(self, rows: Any, begun: Any, job: Any) -> Made:
         (name, model), n_rows = next(iter(self.models.given.items())), rows.shape[0]
-        X = self.models.matrices(rows, job.first_row)[name]
-        columns = labels_of("label", model.predict(X), model.classes_)
-        for wanted, prefix, method in ((self.proba, "p", "predict_proba"), (self.scores, "score", "decision_function")):
-            if wanted:
-                columns |= named_columns(prefix, getattr(model, method)(X), model.classes_)
+        columns = said(model, self.models.matrices(rows, job.first_row)[name], self.proba, self.scores)
         before: Any = of_columns({}) if rows.beside is None else rows.beside
         if self.fields:
             before = before.only(self.fields)
         content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
         return Made(content, n_rows, n_rows)
+
+
+@dataclass(frozen=True)
+class PredictingTable(PartWork):
+    """The same for rows of a table that is no file."""
+
+    model: Any
+    proba: bool
+    scores: bool
+    keep: tuple[str, ...]
+    text: str | None
+
+    title, here = "predictions", True
+
+    def made(self, rows: Any, begun: Any, job: Any) -> Made:
+        X = rows if self.text is None else [*np.asarray(rows[self.text])]
+        columns = said(self.model, X, self.proba, self.scores)
+        before = of_columns({name: rows[name] for name in self.keep})
+        content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
+        return Made(content, rows.shape[0], rows.shape[0])
+
+
+def said(model: Any, X: Any, proba: bool, scores: bool) -> dict[str, np.ndarray]:
+    """What a model says of rows: labels, and probabilities and scores if wanted."""
+    columns = labels_of("label", model.predict(X), model.classes_)
+    for wanted, prefix, method in ((proba, "p", "predict_proba"), (scores, "score", "decision_function")):
+        if wanted:
+            columns |= named_columns(prefix, getattr(model, method)(X), model.classes_)
+    return columns
 
 
 def labels_of(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from streamnb.rows.documents import holds_text_files
 from streamnb.rows.files import is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
+from streamnb.rows.matrices import is_dask
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import BOOLEAN, NOTHING, NUMBER, kind_of
 from streamnb.rows.table_opening import (
@@ -229,6 +230,10 @@ def opened_for(
             "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "
             "fit the texts themselves"
         )
+    if isinstance(encoding, TableEncoding) and not labelled and is_dask(X) and hasattr(X, "columns"):
+        rows = opening.opened(encoding.encoded_lazily(X), labelled=False)
+        rows.encoding = encoding
+        return rows
     if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
         beside = None if labelled != TARGETS or isinstance(y, str) else y
         names, y = names_of_labels(y), y if beside is None else None

@@ -18,8 +18,10 @@ from streamnb.encoding.ngrams import NGrams, named
 from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_growth import Growth, has_columns, shrunk
 from streamnb.encoding.table_scan import TableScan, UnknownValues
+from streamnb.passes.dask_blocks import of_partitions
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.rows.boundary import checked
 from streamnb.rows.source import EncodedRows
 from streamnb.rows.table_columns import (
     INSTANT,
@@ -150,6 +152,10 @@ class TableEncoding(persistence.Parameters, Encoding):
         tables = self.tables_of(X)
         rows = TableSource.of_columns(tables, self.columns, self.zones, y, weight, n_cores())
         return self.applied(rows, UnknownValues())
+
+    def encoded_lazily(self, frame: Any) -> Any:
+        """The columns of a Dask data frame to be scored: a Dask array of sparse blocks, one for each partition."""
+        return of_partitions(partial(_matrix_of, self), frame, sp.csr_array((0, self.n_columns)))
 
     def tables_of(self, X: Any) -> Tables:
         """Open a table whose columns are to be encoded."""
@@ -355,3 +361,10 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
                 data[:, j] = of_rows
     indices, indptr = at_places(columns)
     return EncodedRows(None if data is None else data[columns >= 0], indices, indptr, shape)
+
+
+def _matrix_of(encoding: TableEncoding, frame: Any) -> Any:
+    """The encoded rows of a data frame, CSR."""
+    blocks = encoding.encode(frame).blocks() if len(frame) else ()
+    found = [sp.csr_array(checked(block, missing=True)[0].to_matrix()) for block in blocks]
+    return sp.vstack([sp.csr_array((0, encoding.n_columns)), *found], format="csr")

@@ -28,7 +28,7 @@ def strongest_features(model: LinearModel, names: Any, n_features: int, positive
     each, scale = class_weights(model), model.deviations
     if normals is not None:
         each, scale = normals.class_divergences(), None
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for label, weights in each:
         size = weights if scale is None else weights * scale
         rows += _listed(label, names, weights, size if positive else abs(size), n_features, scale)

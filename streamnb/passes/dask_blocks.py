@@ -270,3 +270,19 @@ def _boxed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
     box[...] = None
     box.reshape(-1)[0] = value
     return box
+
+
+def of_partitions(function: Callable, frame: Any, empty: Any) -> Any:
+    """A Dask array of what a function makes of each partition of a Dask data frame; `empty` is that of no rows."""
+    import dask.array as da
+    from dask import delayed
+
+    blocks = [delayed(function)(part) for part in frame.to_delayed()]
+    return da.concatenate([da.from_delayed(block, (np.nan, empty.shape[1]), meta=empty) for block in blocks])
+
+
+def fingerprint_of(table: Any) -> str:
+    """The same for equal tables of pandas and Arrow, and for Dask frames that are made in the same way."""
+    from dask.base import tokenize
+
+    return str(tokenize(table))

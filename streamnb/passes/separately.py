@@ -15,9 +15,11 @@ from streamnb.passes.progress import bar as bar_of
 def separately(work: Any, items: Sequence[Any], options: RunOptions) -> Iterator[Any]:
     """Yield work(item, n_threads) for each item as it ends; `work` has a `title`, and is sent to each worker once.
 
+    If it is to be done `here`, it is in this process, whether or not there is a cluster.
+
     In this process each thread takes an item of its own; if there are fewer items, several threads share one.
     """
-    client = client_for(options.client)
+    client = None if work.here else client_for(options.client)
     if client is None:
         outer = max(min(options.threads, len(items)), 1)
         made: Iterator[Any] = in_order(partial(_here, work, options.threads // outer), items, outer)

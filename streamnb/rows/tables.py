@@ -248,9 +248,11 @@ def batch_of_frame(frame: Any, schema: Any) -> Any:
     plain = {name: plain_column(column) for name, column in frame.items() if plain_column(column) is not column}
     try:
         frame = frame.assign(**plain) if plain else frame
-        return pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
+        table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)  # Arrow's own columns may be in chunks
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise_mixed(str(getattr(error, "args", [""])[-1]), error)
+    columns = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def raise_mixed(name: str, error: Exception) -> NoReturn:

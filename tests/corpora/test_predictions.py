@@ -4,14 +4,18 @@ import json
 import os
 import warnings
 
+import dask.dataframe as dd
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import streamnb as snb
 from streamnb.core.messages import DataError
-from streamnb.corpora import inputs
+from streamnb.corpora import inputs, tables
 from tests.support.corpora import corpus, lines, model, written_lines
 from tests.support.web_server import serving
 
@@ -240,3 +244,43 @@ def test_fields_that_are_kept_as_lines_stay_as_they_are_and_unknown_ones_are_nam
     assert (found.rows, found.skipped) == (3, 3)
     with pytest.warns(snb.StreamnbWarning, match=r"keep='url'.* they have \['id', 'text'\]"):
         snb.write_predictions(fitted, tmp_path / "x.jsonl", tmp_path / "table", keep=["url"], text="text")
+
+
+FRAME = pd.DataFrame({"id": np.arange(300), "a": np.arange(300) % 7 - 3.0, "c": [*"abcd"] * 75})
+LATE = (FRAME["a"] + (FRAME["c"] == "a") + np.random.default_rng(0).normal(0.0, 2.0, 300) > 0).to_numpy()
+HELD = {
+    "pandas": lambda frame: frame,
+    "Dask": lambda frame: dd.from_pandas(frame, npartitions=3),
+    "Arrow": pa.Table.from_pandas,
+    "Polars, lazy": lambda frame: pl.from_pandas(frame).lazy(),
+    "reader": lambda frame: pa.Table.from_pandas(frame).to_reader(),
+    "DuckDB": lambda frame: duckdb.sql("select * from frame"),
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_tables_that_are_no_files(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "PART_ROWS", 128)
+    monkeypatch.setattr(tables, "PIECE_ROWS", 50)
+    model = snb.LinearNB("auto").fit(FRAME[["a", "c"]], LATE)
+    found = snb.write_predictions(model, HELD[kind](FRAME), tmp_path / "out", proba=True, keep=["id"])
+    table = table_of(tmp_path / "out")
+    assert (found.rows, found.parts) == (300, 3) and table["id"].tolist() == FRAME["id"].tolist()
+    np.testing.assert_array_equal(table[["p_False", "p_True"]], model.predict_proba(FRAME))
+    assert snb.write_predictions(model, HELD[kind](FRAME), tmp_path / "out", proba=True, keep=["id"]).there == 3
+    with pytest.raises(ValueError, match="is of another run: the rows was"):
+        snb.write_predictions(model, HELD[kind](FRAME[::-1]), tmp_path / "out", proba=True, keep=["id"])
+
+
+def test_texts_of_a_frame(fitted, tmp_path):
+    frame = pd.DataFrame({"text": TEXTS, "id": range(len(TEXTS))})
+    snb.write_predictions(fitted, frame, tmp_path / "out", text="text", keep=["id"], format="jsonl")
+    found = [json.loads(line) for line in written_lines(tmp_path / "out")]
+    assert found == [{"id": n, "label": label} for n, label in enumerate(fitted.predict(TEXTS).tolist())]
+    for wrong, message in (
+        ({}, "text=None, but the model is of texts; name the column"),
+        ({"text": "txt"}, "text='txt' is not a column of X; it has"),
+        ({"text": "text", "keep": ["no"]}, "keep='no' is not a column of X"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            snb.write_predictions(fitted, frame, tmp_path / "other", **wrong)

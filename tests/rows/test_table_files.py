@@ -4,6 +4,7 @@ import gzip
 import json
 from functools import partial
 
+import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
+import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.rows import line_files
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, common_schema
@@ -178,3 +180,23 @@ def test_a_file_of_names_alone_has_no_rows(tmp_path):
     (tmp_path / "a.txt").write_text("lines\n")
     with pytest.raises(DataError, match="is not a table of a known format"):
         LineTables([str(tmp_path / "a.txt")], 1, {})
+
+
+def test_answers_about_a_dask_frame_of_strings_are_lazy():
+    frame = pd.DataFrame({"a": np.arange(9.0), "c": pd.array([*"abcabcab", None])})
+    model = snb.LinearNB("auto").fit(frame, [0, 1, 1, 0, 1, 0, 0, 1, 1])
+    lazy = dd.from_pandas(frame.assign(c=frame["c"].astype("string[pyarrow]")), npartitions=4)
+    lazy = dd.concat([lazy, lazy[lazy["a"] < 0.0]])  # with partitions of no rows
+    for method in ("predict", "predict_proba", "decision_function"):
+        found = getattr(model, method)(lazy)
+        assert isinstance(found, da.Array)
+        np.testing.assert_array_equal(found, getattr(model, method)(frame))
+    numbers = snb.Ridge().fit(frame, "a")
+    np.testing.assert_array_equal(numbers.predict(lazy), numbers.predict(frame))
+
+
+def test_columns_of_arrow_in_several_chunks():
+    half = pd.DataFrame({"a": np.arange(6.0), "c": pd.array(list("ababab"), dtype="string[pyarrow]")})
+    both, plain = (pd.concat([one, one], ignore_index=True) for one in (half, half.astype({"c": object})))
+    model = snb.LinearNB("auto").fit(both, [0, 1, 1] * 4)
+    np.testing.assert_array_equal(model.predict_proba(both), model.predict_proba(plain))
