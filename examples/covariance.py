@@ -38,7 +38,7 @@ def main() -> None:
             seconds = time.process_time() - started
             print(f"  {name:20} accuracy {accuracy_score(of_test, model.predict(test)):.3f}   {seconds:6.2f} s")
             if name == "regularised":
-                print(f"  {'':20} chosen: {model.best_}")
+                print(f"  {'':20} chosen: {model.best_params_}")
 
 
 if __name__ == "__main__":

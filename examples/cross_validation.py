@@ -25,7 +25,7 @@ def main():
     for rule in ("best", "one_se", "parsimonious"):
         model.refit(rule=rule)
         kept = int((model.coef_ != 0).any(axis=0).sum())
-        print(f"{rule:<13} tau = {model.best_['l1']:6g}  {kept:2d} features  mean AUC {model.best_score_:.4f}")
+        print(f"{rule:<13} tau = {model.best_params_['l1']:6g}  {kept:2d} features  mean AUC {model.best_score_:.4f}")
 
     print("\nThe fewest pixels that tell a digit from the others within 1 % of its best AUC:")
     for digit, n in zip(model.classes_, model.n_features_per_class_):
@@ -33,7 +33,7 @@ def main():
 
     grid = snb.L1([0.0, 100.0, 300.0]) + snb.L2([0.0, 1000.0, 5000.0])
     model = snb.LinearNBCV("gaussian", grid, scoring="neg_log_loss").fit(X, y)
-    print(f"\nA product of two grids by log loss: {model.best_}, log loss {-model.best_score_:.3f}")
+    print(f"\nA product of two grids by log loss: {model.best_params_}, log loss {-model.best_score_:.3f}")
 
 
 if __name__ == "__main__":

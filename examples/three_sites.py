@@ -37,7 +37,7 @@ def main():
 
         bayes = snb.LinearNBCV("bernoulli"), snb.LinearNBCV("auto")
         chosen = in_rounds(sums.fit(*bayes), hospitals, sent)  # each hospital is judged by the models of the others
-        print(f"  {chosen.family} at {chosen.best_}, ROC AUC {chosen.best_score_:.4f} on hospitals not seen")
+        print(f"  {chosen.family} at {chosen.best_params_}, ROC AUC {chosen.best_score_:.4f} on hospitals not seen")
         softmax = in_rounds(schema.fit(snb.SoftmaxRegression(1.0, 0.5, tol=1e-2)), hospitals, sent)
         print(f"  {np.count_nonzero(softmax.coef_)} weights that are not 0")
 

@@ -173,7 +173,7 @@ def leave(found: Any, path: Any, stats: bool) -> None:
     found.save(path, stats=stats)
     say(f"{path}: {found}")
     if hasattr(found, "best_score_"):
-        say(f"{found.scoring} on held-out rows: {found.best_score_:.4f} at {found.best_}")
+        say(f"{found.scoring} on held-out rows: {found.best_score_:.4f} at {found.best_params_}")
 
 
 def _run(settings: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
+from warnings import warn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -111,6 +112,16 @@ def attribute(self: object, name: str) -> Any:
         if not other or hasattr(type(self), other):
             raise AttributeError(f"{type(self).__name__} has no {name!r}: {instead}")
     return object.__getattribute__(self, name)  # raises as ever, or once more what a property has raised
+
+
+def _best(self: Any) -> Any:
+    """`best_params_`, under the name that it had before 0.4."""
+    params = self.best_params_
+    warn(f"best_ of {type(self).__name__} is named best_params_ now; best_ of a search is a model", FutureWarning, 2)
+    return params
+
+
+best_ = property(_best)
 
 
 def hint(name: str, instead: Mapping[str, str] = NAMES) -> str:

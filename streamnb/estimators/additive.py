@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from streamnb.core import arguments, messages, persistence
+from streamnb.core import arguments, guesses, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import learned
@@ -120,7 +120,7 @@ class AdditiveClassifier(TrainedClassifier):
     term_scores_ : mapping of a name to an array
         The scores of a term, (n_steps, R) or (n_steps, n_steps, R). An array that is written back becomes part of the
         model and of its file.
-    best_ : dict
+    best_params_ : dict
         The "l2", "pair_factor" and number of "interactions" chosen.
     best_score_ : float
         The mean score of that choice on the folds.
@@ -175,6 +175,8 @@ class AdditiveClassifier(TrainedClassifier):
         self.interactions, self.l2, self.pair_factor, self.resolutions = interactions, l2, pair_factor, resolutions
         self.min_count, self.monotone, self.folds, self.scoring = min_count, monotone, folds, scoring
         self.seed, self.tol, self.max_passes = seed, tol, max_passes
+
+    best_ = guesses.best_
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -307,7 +309,7 @@ class AdditiveClassifier(TrainedClassifier):
     def _keep_choice(self, points: dict[str, np.ndarray], scores: np.ndarray, best: int) -> None:
         """Keep the points judged, (G,) by name, their scores (G, folds), and which is the best."""
         self._judged = {**points, "scores": scores, "best": best}
-        self.best_ = {name: values[best].item() for name, values in points.items()}
+        self.best_params_ = {name: values[best].item() for name, values in points.items()}
         self.cv_results_ = {f"param_{name}": values for name, values in points.items()}
         self.cv_results_ |= {f"split{fold}_test_score": column for fold, column in enumerate(scores.T)}
         self.cv_results_["mean_test_score"] = np.nanmean(scores, axis=1)

@@ -131,9 +131,9 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
 
     Attributes
     ----------
-    best_ : dict
-        The chosen point, such as ``{"C": 0.1, "max_passes": 500}``: ``CrammerSingerSVM(**model.best_)`` has the same
-        objective, within the gaps of both.
+    best_params_ : dict
+        The chosen point, such as ``{"C": 0.1, "max_passes": 500}``: ``CrammerSingerSVM(**model.best_params_)`` has the
+        same objective, within the gaps of both.
     cv_results_ : dict of (G,) arrays
         One row per C: params, param_C, mean_test_score and so on as in `SoftmaxRegressionCV`, and split<s>_gap, the
         largest possible excess of the objective over its minimum, for the model without this fold.
@@ -144,7 +144,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = snb.CrammerSingerSVMCV([0.01, 1.0], folds=3, scoring="accuracy").fit(X, y)
-    >>> model.best_["C"], round(model.best_score_, 2)
+    >>> model.best_params_["C"], round(model.best_score_, 2)
     (1.0, 0.98)
     >>> bool(model.cv_results_["split0_gap"][0] < 1e-2)  # the first C comes so close without fold 0
     True

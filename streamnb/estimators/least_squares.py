@@ -81,8 +81,8 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
         As for `LeastSquaresClassifier`.
     solver : {"conjugate_gradients", "products"}
         "products": the scan sums products for each fold, from which all models of all folds and l2 follow, with one
-        eigendecomposition per fold. One more read judges them; the final model needs none. "max_passes" of `best_` is
-        then 1 and has no meaning.
+        eigendecomposition per fold. One more read judges them; the final model needs none. "max_passes" of
+        `best_params_` is then 1 and has no meaning.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class LabelSpaceCV(TrainedClassifierCV):
 
     Attributes
     ----------
-    best_ : dict
+    best_params_ : dict
         The chosen point, such as ``{"l2": 1.0, "n_components": 12, "max_passes": 1}``; with products, "max_passes" is 1
         and has no meaning.
     best_score_, cv_results_, history_, report_

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, label_checks, persistence
+from streamnb.core import arguments, guesses, label_checks, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
@@ -102,7 +102,7 @@ class LinearNBCV(LinearNB):
 
     Attributes
     ----------
-    best_ : dict
+    best_params_ : dict
         The grid point chosen, e.g. ``{"l1": 0.3}``, or by "per_split" ``{"top_k": {label: k}}``.
     best_score_ : float
         Its mean score; for "per_split" the mean over classes, each at the grid point nearest to its k.
@@ -128,7 +128,7 @@ class LinearNBCV(LinearNB):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = snb.LinearNBCV("gaussian", snb.TopK([1, 2, 4]), folds=3, scoring="accuracy").fit(X, y)
-    >>> model.best_, round(model.best_score_, 2)
+    >>> model.best_params_, round(model.best_score_, 2)
     ({'top_k': 2}, 0.97)
     """
 
@@ -187,6 +187,8 @@ class LinearNBCV(LinearNB):
         )
         self.folds, self.repeats, self.scoring, self.rule = folds, repeats, scoring, rule
         self.seed, self.return_train_score, self.calibration = seed, return_train_score, calibration
+
+    best_ = guesses.best_
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -271,7 +273,7 @@ class LinearNBCV(LinearNB):
             self._choose()
             self._finish()
             if sample is not None:
-                self._calibrate(sample, folded[self.best_.get("map", next(iter(folded)))])
+                self._calibrate(sample, folded[self.best_params_.get("map", next(iter(folded)))])
         return self
 
     def _folded(self, classes: Any, folding: Folding, options: RunOptions, prepared: dict[str, Any]) -> ClassScan:
@@ -334,8 +336,8 @@ class LinearNBCV(LinearNB):
 
     def _choose(self) -> None:
         point = self._scores.best(self.rule)
-        self.best_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
-        self.stats_: ClassStats = self._mapped.get(self.best_.get("map", ""), self.stats_)
+        self.best_params_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
+        self.stats_: ClassStats = self._mapped.get(self.best_params_.get("map", ""), self.stats_)
         self._columns = self.stats_.options.columns
         self.cv_results_ = self._scores.table(self.repeats)
         self.__dict__.pop("n_features_per_class_", None)
@@ -344,7 +346,7 @@ class LinearNBCV(LinearNB):
         if self.rule == "per_split":
             multilabel = self.stats_.multilabel
             rows = as_scheme(self.scheme, self.classes_, self.reference, multilabel).row_names(self.classes_)
-            self.n_features_per_class_, self.best_score_, self.best_ = self._scores.chosen_per_split(point, rows)
+            self.n_features_per_class_, self.best_score_, self.best_params_ = self._scores.chosen_per_split(point, rows)
 
     def _grid(self) -> Penalty | None:
         family = as_family(self.family)
@@ -364,10 +366,10 @@ class LinearNBCV(LinearNB):
 
     def _penalty(self) -> Penalty | None:
         grid = self._grid()
-        return None if grid is None else at_point(grid, self.best_)
+        return None if grid is None else at_point(grid, self.best_params_)
 
     def _chosen_family(self) -> Family:
-        return self._family().at(self.best_)
+        return self._family().at(self.best_params_)
 
     def _check_params(self) -> None:
         self._check_options(None if self._unpenalised else self.penalty)

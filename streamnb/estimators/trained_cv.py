@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from streamnb.core import arguments, messages
+from streamnb.core import arguments, guesses, messages
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.parameters import one_of
 from streamnb.estimators.preparation import fitting, opened_to_read_again
@@ -41,7 +41,8 @@ class TrainedClassifierCV(TrainedClassifier):
     rule: str
     seed: int
     max_passes: int
-    best_: dict[str, Any]
+    best_params_: dict[str, Any]
+    best_ = guesses.best_
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         kinds = [name for name in POINT if name in self.get_params()]
@@ -138,7 +139,7 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def _choose(self) -> None:
         scores, self._point = self._scores, chosen(self._scores, self.rule)
-        self.best_, self.best_score_ = scores.grid[self._point], float(scores.mean[self._point])
+        self.best_params_, self.best_score_ = scores.grid[self._point], float(scores.mean[self._point])
         self.cv_results_ = scores.table()
 
     def _fit_best(self, search: PenaltySearch, calibration: str | None = None, further: bool = True) -> None:
@@ -147,7 +148,7 @@ class TrainedClassifierCV(TrainedClassifier):
         Where the rule asks for the best point, it may go `further` than the models without each fold.
         """
         self._scores.warn_missing()
-        fitted, history = search.fit(self.best_, calibration, further and self.rule == "best"), {}
+        fitted, history = search.fit(self.best_params_, calibration, further and self.rule == "best"), {}
         if "held_out_score" in self._history:
             n_reads, known = len(fitted.history["seconds"]), scores_by_read(self._scores, self._point)
             history["held_out_score"] = np.append(known, np.full(n_reads, np.nan))[:n_reads]
@@ -156,7 +157,7 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def _warn_chosen(self, fitted: FittedModel) -> None:
         """Warn where more reads could have improved the result."""
-        if self.best_["max_passes"] == self.max_passes and not fitted.converged:
+        if self.best_params_["max_passes"] == self.max_passes and not fitted.converged:
             messages.warn(
                 f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
                 "usable, more reads may make it better"

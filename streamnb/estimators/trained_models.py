@@ -202,7 +202,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
 
     Attributes
     ----------
-    best_ : dict
+    best_params_ : dict
         The chosen point, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``, with the number of reads after which the
         models without a fold were best. The fit to all rows took `n_passes_`.
     best_score_ : float
@@ -226,7 +226,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = snb.SoftmaxRegressionCV([0.1, 10.0], scoring="accuracy").fit(X, y)
-    >>> model.best_["l2"], model.best_score_ > 0.95
+    >>> model.best_params_["l2"], model.best_score_ > 0.95
     (0.1, True)
     """
 
@@ -280,7 +280,7 @@ class MarginClassifierCV(TrainedClassifierCV):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = snb.MarginClassifierCV(l2=[0.1, 10.0], folds=3, scoring="accuracy").fit(X, y)
-    >>> model.best_["l2"], round(model.best_score_, 2)
+    >>> model.best_params_["l2"], round(model.best_score_, 2)
     (0.1, 0.95)
     """
 

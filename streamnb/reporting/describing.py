@@ -231,7 +231,7 @@ def _grid(model: Any) -> FactTable | None:
     rows = tuple((_point(points[i]), *map(float, [means[i], stds[i]][: 1 + spread])) for i in order.tolist())
     n_splits = sum(name.startswith("split") and name.endswith("_test_score") for name in results)
     note = f"{len(means):,} points were judged on {n_splits} folds, on rows that their models had not seen"
-    note += f", by {scoring_name(model)}. Chosen: {_point(model.best_)}, with {number(model.best_score_)}."
+    note += f", by {scoring_name(model)}. Chosen: {_point(model.best_params_)}, with {number(model.best_score_)}."
     return FactTable("Penalties", ("point", "mean score", "standard deviation")[: 2 + spread], rows, note)
 
 

@@ -190,7 +190,11 @@ class AdditiveOnFolds(FittedAtOnce):
             self._model.set_params(max_passes=allowed.reads)
         self._fit()
         model, self.report = self._model, self._model.report_
-        about = {"point": model.best_, "n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
+        about = {
+            "point": model.best_params_,
+            "n_features": model.n_features_in_,
+            "reads": READS_TO_CODE + model.n_passes_,
+        }
         return [self._result(folds, judged_scores(model), **about)]
 
 

@@ -53,7 +53,7 @@ def test_sums_of_sites_become_models(site):
     assert "asks for ScoringTask" in words and "streamnb read DATA --weights w.snb" in words
     assert "accuracy on held-out rows: " in answered(site, "w.snb", "chosen.snb")
     chosen = snb.LinearNBCV("auto", folds=folds_of(PARTS, 3), scoring="accuracy").fit(together)
-    assert snb.load("chosen.snb").best_ == chosen.best_
+    assert snb.load("chosen.snb").best_params_ == chosen.best_params_
     np.testing.assert_array_equal(snb.load("chosen.snb").coef_, chosen.coef_)
 
 

@@ -3,6 +3,7 @@
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 import streamnb as snb
@@ -115,3 +116,12 @@ def test_errors_of_properties_and_of_other_names_stay_as_they_are():
         snb.SoftmaxRegression().partial_fit  # noqa: B018
     with pytest.raises(AttributeError, match=r"'LinearNB' object has no attribute 'nothing'$"):
         snb.LinearNB().nothing  # noqa: B018
+
+
+def test_the_chosen_point_has_its_old_name_with_a_warning():
+    X, y = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
+    for model in (snb.LinearNBCV(penalty=snb.L1([0.1, 1.0]), folds=2), snb.SoftmaxRegressionCV([0.1, 1.0], folds=2)):
+        assert not hasattr(model, "best_")
+        model.fit(X, y)
+        with pytest.warns(FutureWarning, match=f"best_ of {type(model).__name__} is named best_params_ now"):
+            assert model.best_ == model.best_params_

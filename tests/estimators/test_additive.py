@@ -135,11 +135,11 @@ def test_auto_takes_pairs_that_help():
 def test_auto_takes_no_pairs_where_they_do_not_help():
     y = np.where(RNG.random(N) < 1 / (1 + np.exp(-np.sin(AGE / 8) * 2)), 1, 0)
     found = snb.AdditiveClassifier("auto", l2=[3.0, 1.0]).fit(X, y)
-    assert found.best_["interactions"] in (0, 1, 2, 3)
+    assert found.best_params_["interactions"] in (0, 1, 2, 3)
     judged = found.cv_results_
     assert (
         found.best_score_
-        == judged["mean_test_score"][judged["param_interactions"] == found.best_["interactions"]].max()
+        == judged["mean_test_score"][judged["param_interactions"] == found.best_params_["interactions"]].max()
     )
     assert set(judged["param_l2"]) <= {3.0, 1.0}
 
@@ -147,10 +147,10 @@ def test_auto_takes_no_pairs_where_they_do_not_help():
 def test_pairs_given_by_name_or_number():
     found = snb.AdditiveClassifier([("city", "age")], **FAST).fit(FRAME, Y)
     assert [name for name in found.terms_["name"] if isinstance(name, tuple)] == [("city", "age")]
-    assert found.best_["interactions"] == 1
+    assert found.best_params_["interactions"] == 1
     by_number = snb.AdditiveClassifier([(np.int64(0), 2)], **FAST).fit(X, Y)
     assert ("x0", "x2") in by_number.term_scores_
-    assert snb.AdditiveClassifier(np.int64(1), **FAST).fit(X, Y).best_["interactions"] == 1
+    assert snb.AdditiveClassifier(np.int64(1), **FAST).fit(X, Y).best_params_["interactions"] == 1
 
 
 def test_groups_stay_together():
@@ -158,7 +158,7 @@ def test_groups_stay_together():
     twice = np.repeat(X[::2], 2, axis=0), np.repeat(Y[::2], 2)
     apart = snb.AdditiveClassifier(0, l2=[100.0, 0.01]).fit(*twice, groups=groups)
     together = snb.AdditiveClassifier(0, l2=[100.0, 0.01]).fit(*twice)
-    assert apart.best_["l2"] == 100.0  # the copy of a row in another fold rewards a small penalty
+    assert apart.best_params_["l2"] == 100.0  # the copy of a row in another fold rewards a small penalty
     assert apart.best_score_ < together.best_score_
 
 
@@ -253,7 +253,7 @@ def test_a_file_keeps_everything(model, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(FRAME), model.predict_proba(FRAME))
     assert loaded.terms_.equals(model.terms_)
     assert loaded.term("income").equals(model.term("income"))
-    assert loaded.best_ == model.best_
+    assert loaded.best_params_ == model.best_params_
     assert loaded.best_score_ == model.best_score_
     np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
     assert loaded.column_names_.tolist() == model.column_names_.tolist()

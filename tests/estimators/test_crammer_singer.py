@@ -141,11 +141,11 @@ def test_shared_reads_judge_what_fits_one_by_one_come_to_and_the_best_is_fitted(
             assert model.cv_results_[f"split{fold}_test_score"][row] == one.score(X[~rest], Y[~rest])
             assert model.cv_results_[f"split{fold}_gap"][row] <= 1e-4 * one.history_["objective"].min() * (1 + 1e-3)
     means = model.cv_results_["mean_test_score"]
-    assert model.best_["C"] == GRID[means.argmax()] and model.best_score_ == means.max()
-    whole = snb.CrammerSingerSVM(tol=1e-4, **model.best_).fit(X, Y)
+    assert model.best_params_["C"] == GRID[means.argmax()] and model.best_score_ == means.max()
+    whole = snb.CrammerSingerSVM(tol=1e-4, **model.best_params_).fit(X, Y)
     least = [one.history_["objective"].min() for one in (model, whole)]
     assert abs(least[0] - least[1]) <= max(model.gap_, whole.gap_)
-    found = objective(model.coef_, model.intercept_, model.best_["C"], X, Y)
+    found = objective(model.coef_, model.intercept_, model.best_params_["C"], X, Y)
     assert abs(found - least[0]) < 1e-9 * found  # what is fitted has the objective that its gap is of
     assert model.history_["gap"][0] < 0.5 * whole.history_["gap"][0]  # led by the planes of the folds
     shared = model.report_.rows / 150 - model.n_passes_ - 1
@@ -159,7 +159,7 @@ def test_choices_are_the_same_for_any_chunks_threads_and_memory():
     pieces = [(sp.csr_array(X[two][i : i + 17]), Y[two][i : i + 17]) for i in range(0, 100, 17)]
     streamed = chosen(lambda: iter(pieces), None, n_threads=2, **asked)
     np.testing.assert_array_equal(streamed.predict_proba(X), whole.predict_proba(X))
-    assert streamed.best_ == whole.best_ and streamed.gap_ == whole.gap_
+    assert streamed.best_params_ == whole.best_params_ and streamed.gap_ == whole.gap_
     for name, column in whole.cv_results_.items():
         np.testing.assert_array_equal(streamed.cv_results_[name], column)
 
@@ -176,8 +176,8 @@ def test_reads_that_are_short_go_on_and_models_wait_for_memory(tmp_path):
         file.unlink()
     resumed = chosen(tol=1e-3, checkpoint=tmp_path)
     means = at_once.cv_results_["mean_test_score"]
-    assert at_once.best_["C"] == GRID[(means >= 0.99 * means.max()).argmax()]
-    assert resumed.best_["C"] == GRID[means.argmax()]
+    assert at_once.best_params_["C"] == GRID[(means >= 0.99 * means.max()).argmax()]
+    assert resumed.best_params_["C"] == GRID[means.argmax()]
     np.testing.assert_array_equal(resumed.cv_results_["split1_gap"], at_once.cv_results_["split1_gap"])
     with pytest.warns(snb.StreamnbWarning, match="6 models take .* more than memory_limit"):
         waiting = chosen(tol=1e-3, memory_limit=250_000)
@@ -195,7 +195,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
     assert on_folds.report.rows == 3 * 150  # a scan, a read, and one that judges
     with pytest.warns(snb.StreamnbWarning, match="after 1 reads at most|the 1 allowed reads were spent"):
         on_folds.fit()
-    assert hurried.n_passes_ == hurried.best_["max_passes"] == 1
+    assert hurried.n_passes_ == hurried.best_params_["max_passes"] == 1
     assert (hurried.cv_results_["split0_gap"] > 0.1).all()
 
 
@@ -203,7 +203,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
 def test_the_fit_to_all_rows_keeps_to_a_budget_of_reads():
     models = [snb.CrammerSingerSVMCV([0.3, 30.0], tol=1e-6)]
     found = snb.search(X, Y, families=[], models=models, folds=3, budget="20 reads", show=False)
-    assert found.report_.rows <= 20 * 150 and found.best_.n_passes_ <= found.best_.best_["max_passes"] <= 9
+    assert found.report_.rows <= 20 * 150 and found.best_.n_passes_ <= found.best_.best_params_["max_passes"] <= 9
 
 
 @pytest.mark.parametrize(

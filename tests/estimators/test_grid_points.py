@@ -34,11 +34,11 @@ def test_points_of_a_choice_and_of_its_file(tmp_path):
     model.save(tmp_path / "before.snb")  # where points had floats
     for one in (snb.load(tmp_path / "now.snb"), snb.load(tmp_path / "before.snb")):
         results = one.cv_results_
-        assert same([one.best_], [model.best_]) and same(list(results["params"]), POINTS)
+        assert same([one.best_params_], [model.best_params_]) and same(list(results["params"]), POINTS)
         assert results["param_top_k"].dtype == np.int64 and results["param_l1"].dtype == np.float64
         frame = pd.DataFrame(results)
         assert frame["param_top_k"].tolist() == [2, 4, 2, 4] and frame["param_top_k"].dtype == np.int64
-        assert one.refit(rule="parsimonious").best_["top_k"] in (2, 4)
+        assert one.refit(rule="parsimonious").best_params_["top_k"] in (2, 4)
 
 
 def test_points_of_a_comparison_and_of_its_file(tmp_path):

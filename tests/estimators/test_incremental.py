@@ -97,7 +97,7 @@ def test_class_weight_holds_until_something_else_is_said(tmp_path):
 def test_the_choice_of_a_penalty_takes_weights_and_losses_afterwards():
     rows = example("int")
     model = snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2, scoring="accuracy").fit(rows.x, rows.y)
-    plain = snb.LinearNB("poisson", snb.L1(model.best_["l1"]))
+    plain = snb.LinearNB("poisson", snb.L1(model.best_params_["l1"]))
     weight = np.where(rows.y == 0, 4.0, 1.0)
     same_answers(model.refit(class_weight={0: 4.0}), clone(plain).fit(rows.x, rows.y, weight), rows.x)
     same_answers(model.fit(rows.x, rows.y), plain.fit(rows.x, rows.y), rows.x)

@@ -58,8 +58,8 @@ def test_each_fold_is_judged_by_the_formula_of_the_others(solver):
                 wrong = W[own] @ (said != hits)
                 both = 2.0 * (W[own] @ (said & hits)).sum()
                 assert table[f"split{fold}_test_score"][points][-1] == pytest.approx(both / (both + wrong.sum()))
-    options = {"n_components": model.best_["n_components"], "max_passes": model.best_["max_passes"]}
-    alone = snb.LabelSpace(l2=model.best_["l2"], solver=solver, tol=1e-12, **options).fit(X, SETS, W)
+    options = {"n_components": model.best_params_["n_components"], "max_passes": model.best_params_["max_passes"]}
+    alone = snb.LabelSpace(l2=model.best_params_["l2"], solver=solver, tol=1e-12, **options).fit(X, SETS, W)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     if solver == "products":
         assert model.report_.rows == 2 * N  # a scan, and a read that judges
@@ -72,7 +72,7 @@ def test_by_default_there_are_five_numbers_of_components_and_the_rule_takes_few(
     error = few.cv_results_["std_test_score"] / np.sqrt(2.0)  # of the mean of three folds
     best = scores.argmax()
     enough = few.cv_results_["param_n_components"][scores >= scores[best] - error[best]]
-    assert few.best_["n_components"] == enough.min()
+    assert few.best_params_["n_components"] == enough.min()
     calibrated = snb.LabelSpaceCV([2, 3], 1.0, calibration="sigmoid", transform=snb.Bins(3)).fit(X, SETS)
     assert calibrated.predict_proba(X).shape == (N, L)
     axes = snb.ScoreDisplay.from_estimator(calibrated).ax_

@@ -37,7 +37,9 @@ def test_every_fold_and_penalty_is_scikit_learns_ridge(y, class_weight):
             theirs = RidgeClassifier(l2).fit(X[rest], y[rest], weight[rest])
             hits = np.average(theirs.predict(X[own]) == y[own], weights=W[own])
             assert table[f"split{fold}_test_score"][point] == pytest.approx(hits)
-    alone = snb.LeastSquaresClassifier(model.best_["l2"], solver="products", class_weight=class_weight).fit(X, y, W)
+    alone = snb.LeastSquaresClassifier(model.best_params_["l2"], solver="products", class_weight=class_weight).fit(
+        X, y, W
+    )
     np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-9)
     assert model.n_passes_ == 0 and model.converged_ and model.report_.rows == 2 * N  # a scan, and a read that judges
 
@@ -45,13 +47,13 @@ def test_every_fold_and_penalty_is_scikit_learns_ridge(y, class_weight):
 def test_bins_labels_and_idf():
     binned = searched(transform=snb.Bins(6))
     step = snb.Bins(6).fit(X)
-    alone = RidgeClassifier(binned.best_["l2"]).fit(step.transform(X).toarray(), Y)
+    alone = RidgeClassifier(binned.best_params_["l2"]).fit(step.transform(X).toarray(), Y)
     np.testing.assert_allclose(binned.coef_, alone.coef_, rtol=1e-6, atol=1e-9)
     labels = snb.LeastSquaresClassifierCV(L2, solver="products", folds=2).fit(sp.csr_array(X), SETS)
-    theirs = RidgeClassifier(labels.best_["l2"]).fit(X, SETS)
+    theirs = RidgeClassifier(labels.best_params_["l2"]).fit(X, SETS)
     np.testing.assert_allclose(labels.coef_, theirs.coef_, rtol=1e-6, atol=1e-9)
     scaled = searched(np.abs(X).round(), idf=True)
-    gradients = snb.LeastSquaresClassifier(scaled.best_["l2"], idf=True, tol=1e-10).fit(np.abs(X).round(), Y)
+    gradients = snb.LeastSquaresClassifier(scaled.best_params_["l2"], idf=True, tol=1e-10).fit(np.abs(X).round(), Y)
     np.testing.assert_allclose(scaled.coef_, gradients.coef_, rtol=1e-6, atol=1e-9)
 
 

@@ -22,7 +22,7 @@ def test_results_are_a_table():
     np.testing.assert_allclose(table["mean_test_score"], splits.mean(axis=1))
     np.testing.assert_allclose(table["std_test_score"], splits.std(axis=1))
     assert table["rank_test_score"].min() == 1
-    assert model.best_ == table["params"][table["mean_test_score"].argmax()]
+    assert model.best_params_ == table["params"][table["mean_test_score"].argmax()]
     assert model.best_score_ == table["mean_test_score"].max()
     path = snb.solve(model.stats_, "poisson", penalty)
     assert (table["n_features"] == path.n_features).all()
@@ -142,7 +142,7 @@ def test_plain_naive_bayes_is_judged_without_a_penalty(tmp_path):
     X, y = load_digits(return_X_y=True)
     model = snb.LinearNBCV("poisson", "none", folds=5, scoring="accuracy", calibration="sigmoid").fit(X, y)
     zero = snb.LinearNBCV("poisson", snb.L1([0.0]), folds=5, scoring="accuracy", calibration="sigmoid").fit(X, y)
-    assert model.best_ == {} and model.best_score_ == zero.best_score_
+    assert model.best_params_ == {} and model.best_score_ == zero.best_score_
     np.testing.assert_array_equal(model.predict_proba(X), zero.predict_proba(X))
     model.save(tmp_path / "model.snb")
     loaded = snb.load(tmp_path / "model.snb").refit(rule="one_se")

@@ -26,10 +26,10 @@ def test_each_map_is_judged_as_it_would_be_alone(tmp_path):
         own = model.cv_results_["param_map"] == name
         for column in ("mean_test_score", "mean_train_score"):
             np.testing.assert_array_equal(model.cv_results_[column][own], alone.cv_results_[column])
-    assert model.best_["map"] != "none"  # the data are lognormal
-    one = snb.LinearNB(FAMILY.at(model.best_)).fit(X, Y)
+    assert model.best_params_["map"] != "none"  # the data are lognormal
+    one = snb.LinearNB(FAMILY.at(model.best_params_)).fit(X, Y)
     np.testing.assert_allclose(one.predict_proba(X), model.predict_proba(X), rtol=1e-9)
-    np.testing.assert_array_equal(snb.solve(one.stats_, FAMILY.at(model.best_))[0].predict(X), one.predict(X))
+    np.testing.assert_array_equal(snb.solve(one.stats_, FAMILY.at(model.best_params_))[0].predict(X), one.predict(X))
 
 
 def test_it_chooses_anew_and_is_saved_without_the_rows(tmp_path):
@@ -43,7 +43,7 @@ def test_it_chooses_anew_and_is_saved_without_the_rows(tmp_path):
         means[:] = 0.0
         means[[point["map"] == "none" for point in each._scores.grid].index(True)] = 1.0
         each.refit(rule="one_se")
-        assert each.best_["map"] == "none"
+        assert each.best_params_["map"] == "none"
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     parts = snb.LinearNB(FAMILY.at({"a": 1.0, "g": 0.0, "map": "log1p"})).partial_fit(X[:60], Y[:60])
     parts.partial_fit(X[60:], Y[60:]).forget(X[60:], Y[60:])

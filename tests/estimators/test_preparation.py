@@ -57,7 +57,7 @@ def test_models_of_several_reads_learn_steps_too(tmp_path):
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X[["a", "b"]])
     chosen = snb.SoftmaxRegressionCV([1.0], folds=3, max_passes=3, transform=snb.Bins(4)).fit(X, Y)
-    plain = snb.SoftmaxRegression(1.0, max_passes=chosen.best_["max_passes"]).fit(rows)
+    plain = snb.SoftmaxRegression(1.0, max_passes=chosen.best_params_["max_passes"]).fit(rows)
     np.testing.assert_array_equal(chosen.coef_, plain.coef_)
 
 

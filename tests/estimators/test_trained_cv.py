@@ -49,10 +49,13 @@ def test_scores_are_those_of_models_fitted_without_each_fold(kind, y, grid, opti
             alone = fitted(kind, point, X[out], y[out], WEIGHT[out], **options)
             expected = alone.score(X[own], y[own], WEIGHT[own])
             np.testing.assert_allclose(table[f"split{fold}_test_score"][i], expected, rtol=1e-11)
-    best = fitted(kind, model.best_, X, y, WEIGHT, **options)
+    best = fitted(kind, model.best_params_, X, y, WEIGHT, **options)
     np.testing.assert_array_equal(model.coef_, best.coef_)
     last = np.append(np.diff(table["param_max_passes"]) <= 0, True)  # no fewer reads are clearly better
-    assert model.best_score_ == table["mean_test_score"][last].max() and model.n_passes_ == model.best_["max_passes"]
+    assert (
+        model.best_score_ == table["mean_test_score"][last].max()
+        and model.n_passes_ == model.best_params_["max_passes"]
+    )
     np.testing.assert_array_equal(model.history_["objective"], best.history_["objective"])
     assert model.history_["held_out_score"][-1] == model.best_score_
 
@@ -61,7 +64,9 @@ def test_probabilities_and_rankings_are_judged_and_features_counted():
     by_rank = snb.SoftmaxRegressionCV(l1=[3.0, 1e6], scoring="roc_auc", **FEW).fit(X, Y)
     table = pd.DataFrame(by_rank.cv_results_)
     none = table[table.param_l1 == 1e6]
-    assert none.mean_test_score.tolist() == [0.5] and none.n_features.tolist() == [0] and by_rank.best_["l2"] == 0.0
+    assert (
+        none.mean_test_score.tolist() == [0.5] and none.n_features.tolist() == [0] and by_rank.best_params_["l2"] == 0.0
+    )
     point = table.params[table.index[-1]]
     alone = fitted("SoftmaxRegression", point, X[FOLDS != 1], Y[FOLDS != 1])
     area = roc_auc_score(Y[FOLDS == 1], alone.predict_proba(X[FOLDS == 1]), multi_class="ovr")
@@ -76,7 +81,7 @@ def test_probabilities_and_rankings_are_judged_and_features_counted():
     assert by_loss.best_score_ == by_function.best_score_ and -1.2 < by_loss.best_score_ < -0.3
     few = snb.SoftmaxRegressionCV([0.1, 1.0], scoring="roc_auc", rule="parsimonious", **FEW).fit(X, Y)
     enough = few.cv_results_["mean_test_score"] >= 0.99 * few.cv_results_["mean_test_score"].max()
-    assert few.best_["max_passes"] == few.cv_results_["param_max_passes"][enough].min()
+    assert few.best_params_["max_passes"] == few.cv_results_["param_max_passes"][enough].min()
 
 
 def test_of_a_list_of_scorings_the_first_chooses_and_all_are_told(tmp_path):
@@ -84,7 +89,10 @@ def test_of_a_list_of_scorings_the_first_chooses_and_all_are_told(tmp_path):
     several = snb.SoftmaxRegressionCV([0.1, 10.0], scoring=asked, **FEW).fit(X, Y)
     first, second = (snb.SoftmaxRegressionCV([0.1, 10.0], scoring=one, **FEW).fit(X, Y) for one in asked[:2])
     table, points = several.cv_results_, [str(point) for point in second.cv_results_["params"]]
-    assert several.best_ == first.best_ and (table["mean_test_score"] == first.cv_results_["mean_test_score"]).all()
+    assert (
+        several.best_params_ == first.best_params_
+        and (table["mean_test_score"] == first.cv_results_["mean_test_score"]).all()
+    )
     assert (table["mean_test_neg_log_loss"] == table["mean_test_score"]).all() and "mean_test_roc_auc_margin" in table
     both = [(i, points.index(str(point))) for i, point in enumerate(table["params"]) if str(point) in points]
     same = np.array([(table["split1_test_accuracy"][i], second.cv_results_["split1_test_score"][k]) for i, k in both])
@@ -101,8 +109,8 @@ def test_calibration_is_that_of_the_models_without_each_fold():
     for kind in (snb.MarginClassifier, snb.LeastSquaresClassifier):
         search = getattr(snb, f"{kind.__name__}CV")(**grid, calibration="sigmoid").fit(X, Y)
         plain = clone(search).set_params(calibration=None).fit(X, Y)
-        assert search.best_ == plain.best_ and not hasattr(plain, "predict_proba")
-        alone = kind(**search.best_, calibration="sigmoid").fit(X, Y)  # its folds are the same
+        assert search.best_params_ == plain.best_params_ and not hasattr(plain, "predict_proba")
+        alone = kind(**search.best_params_, calibration="sigmoid").fit(X, Y)  # its folds are the same
         np.testing.assert_array_equal(search.predict_proba(X), alone.predict_proba(X))
         plans = [snb.plan(X, Y, model=model).most_reads for model in (search, plain)]
         assert plans[0] == plans[1] + 7
@@ -112,12 +120,12 @@ def test_of_equal_scores_the_next_scoring_chooses():
     same = [lambda e: 1.0, "accuracy"]
     model = snb.MarginClassifierCV([0.1, 1e4], scoring=same, **FEW).fit(X, Y)
     accuracy = model.cv_results_["mean_test_accuracy"]
-    assert accuracy[model.cv_results_["params"].tolist().index(model.best_)] == accuracy.max() > accuracy.min()
+    assert accuracy[model.cv_results_["params"].tolist().index(model.best_params_)] == accuracy.max() > accuracy.min()
 
 
 def result(model):
     scores = [model.cv_results_[name].tolist() for name in sorted(model.cv_results_) if name != "params"]
-    return model.best_, model.coef_.tolist(), model.history_["objective"].tolist(), str(scores)
+    return model.best_params_, model.coef_.tolist(), model.history_["objective"].tolist(), str(scores)
 
 
 def test_any_form_of_rows_any_threads_and_groups_give_the_same_bits(tmp_path):
@@ -128,7 +136,7 @@ def test_any_form_of_rows_any_threads_and_groups_give_the_same_bits(tmp_path):
     numbered = model.set_params(folds=FOLDS)
     assert result(numbered.fit(X, Y)) == expected
     by_group = snb.SoftmaxRegressionCV(1.0, **FEW).fit(X, Y, groups=np.arange(N) // 2)
-    assert by_group.best_["l2"] == 1.0
+    assert by_group.best_params_["l2"] == 1.0
 
 
 def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():
@@ -156,11 +164,11 @@ def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():
 def test_the_best_penalty_is_trained_until_it_converges():
     """As the plain model is, which takes more reads than the models without a fold, or fewer."""
     model = snb.SoftmaxRegressionCV([0.1, 10.0], folds=3, max_passes=40).fit(X, Y)
-    alone = snb.SoftmaxRegression(l2=model.best_["l2"], max_passes=40).fit(X, Y)
-    assert model.converged_ and model.n_passes_ == alone.n_passes_ != model.best_["max_passes"]
+    alone = snb.SoftmaxRegression(l2=model.best_params_["l2"], max_passes=40).fit(X, Y)
+    assert model.converged_ and model.n_passes_ == alone.n_passes_ != model.best_params_["max_passes"]
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     sparing = clone(model).set_params(rule="parsimonious").fit(X, Y)
-    assert sparing.n_passes_ == sparing.best_["max_passes"] < model.best_["max_passes"]
+    assert sparing.n_passes_ == sparing.best_params_["max_passes"] < model.best_params_["max_passes"]
 
 
 @pytest.mark.parametrize("model", [snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(calibration="sigmoid")])
@@ -168,7 +176,7 @@ def test_memory_changes_no_bit_of_models_that_go_further_than_those_of_folds(mod
     whole = clone(model).fit(X, Y)
     with pytest.warns(snb.StreamnbWarning, match="groups of"):
         little = clone(model).fit(X, Y, memory_limit=30_000)
-    assert result(little) == result(whole) and whole.n_passes_ != whole.best_["max_passes"]
+    assert result(little) == result(whole) and whole.n_passes_ != whole.best_params_["max_passes"]
     np.testing.assert_array_equal(little.predict_proba(X), whole.predict_proba(X))
 
 

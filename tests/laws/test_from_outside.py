@@ -131,7 +131,7 @@ def test_a_source(dice):
     assert np.array_equal(snb.scan(dice, y).sum, snb.scan(x, y).sum)
     assert snb.plan(dice, y).n_rows == 230
     ours, theirs = (snb.LinearNBCV(folds=3).fit(X, y) for X in (dice, x))
-    assert ours.best_ == theirs.best_ and np.array_equal(ours.predict(dice), theirs.predict(x))
+    assert ours.best_params_ == theirs.best_params_ and np.array_equal(ours.predict(dice), theirs.predict(x))
     assert np.array_equal(snb.LinearNB().fit(dice, y).predict_proba(dice), snb.LinearNB().fit(x, y).predict_proba(x))
 
 

@@ -90,7 +90,7 @@ def test_the_penalty_is_chosen_by_the_same_scores(client, store, small_segments)
     search, groups = snb.LinearNBCV("poisson", snb.L1([1.0, 9.0]), folds=2), np.arange(len(y)) // 7
     expected = here(clone(search).fit, store, "y", weights, groups=groups)
     model = search.fit(store, "y", weights, groups=groups)
-    assert model.best_ == expected.best_ and np.array_equal(model.coef_, expected.coef_)
+    assert model.best_params_ == expected.best_params_ and np.array_equal(model.coef_, expected.coef_)
     for name, column in expected.cv_results_.items():
         assert np.array_equal(model.cv_results_[name], column), name
     assert {"streamnb-scan", "streamnb-scoring", "streamnb-merge"} <= prefixes(client)

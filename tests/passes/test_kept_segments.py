@@ -117,7 +117,7 @@ def test_a_choice_among_penalties_has_the_same_scores_of_what_was_kept(client, l
     with dask.config.set(scheduler="threads"):
         expected = fit(lines, "no", clone(search))
     model = fit(lines, "memory", search)
-    assert model.best_ == expected.best_ and model.report_.reads_kept > 1
+    assert model.best_params_ == expected.best_params_ and model.report_.reads_kept > 1
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     check_all_is_freed(client)
 

@@ -90,7 +90,7 @@ def test_the_path_of_top_k_shows_what_it_keeps(stats):
 
 def test_refit_moves_the_chosen_tau(model):
     chosen = snb.RegularizationPathDisplay.from_estimator(model, 0).chosen
-    assert chosen == model.best_["l1"]
+    assert chosen == model.best_params_["l1"]
     assert f"chosen: {chosen:.3g}" in names_of(snb.RegularizationPathDisplay.from_estimator(model, 0))
 
 
@@ -119,7 +119,7 @@ def test_scores_are_those_of_the_cross_validation(model, against):
         edges = np.unique(corners[corners[:, 0] == x[at], 1])
         mean, std = table["mean_test_score"][at], table["std_test_score"][at]
         np.testing.assert_allclose(edges[[0, -1]], [mean - std, mean + std])
-    chosen = list(table["params"]).index(model.best_)
+    chosen = list(table["params"]).index(model.best_params_)
     assert display.chosen_.get_xdata() == [x[chosen]] and display.chosen_.get_ydata() == [model.best_score_]
 
 

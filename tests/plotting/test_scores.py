@@ -77,7 +77,7 @@ def test_several_families_in_one_picture(models):
 
 def test_numbers_of_each_class():
     model = snb.LinearNBCV("poisson", snb.TopK([1, 3, 8]), rule="per_split", **ASKED).fit(X, Y)
-    k = model.best_["top_k"][0]
+    k = model.best_params_["top_k"][0]
     curves = curves_of(model, None, 0, False)
     assert curves["chosen_name"] == f"top_k = {k}, {k} features" and curves["train"] is None
     assert curves["chosen"] == np.abs(np.array([1, 3, 8]) - k).argmin()
@@ -102,7 +102,7 @@ def test_what_cannot_be_drawn(models):
 def test_scores_of_several_reads_are_drawn_after_each_and_against_penalties():
     X, y = load_iris(return_X_y=True)
     model = snb.SoftmaxRegressionCV([0.1, 10.0], scoring="roc_auc", rule="parsimonious", folds=3, tol=1e-3).fit(X, y)
-    table, mark = model.cv_results_, (model.best_["max_passes"], model.best_score_)
+    table, mark = model.cv_results_, (model.best_params_["max_passes"], model.best_score_)
     display = snb.ScoreDisplay.from_estimator(model)
     for line, l2 in zip(display.lines_, (10.0, 0.1), strict=True):
         own = table["param_l2"] == l2
@@ -111,7 +111,7 @@ def test_scores_of_several_reads_are_drawn_after_each_and_against_penalties():
     assert display.figure_.get_supxlabel() == "reads of the rows"
     assert [ax.get_title() for ax in display.figure_.axes] == ["l2 = 10", "l2 = 0.1"]
     best = [table["mean_test_score"][table["param_l2"] == l2].max() for l2 in (0.1, 10.0)]
-    best[[0.1, 10.0].index(model.best_["l2"])] = model.best_score_  # of the chosen penalty, what was chosen
+    best[[0.1, 10.0].index(model.best_params_["l2"])] = model.best_score_  # of the chosen penalty, what was chosen
     display = snb.ScoreDisplay.from_estimator(model, "l2")
     assert display.lines_[0].get_xydata().tolist() == [[0.1, best[0]], [10.0, best[1]]]
     of_class = snb.ScoreDisplay.from_estimator(model, class_=2)

@@ -290,7 +290,7 @@ def test_penalties_are_chosen_by_cross_validation_over_all_columns():
         scores = [snb.LinearNB(named, snb.L1(tau)).fit(a, b).score(c, d) for a, b, c, d in parts]
         means.append(np.mean(scores))
     np.testing.assert_allclose(chosen.cv_results_["mean_test_score"], means, rtol=1e-12)
-    assert np.array_equal(chosen.coef_, snb.LinearNB(named, snb.L1(chosen.best_["l1"])).fit(frame, y).coef_)
+    assert np.array_equal(chosen.coef_, snb.LinearNB(named, snb.L1(chosen.best_params_["l1"])).fit(frame, y).coef_)
 
 
 def test_pairs_of_many_classes_vote_as_with_all_weights_held(monkeypatch):

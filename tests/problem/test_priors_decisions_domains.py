@@ -39,7 +39,7 @@ def test_modes_of_mixed_columns_are_chosen_by_cross_validation(rows):
     x, y = rows
     mixed, prior = snb.Mixed({"bernoulli": [0, 3], snb.Binomial(20): ...}), snb.BetaPrior(np.arange(1.0, 5.0), 2.0)
     model = snb.LinearNBCV(mixed, snb.L1([0.1, 1.0]), smoothing=prior, estimate="map", binarize=2.0, folds=3).fit(x, y)
-    path = snb.solve(model.stats_, mixed, snb.L1(model.best_["l1"]), smoothing=prior, estimate="map")
+    path = snb.solve(model.stats_, mixed, snb.L1(model.best_params_["l1"]), smoothing=prior, estimate="map")
     np.testing.assert_array_equal(model.coef_, path[0].coef_)
     columns = np.array([3, 0, 2])
     np.testing.assert_array_equal(path.grid_weights(columns)[0].toarray().T, model.coef_[:, columns])

@@ -100,7 +100,7 @@ def test_options_are_those_of_cross_validation(options):
     for f, family in enumerate(families):
         model = snb.LinearNBCV(family, SMALL["l1"], **options).fit(X, y, groups=groups)
         assert table.scores[f, 1, -1] == model.best_score_
-        assert table.points[f, 1, -1] == model.best_
+        assert table.points[f, 1, -1] == model.best_params_
 
 
 def test_columns_of_a_data_frame_go_to_families_by_name():
@@ -280,8 +280,8 @@ def test_columns_have_rules_of_their_own():
     table = snb.compare(X, y, families="poisson", penalties=penalties, rule=rules, show=False, **options)
     assert table.rule == {"k": "per_split", "l1": "parsimonious"}
     model = snb.LinearNBCV("poisson", penalties["k"], rule="per_split", **options).fit(X, y)
-    assert table.n_features[0, 0, :4].tolist() == list(model.best_["top_k"].values())
-    assert table.points[0, 0, :4].tolist() == [{"top_k": k} for k in model.best_["top_k"].values()]
+    assert table.n_features[0, 0, :4].tolist() == list(model.best_params_["top_k"].values())
+    assert table.points[0, 0, :4].tolist() == [{"top_k": k} for k in model.best_params_["top_k"].values()]
     assert table.scores[0, 0, 4] == model.best_score_ and table.points[0, 0, 4] is None
     plain = snb.compare(X, y, families="poisson", penalties=penalties, show=False, **options)
     assert np.array_equal(table.scores[0, 1], plain.scores[0, 1])

@@ -68,7 +68,7 @@ def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
     for fold in (1, 2, 0):
         (judged,) = found.judge(["it"], [fold], ALWAYS)
     alone = snb.SoftmaxRegressionCV(**grid, folds=FOLDS, scoring="accuracy").fit(X, Y)
-    assert judged.point == alone.best_ and judged.mean("accuracy") == alone.best_score_ and judged.folds is None
+    assert judged.point == alone.best_params_ and judged.mean("accuracy") == alone.best_score_ and judged.folds is None
     np.testing.assert_array_equal(found.fitted(judged).coef_, alone.coef_)
 
 
@@ -163,7 +163,7 @@ def test_the_model_of_all_rows_converges_unless_reads_are_limited():
     model, rows = snb.SoftmaxRegressionCV([0.1], max_passes=60, standardize=True), load_iris(return_X_y=True)
     how = {"families": [], "models": [model], "calibration": None, "scoring": "accuracy", "show": False}
     further, limited = (snb.search(*rows, **how, budget=budget).best_ for budget in ("auto", "130 reads"))
-    assert further.best_ == limited.best_ and further.converged_ and not limited.converged_
+    assert further.best_params_ == limited.best_params_ and further.converged_ and not limited.converged_
     assert further.history_["objective"][-1] < limited.history_["objective"][-1]
     for model in (further, limited):
         assert len(model.history_["held_out_score"]) == model.n_passes_

@@ -50,8 +50,8 @@ def test_each_setting_has_the_scores_that_it_has_alone():
         f"multinomial, {top!r}, idf=True": {"idf": True, "penalty": top},
     }.items():
         alone = snb.LinearNBCV(**options, **of_setting, folds=3, scoring=["accuracy", "roc_auc"]).fit(X, Y)
-        at = alone.cv_results_["params"].tolist().index(alone.best_)
-        assert judged[name].point == alone.best_ and judged[name].mean("accuracy") == alone.best_score_
+        at = alone.cv_results_["params"].tolist().index(alone.best_params_)
+        assert judged[name].point == alone.best_params_ and judged[name].mean("accuracy") == alone.best_score_
         assert judged[name].mean("roc_auc") == alone.cv_results_["mean_test_roc_auc"][at]
         assert judged[name].n_features == alone.cv_results_["n_features"][at]
     assert {one.reads for one in found.candidates} == {2} and found.report_.rows == 2 * N

@@ -55,7 +55,7 @@ def test_pairs_have_a_penalty_of_their_own():
     x = np.random.default_rng(0).uniform(-1, 1, (1500, 3))
     y = x[:, 0] * x[:, 1] > 0
     found = snb.AdditiveClassifier(resolutions=(4, 16)).fit(x[:1000], y[:1000])
-    assert found.best_["l2"] <= 1.0  # features by themselves say nothing, and would have the largest
+    assert found.best_params_["l2"] <= 1.0  # features by themselves say nothing, and would have the largest
     assert found.score(x[1000:], y[1000:]) > 0.95
 
 
@@ -63,13 +63,13 @@ def test_the_number_of_pairs_follows_from_their_weights_and_never_from_memory(mo
     x = np.random.default_rng(0).uniform(-1, 1, (600, 4))
     y = (x[:, 0] * x[:, 1] > 0).astype(int)
     model = snb.AdditiveClassifier("auto", l2=1.0, pair_factor=3.0, resolutions=(4, 16))
-    expected = model.fit(x, y).best_, model.predict_proba(x)
+    expected = model.fit(x, y).best_params_, model.predict_proba(x)
     assert expected[0]["interactions"] > 0
-    assert model.fit(x, y, memory_limit="2MB").best_ == expected[0]
+    assert model.fit(x, y, memory_limit="2MB").best_params_ == expected[0]
     np.testing.assert_array_equal(model.predict_proba(x), expected[1])
     with pytest.raises(MemoryError, match=r"5 pairs of features need more than memory_limit allows"):
         model.fit(x, y, memory_limit="300kB")
     with pytest.raises(MemoryError, match=r"a sample of 600 rows of 4 features would take 153.6 kB"):
         model.fit(x, y, memory_limit="100kB")
     monkeypatch.setattr("streamnb.selection.additive_fit.MOST_WEIGHTS", 1)
-    assert model.fit(x, y).best_["interactions"] == 0
+    assert model.fit(x, y).best_params_["interactions"] == 0

@@ -41,7 +41,7 @@ def test_scores_are_those_of_models_fitted_without_the_fold(n_classes):
                 assert cv.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(auc, abs=1e-12)
             hits = accuracy_score(y[own], model.predict(X[own]))
             assert by_accuracy.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(hits, abs=1e-12)
-    best = by_accuracy.best_
+    best = by_accuracy.best_params_
     alone = snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=(best["a"], best["g"]))).fit(X, y)
     np.testing.assert_allclose(by_accuracy.predict_proba(X), alone.predict_proba(X), atol=1e-12)
     assert (
@@ -65,11 +65,11 @@ def test_points_without_inverse_have_no_score():
     X = np.c_[X, X[:, 0]]
     cv = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage=[(0, 0), (1, 0), (0.5, 0.1)]), folds=3).fit(X, y)
     assert np.isnan(cv.cv_results_["mean_test_score"]).tolist() == [True, True, False]
-    assert cv.best_ == {"a": 0.5, "g": 0.1} and cv.cv_results_["rank_test_score"].tolist() == [2, 2, 1]
+    assert cv.best_params_ == {"a": 0.5, "g": 0.1} and cv.cv_results_["rank_test_score"].tolist() == [2, 2, 1]
     with pytest.raises(ValueError, match=r"no inverse at any point of the grid: .* shrinkage='auto'"):
         snb.LinearNBCV(snb.Gaussian(covariance="pooled"), folds=3).fit(X, y)
     auto = snb.LinearNBCV(snb.Gaussian(covariance="pooled", shrinkage="auto"), folds=3).fit(X, y)
-    assert auto.best_["a"] == 1.0 and auto.coef_.shape == (3, 6)
+    assert auto.best_params_["a"] == 1.0 and auto.coef_.shape == (3, 6)
     still = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage=POINTS), folds=3, scoring="accuracy")
     assert still.fit(np.ones((N, 2)), y).best_score_ < 0.5  # columns that are constant are left out
     with pytest.raises(ValueError, match="calibration='sigmoid' is not for covariances"):

@@ -31,7 +31,7 @@ def test_it_is_the_calibration_by_scores_of_rows_held_out(method):
     """Of two classes: a model whose one column is that score, calibrated by all rows."""
     y = Y > 4
     model = snb.LinearNBCV("poisson", FEW, calibration=method).fit(X, y)
-    penalty = snb.L1(model.best_["l1"])
+    penalty = snb.L1(model.best_params_["l1"])
     margin = out_of_fold(penalty, y)
     expected = snb.LinearNB("gaussian").fit(margin, y).calibrate(margin, y, method=method)
     raw = snb.LinearNB("poisson", penalty).fit(X, y).decision_function(X)[:, None]
@@ -166,4 +166,4 @@ def test_models_of_the_choice_calibrate_as_those_that_are_trained_for_it():
         with warns:
             found.append(clone(model).fit(X, y, memory_limit=memory_limit))
     np.testing.assert_array_equal(found[0].predict_proba(X), found[1].predict_proba(X))
-    assert found[0].best_ == found[1].best_ and found[0].report_.reads < found[1].report_.reads
+    assert found[0].best_params_ == found[1].best_params_ and found[0].report_.reads < found[1].report_.reads

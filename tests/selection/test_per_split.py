@@ -53,11 +53,11 @@ def test_points_of_a_product():
 @pytest.mark.parametrize("penalty", [snb.TopK([1, 2, 5, 9]), snb.TopK([1, 2, 9]) + snb.L2([0.1, 5.0])], ids=str)
 def test_the_final_model_has_a_number_for_each_label(penalty):
     model = snb.LinearNBCV("poisson", penalty, **ASKED).fit(X, Y)
-    best, stats = model.best_, model.stats_
+    best, stats = model.best_params_, model.stats_
     of_all = dict(best)
     model.refit(rule="per_split")
-    k = model.best_["top_k"]
-    assert list(k) == [0, 1, 2] and {**model.best_, "top_k": 0} == {**of_all, "top_k": 0}
+    k = model.best_params_["top_k"]
+    assert list(k) == [0, 1, 2] and {**model.best_params_, "top_k": 0} == {**of_all, "top_k": 0}
     alike, numbers = points_alike(model.cv_results_["params"], model.cv_results_["params"].tolist().index(of_all))
     shown = []
     for u in range(3):
@@ -67,13 +67,13 @@ def test_the_final_model_has_a_number_for_each_label(penalty):
     assert model.best_score_ == pytest.approx(np.mean(shown), rel=1e-12)
     assert model.n_features_per_class_.tolist() == [*k.values(), -1]
     assert np.count_nonzero(model.coef_, axis=1).tolist() == list(k.values())
-    rest = {kind: tau for kind, tau in model.best_.items() if kind == "l2"}
+    rest = {kind: tau for kind, tau in model.best_params_.items() if kind == "l2"}
     final = snb.TopK(k) + snb.L2(rest["l2"]) if rest else snb.TopK(k)
     alone = snb.solve(stats, "poisson", final, scheme="reference", reference=3)[0]
     assert np.array_equal(alone.coef_, model.coef_)
     fitted = snb.LinearNBCV("poisson", penalty, rule="per_split", **ASKED).fit(X, Y)
-    assert fitted.best_ == model.best_ and np.array_equal(fitted.coef_, model.coef_)
-    assert model.refit(rule="best").best_ == of_all
+    assert fitted.best_params_ == model.best_params_ and np.array_equal(fitted.coef_, model.coef_)
+    assert model.refit(rule="best").best_params_ == of_all
 
 
 def split_scores(model, penalty, point, u):
@@ -88,11 +88,11 @@ def test_saved_and_read(tmp_path):
     model = snb.LinearNBCV("poisson", snb.TopK([1, 3]), rule="per_split", **ASKED).fit(X, Y)
     model.save(tmp_path / "model.snb")
     again = snb.load(tmp_path / "model.snb")
-    assert again.best_ == model.best_ and np.array_equal(again.predict(X), model.predict(X))
-    penalty = snb.TopK(model.best_["top_k"])
+    assert again.best_params_ == model.best_params_ and np.array_equal(again.predict(X), model.predict(X))
+    penalty = snb.TopK(model.best_params_["top_k"])
     asked = {"scheme": "reference", "reference": 3}
     snb.LinearNBCV("poisson", penalty, **ASKED).fit(X, Y).save(tmp_path / "grid.snb")
-    assert snb.load(tmp_path / "grid.snb").best_ == {"top_k": penalty.k}
+    assert snb.load(tmp_path / "grid.snb").best_params_ == {"top_k": penalty.k}
     path = snb.solve(model.stats_, "poisson", penalty, **asked)
     path.save(tmp_path / "path.snb")
     assert snb.load(tmp_path / "path.snb").grid == path.grid == [{"top_k": penalty.k}]
@@ -104,8 +104,8 @@ def test_one_label_a_row():
         model = snb.LinearNBCV("poisson", snb.TopK([1, 4, 9]), scheme=scheme, reference=reference, rule="per_split")
         model.fit(X, y)
         labels = [0, 1, 2] if scheme == "reference" else [0, 1, 2, 3]
-        assert list(model.best_["top_k"]) == labels
-        assert np.count_nonzero(model.coef_, axis=1).tolist() == [model.best_["top_k"][u] for u in labels]
+        assert list(model.best_params_["top_k"]) == labels
+        assert np.count_nonzero(model.coef_, axis=1).tolist() == [model.best_params_["top_k"][u] for u in labels]
 
 
 @pytest.mark.parametrize(

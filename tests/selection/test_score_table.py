@@ -270,7 +270,7 @@ def test_weights_for_the_columns_of_a_block_are_the_same(family, kind, monkeypat
         model.fit(rows, y)
         for column in ("mean_test_score", "std_test_score"):
             np.testing.assert_allclose(model.cv_results_[column], expected.cv_results_[column], rtol=1e-9, atol=1e-12)
-        assert str(model.best_) == str(expected.best_)
+        assert str(model.best_params_) == str(expected.best_params_)
 
 
 def test_memory_is_not_that_of_all_weights(monkeypatch):

@@ -59,7 +59,7 @@ def test_sites_are_folds(tmp_path):
     model, n_rounds = in_rounds(found.fit(snb.LinearNBCV("bernoulli"), snb.LinearNBCV("auto")), parts, tmp_path)
     each = [snb.LinearNBCV(family, folds=numbers).fit(TOGETHER) for family in ("bernoulli", "auto")]
     best = max(each, key=lambda one: one.best_score_)
-    assert n_rounds == 2 and model.best_ == best.best_ and model.best_score_ == best.best_score_
+    assert n_rounds == 2 and model.best_params_ == best.best_params_ and model.best_score_ == best.best_score_
     np.testing.assert_array_equal(model.coef_, best.coef_)
 
 

@@ -28,7 +28,7 @@ def test_g_is_scikit_learns(tmp_path):
             np.testing.assert_allclose(pooled.mahalanobis(x)[:, k], of_all, rtol=1e-8)
     cv = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage="ledoit_wolf"), folds=3, scoring="accuracy").fit(X, Y)
     assert eval(repr(cv.family), vars(snb)) == cv.family
-    assert cv.best_ == {"a": 0.0, "g": "ledoit_wolf"} and np.isfinite(cv.best_score_)
+    assert cv.best_params_ == {"a": 0.0, "g": "ledoit_wolf"} and np.isfinite(cv.best_score_)
     cv.save(tmp_path / "m.snb")
     np.testing.assert_array_equal(snb.load(tmp_path / "m.snb").mahalanobis(X), cv.mahalanobis(X))
 

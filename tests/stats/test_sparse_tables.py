@@ -160,7 +160,7 @@ def test_folds_are_judged_on_sparse_tables():
         for limit in ("1GB", "300kB")  # dense tables of three folds would be 384 kB
     ]
     assert [is_sparse(model.stats_) for model in chosen] == [False, True]
-    assert chosen[0].best_ == chosen[1].best_
+    assert chosen[0].best_params_ == chosen[1].best_params_
     assert (chosen[0].cv_results_["mean_test_score"] == chosen[1].cv_results_["mean_test_score"]).all()
 
 

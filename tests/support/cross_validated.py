@@ -15,4 +15,4 @@ def problem(seed, n_classes=3, n_rows=60, n_features=6):
 
 def outcome(model):
     columns = {name: column.tolist() for name, column in model.cv_results_.items() if name != "params"}
-    return str(columns), model.best_, model.coef_.tolist(), model.intercept_.tolist()
+    return str(columns), model.best_params_, model.coef_.tolist(), model.intercept_.tolist()
