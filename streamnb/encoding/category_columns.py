@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import cached_property, reduce
 from hashlib import blake2b
 from operator import add
@@ -11,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, messages, persistence, row_checks
+from streamnb.core.frames import pandas_for
 from streamnb.encoding.bins import indicators
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import PassTask
@@ -18,8 +21,10 @@ from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.matrices import DATES
+from streamnb.rows.matrices import DATES, is_dask
 from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.table_columns import LEVEL, ColumnPart, TableRows, kind_of, levels_of
+from streamnb.rows.tables import Tables, TableSource
 
 _WHOLE = 2.0**53  # whole numbers up to this are exact in float64
 
@@ -254,21 +259,41 @@ def _refuse(value: float, row: int, column: int) -> NoReturn:
 MANY = 100  # with this many rows, all distinct values are no coincidence
 
 
-def as_numbers(X: Any) -> Any:
-    """Convert rows in memory with non-numeric columns to float64 (n_rows, n_columns); other X stays unchanged.
+def numbers_of(X: Any) -> Any:
+    """Convert a data frame, or rows in memory with non-numeric columns, to float64; other X stays unchanged.
 
-    Numbers and dates keep their values, strings become negative whole numbers from 53 bits of a hash, and None, NaN and
-    NaT become NaN. Of n values two share a number with a probability of about n^2 / 2^54.
+    Numbers keep their values, dates become nanoseconds, strings become negative whole numbers from 53 bits of a hash,
+    and None, NaN and NaT become NaN. Of n values two share a number with a probability of about n^2 / 2^54.
     """
-    frame = hasattr(X, "iloc") and hasattr(X, "columns") and not hasattr(X, "dask")
-    if frame:
-        columns = [_column(X.iloc[:, j], f"column {name!r}") for j, name in enumerate(X.columns)]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(X), 0))
+    if is_dask(X) and hasattr(X, "columns"):
+        return X.map_partitions(numbers_of, meta=numbers_of(X._meta))
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        numbers = np.empty(X.shape)
+        for j, name in enumerate(X.columns):
+            numbers[:, j] = _column(X.iloc[:, j], f"column {name!r}")
+        return pandas_for("a data frame").DataFrame(numbers, X.index, X.columns)
     if isinstance(X, list | tuple):
         X = np.array(X, object)  # NumPy would convert numbers to strings if there are any
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUSTMm" and X.ndim == 2:
         return np.stack([_column(X[:, j], f"column {j}") for j in range(X.shape[1])], axis=1)
     return X
+
+
+def numbers_of_table(tables: Tables, names: Sequence[str], y: Any, weight: Any, n_threads: int) -> TableSource:
+    """The rows of a table with these columns as numbers, the same as those of a data frame."""
+    kinds = {name: kind_of(tables.schema.field(name).type) for name in names}
+    rows = TableSource.of_columns(tables, kinds, None, y, weight, n_threads)
+    return rows.with_step(_numbers_of_rows, len(names), "categories of a table", np.array(names, object))
+
+
+def _numbers_of_rows(rows: TableRows, first_row: int) -> np.ndarray:
+    numbers = np.empty(rows.shape)
+    for j, name in enumerate(rows.columns.schema.names):
+        coded = levels_of(ColumnPart((name,), LEVEL), rows)
+        values = coded.values
+        values = values if isinstance(values, np.ndarray) else values.to_numpy(zero_copy_only=False)
+        numbers[:, j] = coded.spread(np.append(_column(values, f"column {name!r}"), np.nan))
+    return numbers
 
 
 def _column(column: Any, where: str) -> np.ndarray:
@@ -277,9 +302,11 @@ def _column(column: Any, where: str) -> np.ndarray:
     if categories is not None:  # a pandas categorical: each category is converted once
         numbers = np.append(_column(np.asarray(categories), where), np.nan)
         return numbers[np.asarray(column.cat.codes)]
+    if getattr(column.dtype, "tz", None) is not None:
+        column = column.dt.tz_convert(None)
     values = np.asarray(column)
     if values.dtype.kind in DATES:
-        return np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+        return _nanoseconds(values)
     if values.dtype.kind in "buif":
         return values.astype(np.float64)
     values = values.astype(object)
@@ -297,6 +324,16 @@ def _column(column: Any, where: str) -> np.ndarray:
     return out
 
 
+def _nanoseconds(dates: np.ndarray) -> np.ndarray:
+    """Dates or durations of any unit in nanoseconds, (n,) float64, NaN where they are missing."""
+    unit: Any
+    unit, n = np.datetime_data(dates.dtype)
+    if unit in "YM":
+        return _nanoseconds(dates.astype("M8[D]"))
+    numbers = dates.astype(np.int64) * (np.timedelta64(n, unit) / np.timedelta64(1, "ns"))
+    return np.where(np.isnat(dates), np.nan, numbers)
+
+
 def _number(value: Any, where: str, row: int) -> float:
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
@@ -304,8 +341,12 @@ def _number(value: Any, where: str, row: int) -> float:
         return -1.0 - (int.from_bytes(blake2b(value.encode(), digest_size=8).digest(), "little") >> 11)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return np.nan
-    if isinstance(value, bool | int | float | np.number | np.bool_):
+    if isinstance(value, bool | int | float | Decimal | np.number | np.bool_):
         return float(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, date):  # Python's, with or without a time of day
+        return float(_nanoseconds(np.array(value, "M8[us]")))
     if hasattr(value, "isoformat"):
         return _number(value.isoformat(), where, row)
     raise TypeError(

@@ -8,6 +8,7 @@ from streamnb.core import persistence
 from streamnb.core.label_checks import NO_LABELS, names_of_labels
 from streamnb.core.messages import warn
 from streamnb.core.threads import n_cores
+from streamnb.encoding.category_columns import numbers_of, numbers_of_table
 from streamnb.encoding.encoding import Encoding, check_alike
 from streamnb.encoding.table import feature_names, table
 from streamnb.encoding.table_encoding import TableEncoding
@@ -31,7 +32,7 @@ from streamnb.rows.table_opening import (
     open_tables,
     tabular,
 )
-from streamnb.rows.tables import ArrowTable, Fields, NumberSource, shown_names
+from streamnb.rows.tables import ArrowTable, Fields, NumberSource, Tables, shown_names
 from streamnb.rows.texts import holds_texts
 
 Look = Callable[[Any], None]
@@ -168,7 +169,8 @@ def _unlabelled(X: Any) -> ValueError:
 def as_numbers(X: Any, y: Any, weight: Any, numbers: str) -> tuple[Any, Any, Any] | None:
     """X, y and weights where X is a table of numbers that stay as they are; None if it has to be encoded."""
     if hasattr(X, "iloc"):
-        return (X, y, weight) if is_matrix(opening.with_labels(X, y)[0], numbers) else None
+        features, _ = opening.with_weights(opening.with_labels(X, y)[0], weight)
+        return (X, y, weight) if is_matrix(features, numbers) else None
     tables = open_tables(X, {}, n_cores())
     names = feature_names(tables, None, y, weight, None)
     if not is_matrix(tables.selected(Fields(tuple(names))), numbers):
@@ -178,25 +180,61 @@ def as_numbers(X: Any, y: Any, weight: Any, numbers: str) -> tuple[Any, Any, Any
     return rows, None, None
 
 
-def numbers_named(X: Any, names: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """X, y and weights, where X is a table whose columns of these names are numbers, opened in this order."""
+def columns_named(X: Any, names: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """X, y and weights of a table: a data frame of the columns of these names alone, or `Tables` that have them.
+
+    Without `names`, a data frame has all columns but those of labels and weights.
+    """
     if hasattr(X, "iloc"):
-        X, y = opening.with_labels(X, y)
-        known = X.columns.is_unique and all(name in X.columns for name in names)
-        return X[[*names]] if known else X, y, weight  # scikit-learn says which names are missing
+        known = names is not None and X.columns.is_unique and all(name in X.columns for name in names)
+        others, y = opening.with_labels(X, y)
+        others, weight = opening.with_weights(others, weight)
+        return X[[*names]] if known else others, y, weight  # scikit-learn says which names are missing
     tables = open_tables(X, {}, n_cores())
-    missing = [name for name in names if name not in tables.schema.names]
+    missing = [] if names is None else [name for name in names if name not in tables.schema.names]
     if missing:
         raise ValueError(
             "The feature names should match those that were passed during fit.\n"
             + "\n- ".join(["Feature names seen at fit time, yet now missing:", *missing])
             + f"\nX has the columns {shown_names(tables.schema)}"
         )
+    return tables, y, weight
+
+
+def numbers_named(X: Any, names: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """X, y and weights, where X is a table whose columns of these names are numbers, opened in this order."""
+    X, y, weight = columns_named(X, names, y, weight)
+    if not isinstance(X, Tables):
+        return X, y, weight
     for name in names:
-        given = tables.schema.field(name).type
+        given = X.schema.field(name).type
         if kind_of(given) not in (NUMBER, BOOLEAN, NOTHING):
             raise TypeError(f"X: column {name!r} is of type {given}; it should be numbers, as in the rows of the fit")
-    return NumberSource.of(tables, names, y, weight, n_cores()), None, None
+    return NumberSource.of(X, names, y, weight, n_cores()), None, None
+
+
+def opened_as_categories(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    labelled: bool = True,
+    look: Look | None = None,
+    names: Any = None,
+) -> Source:
+    """Open rows like `rows.opening.opened`, with values of any type as numbers that tell them apart.
+
+    `names` are those of the fitted columns, by which columns of tables are matched.
+    """
+    X = tabular(as_table(X, isinstance(y, str) or names is not None))
+    if is_table(X):
+        if labelled and y is None:
+            raise _unlabelled(X)
+        X, y, sample_weight = columns_named(X, names, y, sample_weight)
+    if isinstance(X, Tables):
+        names = feature_names(X, None, y, sample_weight, None) if names is None else names
+        X, y, sample_weight = numbers_of_table(X, names, y, sample_weight, n_cores()), None, None
+    return opening.opened(numbers_of(X), y, sample_weight, labelled=labelled, look=look)
 
 
 def opened_for(

@@ -8,19 +8,20 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding import pseudo_counts
-from streamnb.encoding.category_columns import as_numbers, warn_of_distinct
+from streamnb.encoding.category_columns import warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
-from streamnb.estimators.preparation import loaded_names
+from streamnb.encoding.opening import opened_as_categories
+from streamnb.estimators.preparation import check_features, loaded_names
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.keeping import Keeping
-from streamnb.rows.opening import opened, with_labels
+from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import with_folds
@@ -78,14 +79,15 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         Distinct values of each column, then of each pair.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
-        Only where X is a data frame with string column names.
+        Only where X is a table with string column names.
     report_ : Report
         Rows, bytes, blocks and seconds of the scan.
 
     Notes
     -----
-    Values may be numbers and, in memory, strings, dates and categoricals; NaN, None and NaT are one value, "missing".
-    Strings are compared by 53 bits of a hash. The numbers of rows in different folds differ by at most one.
+    Values may be numbers, strings, dates and categoricals; NaN, None and NaT are one value, "missing". Strings are
+    compared by 53 bits of a hash, and dates by their nanoseconds in UTC, whatever their type. The numbers of rows in
+    different folds differ by at most one.
 
     More folds leak more: on values with eight rows each and a class that is pure noise, a tree that sees nothing else
     reaches an AUC far above .5 with ``oof="loo"`` (examples/counters.py). Counts in the order of rows would depend on
@@ -146,9 +148,9 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n_rows, n_features)
-            Anything that `scan` takes; in memory also data frames and arrays with strings, dates and missing values.
-        y : (n_rows,)
-            Labels, or numbers where `thresholds` are given.
+            Anything that `scan` takes, tables of any kind, and arrays with strings, dates and missing values.
+        y : (n_rows,) or str
+            Labels, or numbers where `thresholds` are given. A string names a column of a table, which is no feature.
         sample_weight : (n_rows,), optional
         progress, n_threads, client, checkpoint
             As in `scan`.
@@ -213,7 +215,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n_rows, n_features)
-            Anything that `fit` takes.
+            Anything that `fit` takes. Columns of tables are matched by their names, and others are ignored.
         without_fold : int, optional
             Leave the rows of this fold out of the counts, to encode that fold's rows for evaluation, with
             ``class_stats(without_fold=..)``.
@@ -223,7 +225,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         (n_rows, n_columns) float64; for Dask a lazy array
         """
         check_is_fitted(self, "_counters")
-        rows = opened(as_numbers(X), labelled=False, look=lambda _: self._check_names(X, False))
+        names = getattr(self, "feature_names_in_", None)
+        rows = opened_as_categories(X, labelled=False, look=partial(check_features, self), names=names)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         left = () if without_fold is None else (arguments.whole_number("without_fold", without_fold),)
         return self._coded(rows, self._counters.table(*left)[None], None)
@@ -279,22 +282,20 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     # ---- details -----------------------------------------------------------------------------------------------------
 
-    def _check_names(self, given: Any, reset: bool) -> None:
-        """Let scikit-learn store or check the names of columns."""
-        if len(getattr(given, "shape", ())) == 2:
-            validate_data(self, given, reset=reset, skip_check_array=True)
-
     def _opened(self, X: Any, y: Any, weight: Any) -> tuple[Source, np.ndarray | None]:
         """The rows and, with thresholds, the range of each y."""
         self._check_params()
-        X, y = with_labels(X, y)
-        ranges = None if self.thresholds is None else self._ranges(y)
-        labels = y if ranges is None else ranges
-        return opened(as_numbers(X), labels, weight, look=lambda _: self._check_names(X, True)), ranges
+        ranges = None
+        if self.thresholds is not None:
+            X, y = with_labels(X, y)
+            y = ranges = self._ranges(y)
+        return opened_as_categories(X, y, weight, look=partial(check_features, self, reset=True)), ranges
 
     def _ranges(self, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError(f"{label_checks.NO_LABELS}: give a number for each row")
+        if isinstance(y, str):
+            raise TypeError(f"y={y!r} names a column; with thresholds= it is the numbers themselves, one a row")
         numbers = arguments.as_array("y", y)
         if numbers.ndim != 1 or numbers.dtype.kind not in "buif":
             raise TypeError(

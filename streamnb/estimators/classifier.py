@@ -180,7 +180,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self._fitted_model()  # raises where there is none
         names = preparation.names_of(self)
         options = EvaluationOptions(interval, groups, by, min_rows)
-        X, options = options.taken_from(X, y, self._preparation.encoding, names)
+        X, options = options.taken_from(X, y, sample_weight, self._preparation.encoding, names)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         return judged(model, rows, None, None, needs_in_full(self, model), options)
 

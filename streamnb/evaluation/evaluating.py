@@ -210,7 +210,7 @@ def _deciding(columns: Mapping[str, Any], multilabel: bool) -> str | None:
 def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:
     """The evaluation of a model on rows, labels and weights."""
     if isinstance(model, LinearModel):
-        X, options = options.taken_from(*labelled[:2])
+        X, options = options.taken_from(*labelled)
         return judged(model, X, *labelled[1:], needs_in_full(model, model), options)
     if isinstance(model, PortableModel):
         return _judged_portable(model, labelled, options)
@@ -229,7 +229,7 @@ def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: Evaluatio
 
 def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:
     """The evaluation of a portable model by its predictions; labels are read separately."""
-    X, options = options.taken_from(*labelled[:2], model.encoding, model.feature_names_in_)
+    X, options = options.taken_from(*labelled, model.encoding, model.feature_names_in_)
     X, y = with_labels(X, labelled[1])
     rows = opened_for(model.encoding, X, y, labelled[2], names=model.feature_names_in_)
     blocks = list(rows.row_columns(BLOCK_ROWS))

@@ -116,10 +116,13 @@ class EvaluationOptions:
         check_grouped(self.groups, level, self.by)
         return replace(self, interval=level)
 
-    def taken_from(self, X: Any, y: Any, encoding: Any = None, names: Any = None) -> tuple[Any, Self]:
+    def taken_from(
+        self, X: Any, y: Any, weight: Any = None, encoding: Any = None, names: Any = None
+    ) -> tuple[Any, Self]:
         """X and the options, with columns of a data frame X (pandas or Dask) in place of their names.
 
-        The columns stay in X if they are y, or features by the encoding or the names that a model was fitted with.
+        The columns stay in X if they are y or weights, or features by the encoding or the names that a model was fitted
+        with.
         """
         features: Collection[Any] = getattr(encoding, "columns", () if names is None else names)
         if not (hasattr(X, "iloc") and hasattr(X, "columns")):
@@ -139,7 +142,7 @@ class EvaluationOptions:
         if by is not None:
             by = {name: column(values) for name, values in given_columns(by, names_beside=True).items()}
         options = replace(self, groups=column(self.groups), by=by)
-        stay = {*features, y} if isinstance(y, str) else {*features}
+        stay = {*features, *(name for name in (y, weight) if isinstance(name, str))}
         return X.drop(columns=[name for name in dict.fromkeys(taken) if name not in stay]), options
 
     def opened(self, rows: Source) -> tuple[Source, Slicing | None]:

@@ -36,19 +36,27 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
 
     What is a table only because y names one of its columns is one from here on; see `as_table`.
     """
-    X = as_table(X, isinstance(y, str))
+    return _with_column(as_table(X, isinstance(y, str)), y, "y")
+
+
+def with_weights(X: Any, weight: Any) -> tuple[Any, Any]:
+    """X and sample_weight; if it names a column of a data frame or Arrow table X, that column, and X without it."""
+    return _with_column(X, weight, "sample_weight")
+
+
+def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
     in_arrow = made_by(X, "pyarrow") or made_by(X, "polars")
     names = columns_in(X) if in_arrow or hasattr(X, "iloc") else None
-    if not isinstance(y, str) or names is None:
-        return X, y
-    here = [name == y for name in names]
+    if not isinstance(column, str) or names is None:
+        return X, column
+    here = [name == column for name in names]
     if sum(here) != 1:
         what = "is the name of several columns" if any(here) else "is none of the columns"
-        raise ValueError(f"y={y!r} {what} of X: {messages.listed(np.asarray(names, object))}")
+        raise ValueError(f"{argument}={column!r} {what} of X: {messages.listed(np.asarray(names, object))}")
     if in_arrow:
         X = pyarrow_for("a table").table(X)
-        return X.drop_columns([y]), X[y].to_numpy()
-    return X.drop(columns=[y]), X[y]
+        return X.drop_columns([column]), X[column].to_numpy()
+    return X.drop(columns=[column]), X[column]
 
 
 def resolve(X: Any, layer: str | None = None) -> tuple[Any, Any, Any]:
@@ -182,6 +190,7 @@ def opened(
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     label = y if isinstance(y, str) and hasattr(X, "iloc") else None
     X, y = with_labels(X, y)
+    X, sample_weight = with_weights(X, sample_weight)
     where = f"X={os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "X"
     rows, group, given = resolve(X, layer)
     if group is None and isinstance(rows, zarr.Array) and isinstance(X, str | os.PathLike):

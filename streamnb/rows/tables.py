@@ -204,13 +204,9 @@ class ArrowTable(Tables):
         self._table, self.schema = table, table.schema
         self.n_rows, self.nbytes = table.num_rows, table.nbytes
 
-    def selected(self, fields: Fields) -> Self:
-        part = super().selected(fields)
-        part._table = self._table.select(fields.all)
-        return part
-
     def _rows(self, start: int, stop: int) -> TableRows:
-        return self.fields.rows(one_batch(self._table.slice(start, stop - start)), start)
+        some = self._table.select(self.fields.all).slice(start, stop - start)
+        return self.fields.rows(one_batch(some), start)
 
 
 class FrameTable(Tables):

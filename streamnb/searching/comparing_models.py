@@ -241,7 +241,7 @@ def compare_models(
     level = given_level(interval)
     judged = {name: _judged(name, model) for name, model in named.items()}
     classes, multilabel = _classes_of_all(named, judged)
-    X, columns = EvaluationOptions(level, groups).taken_from(X, y, names=_features(named))
+    X, columns = EvaluationOptions(level, groups).taken_from(X, y, sample_weight, names=_features(named))
     X, y = with_labels(X, y)
     rows, judged = _opened(named, judged, X, y, sample_weight)
     rows, _ = columns.opened(rows)

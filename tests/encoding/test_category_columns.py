@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, as_numbers, scattered
+from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, numbers_of, scattered
 from streamnb.encoding.learning import learned_levels
 from streamnb.passes.options import RunOptions
 from streamnb.rows.boundary import as_chunk
@@ -93,7 +93,7 @@ def test_values_of_any_kind_become_numbers_that_tell_them_apart():
         "times": pd.to_datetime(["2013-01-01", None, "2013-01-02", "2013-01-01"]),
         "days": days,
     })  # fmt: skip
-    found = as_numbers(frame)
+    found = numbers_of(frame).to_numpy()
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found[:, 0], found[:, 1])
     np.testing.assert_array_equal(found[:, 3], frame["numbers"])
@@ -101,16 +101,16 @@ def test_values_of_any_kind_become_numbers_that_tell_them_apart():
         assert np.isnan(found[missing, j]) and len(np.unique(found[:, j])) == 3 and found[0, j] == found[3, j]
     assert found[0, 2] == found[2, 2] == found[3, 2] == 1.0 != found[1, 2]
     words = found[[0, 1], 0]
-    np.testing.assert_array_equal(as_numbers([["a"], ["b"]])[:, 0], words)
-    np.testing.assert_array_equal(as_numbers(np.array([[b"a"], [b"b"]]))[:, 0], words)
+    np.testing.assert_array_equal(numbers_of([["a"], ["b"]])[:, 0], words)
+    np.testing.assert_array_equal(numbers_of(np.array([[b"a"], [b"b"]]))[:, 0], words)
     assert words[0] == -1662791411250144.0, "of one value in every process, on every machine"
     same = np.ones((2, 2))
-    assert as_numbers(same) is same
+    assert numbers_of(same) is same
 
 
 def test_nested_values_are_refused():
     with pytest.raises(TypeError, match="X has a list at row 1, column 'x'; a category should be"):
-        as_numbers(pd.DataFrame({"x": ["a", ["b"]]}))
+        numbers_of(pd.DataFrame({"x": ["a", ["b"]]}))
 
 
 def test_scattered_numbers_depend_on_all_columns_alone():

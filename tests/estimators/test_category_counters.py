@@ -1,8 +1,11 @@
+from decimal import Decimal
 from functools import partial
 
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -89,8 +92,37 @@ def test_frames_names_copies_and_files(tmp_path):
     again = snb.load(tmp_path / "c.snb")
     np.testing.assert_array_equal(again.transform(rows), counters.transform(rows))
     assert clone(counters).get_params()["pairs"] == [(0, 1)]
-    with pytest.raises(ValueError, match="feature names"):
-        counters.transform(rows[["dest", "tail"]])
+    np.testing.assert_array_equal(counters.transform(frame[["late", "dest", "tail"]]), counters.transform(rows))
+    for others in (frame[["tail"]], pa.table(frame[["tail"]])):
+        with pytest.raises(ValueError, match="feature names"):
+            counters.transform(others)
+    with pytest.raises(ValueError, match="y='label'"):
+        counters.fit(pa.table(frame))
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names, but CategoryCounters was fitted without")
+def test_dates_are_the_same_categories_in_every_type_and_unit():
+    days = pd.DatetimeIndex(np.array(["2013-01-05", "NaT", "9999-12-31", "2013-01-05"], "M8[us]"))
+    columns = [days, days.astype("M8[s]"), days.tz_localize("UTC").tz_convert("Asia/Tokyo"), days.astype(object)]
+    columns += [days[[0, 1, 2]].append(days[:1]), pd.Series(days.date).astype("category")]
+    frames = [pd.DataFrame({"day": column}) for column in columns]
+    table = pa.table({"day": pa.array(days.date, from_pandas=True)})
+    frames += [table, pl.from_arrow(table), pa.table(frames[2])]
+    counters = snb.CategoryCounters(folds=2).fit(np.array(days, "M8[D]")[:, None], [0, 1, 1, 0])
+    for frame in (np.array(days, "M8[ms]")[:, None], *frames):
+        assert counters.transform(frame)[:, 1].tolist() == pytest.approx([1 / 4, 2 / 3, 2 / 3, 1 / 4])
+
+
+def test_numbers_of_a_database_are_categories():
+    prices = [Decimal("1.5"), None, Decimal(2), Decimal("1.5")]
+    counters = snb.CategoryCounters(folds=2).fit(pa.table({"price": prices, "y": [0, 1, 1, 0]}), "y")
+    expected = counters.transform(pl.DataFrame({"price": [1.5, None, 2.0, 1.5]}))
+    np.testing.assert_array_equal(counters.transform(pd.DataFrame({"price": prices})), expected)
+
+
+def test_a_path_lacks_the_numbers_that_thresholds_cut():
+    with pytest.raises(TypeError, match="y='delay' names a column; with thresholds= it is the numbers themselves"):
+        snb.CategoryCounters(thresholds=[0.0]).fit("rows.parquet", "delay")
 
 
 def test_numbers_are_coded_by_the_share_above_thresholds():

@@ -138,6 +138,18 @@ FITS = {name: lambda X, model=model: weights(clone(model).fit(X, "late", **OPTIO
 FITS |= {"Ridge": lambda X: weights(snb.Ridge().fit(X, "hour")), "search": searched}
 
 
+def counted(X):
+    counters = snb.CategoryCounters(pairs=[(0, 1)], folds=2).fit(X, "late")
+    return counters.feature_names_in_.tolist(), counters.transform(FRAME).tolist()
+
+
+def weighted(X):
+    return weights(snb.LinearNB("gaussian").fit(X, "late", sample_weight="hour"))
+
+
+FITS |= {"counters": counted, "weighted": weighted}
+
+
 @pytest.fixture(scope="module", params=[FRAME, OF_NUMBERS], ids=["mixed", "numbers"])
 def rows(request, tmp_path_factory):
     return Rows(request.param, tmp_path_factory.mktemp("tables"))
@@ -154,8 +166,13 @@ def model(rows):
 
 
 @pytest.fixture(scope="module")
-def judged(model, rows):
-    return answers(lambda: rows.frame, model)
+def counters(rows):
+    return snb.CategoryCounters(folds=2).fit(rows.frame, "late")
+
+
+@pytest.fixture(scope="module")
+def judged(model, counters, rows):
+    return answers(lambda: rows.frame, model, counters)
 
 
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
@@ -172,8 +189,8 @@ def another_order(rows):
 
 
 @pytest.mark.parametrize("container", [*CONTAINERS.values(), another_order], ids=[*CONTAINERS, "another order"])
-def test_every_container_is_predicted_and_judged_alike(container, rows, model, judged):
-    assert answers(lambda: container(rows), model) == judged
+def test_every_container_is_predicted_and_judged_alike(container, rows, model, counters, judged):
+    assert answers(lambda: container(rows), model, counters) == judged
 
 
 def winner(model):
@@ -217,7 +234,7 @@ def test_names_of_columns_are_said_of_the_winners_of_a_search(named, tmp_path):
     assert "cost" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def answers(rows, model):
+def answers(rows, model, counters):
     compared = snb.compare_models({"a": model, "b": model}, rows(), "late").differences
     return [
         np.asarray(model.predict(rows())).tolist(),
@@ -225,7 +242,16 @@ def answers(rows, model):
         model.score(rows()),
         model.evaluate(rows(), "late").log_loss(),
         compared.to_csv(),
+        np.asarray(counters.transform(rows())).tolist(),
     ]
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_columns_that_are_no_features_name_slices_groups_and_weights(container, rows):
+    model = snb.SoftmaxRegression().fit(FRAME[["cost", "late"]], "late")
+    beside = {"by": rows.strings[0], "groups": "hour", "sample_weight": "hour"}
+    found, expected = (model.evaluate(X, "late", **beside) for X in (container(rows), rows.frame))
+    assert found.slices.to_csv() == expected.slices.to_csv() and len(found.slices) > 1
 
 
 @pytest.mark.parametrize("name", ["Polars, lazy", "reader", "generator of batches", "list of strings"])
