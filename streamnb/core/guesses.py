@@ -14,6 +14,20 @@ _COLUMNS = "pass the data frame or path itself: snb.table encodes strings and mi
 _METRICS = "use model.evaluate(X, y), or snb.evaluate(y, predictions)"
 _FOLDS = "use snb.search(X, y) or an estimator such as snb.SoftmaxRegressionCV; scikit-learn's function takes them, too"
 _SAVE = "use model.save(path)"
+_SPLIT = (
+    "use scikit-learn's, of a data frame or of the list of a folder's files, which fit and evaluate take; snb.search "
+    "judges models on held-out rows itself"
+)
+_LOOK = (
+    "snb.search(X, y).report(path) is a page of what the columns tell of y; frames of pandas, Polars and DuckDB have "
+    "describe() for the columns alone"
+)
+_ROC = "use snb.RocDisplay.from_estimator(model, X, y), or scikit-learn's display"
+_THRESHOLD = "use model.set_threshold(model.evaluate(X, y).threshold(label, precision=0.9))"
+_INTERVALS = (
+    "add quantiles of y - model.predict(X), of rows that were held out, to predictions; of a skewed y, predict the "
+    "logarithm: sklearn.compose.TransformedTargetRegressor(snb.Ridge(), func=np.log, inverse_func=np.exp)"
+)
 _TREES = "use snb.AdditiveClassifier()"
 
 NAMES = {
@@ -40,7 +54,11 @@ NAMES = {
     "read_parquet": _PATHS,
     "read_csv": _PATHS,
     "read_json": _PATHS,
-    "train_test_split": "use scikit-learn's with a data frame; snb.search judges models on held-out rows itself",
+    "train_test_split": _SPLIT,
+    "split": _SPLIT,
+    "describe": _LOOK,
+    "profile": _LOOK,
+    "summary": _LOOK,
     "cross_val_score": _FOLDS,
     "cross_validate": _FOLDS,
     "GridSearchCV": _FOLDS,
@@ -51,6 +69,17 @@ NAMES = {
     "f1_score": _METRICS,
     "log_loss": _METRICS,
     "confusion_matrix": _METRICS,
+    "roc_curve": _METRICS,
+    "precision_recall_curve": _METRICS,
+    "RocCurveDisplay": _ROC,
+    "plot_roc_curve": _ROC,
+    "plot_confusion_matrix": "use snb.ConfusionMatrixDisplay.from_estimator(model, X, y)",
+    "plot_importance": "use snb.TellingFeaturesDisplay.from_estimator(model), or snb.AdditiveDisplay",
+    "FixedThresholdClassifier": _THRESHOLD,
+    "TunedThresholdClassifierCV": _THRESHOLD,
+    "GammaRegressor": _INTERVALS,
+    "QuantileRegressor": _INTERVALS,
+    "TransformedTargetRegressor": _INTERVALS,
     "save": _SAVE,
     "dump": _SAVE,
 }
@@ -68,6 +97,11 @@ _KEYWORDS = {
     "target": {"y": "use y="},
     "label": {"y": "use y="},
     "labels": {"y": "use y="},
+    "weight": {"sample_weight": "use sample_weight="},
+    "weights": {"sample_weight": "use sample_weight="},
+    "text": {"sample_weight": "use X=snb.table(X, y, text=['name of the column']), without y"},
+    "test_size": {"": _SPLIT},
+    "return_std": {"": _INTERVALS},
     "n_jobs": {"n_threads": "use n_threads=", "": "use n_threads= of fit"},
     "verbose": {"progress": "use progress=True", "": "use progress=True of fit"},
     "class_weight": {"": "use sample_weight= of fit, such as compute_sample_weight('balanced', y) of sklearn.utils"},
@@ -89,15 +123,20 @@ OF_SEARCH = {
 _IMPORTANCE = "sklearn.inspection.permutation_importance(model, X, y) for the columns of a table"
 _PAGE = "use snb.report(model, X, y, path), a page of HTML"
 
+_PICTURES = {
+    "terms_": "use snb.AdditiveDisplay.from_estimator(model)",
+    "top_features": "use snb.TellingFeaturesDisplay.from_estimator(model)",
+    "": _PAGE,
+}
+
 # Attributes of a model: of each what to type instead, by the attribute that the model must have; "" is for all others.
 OF_MODELS = {
     "describe": {"": _PAGE},
     "summary": {"": _PAGE},
-    "plot": {
-        "terms_": "use snb.AdditiveDisplay.from_estimator(model)",
-        "top_features": "use snb.TellingFeaturesDisplay.from_estimator(model)",
-        "": _PAGE,
-    },
+    "plot": _PICTURES,
+    "plot_importance": _PICTURES,
+    "load": {"": "use snb.load(path)"},
+    "predict_interval": {"predict_proba": "predict_proba tells how sure it is", "": _INTERVALS},
     "feature_importances_": {
         "terms_": "use terms_['importance']",
         "top_features": f"use top_features() or coef_ for the weights, and {_IMPORTANCE}",

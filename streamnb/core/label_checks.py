@@ -115,6 +115,8 @@ def _from_objects(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
         if all(issubclass(k, numbers.Integral) for k in kinds) and max(labels) >= 2**63:  # floats in NumPy
             raise ValueError(f"{name} has the label {max(labels)}; numbers should be below 2**63, or give strings")
         return np.array(labels.tolist())
+    if kinds <= {list, tuple, set, frozenset, np.ndarray}:
+        raise lists_of_labels(name)
     names = ", ".join(sorted(k.__name__ for k in kinds))
     raise TypeError(
         f"Unknown label type: {name} holds objects of type {names}; "
@@ -170,7 +172,8 @@ def check_repeated(y: Any) -> None:
 
     Warn of whole numbers that look like measured ones.
     """
-    y = np.asarray(y) if isinstance(y, list | tuple) or hasattr(y, "to_numpy") else y  # a column of a data frame
+    y = check_y(y) if isinstance(y, list | tuple) else y
+    y = np.asarray(y) if hasattr(y, "to_numpy") else y  # a column of a data frame
     if not isinstance(y, np.ndarray) or y.ndim != 1 or len(y) < MANY_NUMBERS:
         return
     labels = check_labels(y)
@@ -187,6 +190,14 @@ def check_repeated(y: Any) -> None:
         )
 
 
+def lists_of_labels(name: str) -> ValueError:
+    """The error for rows with lists of their labels."""
+    return ValueError(
+        f"{name} holds lists, of several labels a row; give a 2-D indicator of 0 and 1 (n_rows, n_labels), which "
+        "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y) makes of them"
+    )
+
+
 def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
     """Return labels as `check_labels` does, or an indicator of labels as `check_indicator` does."""
     if sp.issparse(y):
@@ -195,10 +206,9 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
         try:
             y = np.array(y)
         except ValueError as error:
-            raise ValueError(
-                "y has rows of several lengths; for rows with several labels give a 2-D indicator of 0 and 1 (n_rows, "
-                "n_labels), as sklearn.preprocessing.MultiLabelBinarizer makes it"
-            ) from error
+            raise lists_of_labels("y") from error
+        if y.dtype.kind == "U":
+            raise lists_of_labels("y")
     shape: tuple[int, ...] = getattr(y, "shape", ())
     check: Any = check_indicator if len(shape) == 2 and shape[1] > 1 else check_labels
     return check(y, first_row=first_row)

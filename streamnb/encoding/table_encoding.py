@@ -281,12 +281,13 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     def check_width(self, X: Any) -> None:
         """Refuse a matrix whose width is not that of the encoded table."""
+        X = np.array(X, object) if isinstance(X, list) else X
         shape: tuple[Any, ...] = getattr(X, "shape", ())
         if len(shape) == 2 and shape[1] != self.n_columns:
             raise ValueError(
-                f"X has {shape[1]} features, but the model is expecting a table, as a data frame or a file, with the "
-                f"columns {listed(np.array([*self.columns], object))}, or the {self.n_columns} columns that it made of "
-                "them"
+                f"X has {shape[1]} features, but the model is expecting a table, as a data frame, dicts or a file, "
+                f"with the columns {listed(np.array([*self.columns], object))}, or the {self.n_columns} columns that "
+                "it made of them"
             )
 
     def check_columns(self, tables: Tables) -> None:

@@ -347,6 +347,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """Weights (n_features, n_targets) and intercepts (n_targets,)."""
         return np.ascontiguousarray(np.atleast_2d(self.coef_).T), np.atleast_1d(self.intercept_)
 
+    @guesses.with_hints
     def predict(self, X: Rows, *, out: Any = None) -> Any:
         """Predicted numbers, (n_rows,) or (n_rows, n_targets), in the kind of X: NumPy, or lazy Dask for Dask.
 

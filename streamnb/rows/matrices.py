@@ -92,7 +92,8 @@ def _check_kind(X: Any, first_row: int) -> None:
 def _hint(X: Any, values: np.ndarray) -> str:
     """A hint about what X seems to be, for the error message."""
     if values.ndim == 0 and values.dtype.kind == "O":
-        return f" X is of type {type(X).__name__}"
+        cursor = "; sql(..) of a connection is a table, in place of execute(..)" if hasattr(X, "execute") else ""
+        return f" X is of type {type(X).__name__}{cursor}"
     if values.ndim != 1 or not values.size or values.dtype.kind not in "OUS":
         return ""
     kind = type(values[0]).__name__.strip("_")

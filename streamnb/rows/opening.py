@@ -54,7 +54,10 @@ def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
         what = "is the name of several columns" if any(here) else "is none of the columns"
         raise ValueError(f"{argument}={column!r} {what} of X: {messages.listed(np.asarray(names, object))}")
     if in_arrow:
-        X = pyarrow_for("a table").table(X)
+        pa = pyarrow_for("a table")
+        X = pa.table(X)
+        if pa.types.is_nested(X[column].type):
+            raise label_checks.lists_of_labels(argument)
         return X.drop_columns([column]), X[column].to_numpy()
     return X.drop(columns=[column]), X[column]
 

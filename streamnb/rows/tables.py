@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Self, cast
 import numpy as np
 
 from streamnb.core.frames import plain_column
+from streamnb.core.label_checks import lists_of_labels
 from streamnb.core.messages import DataError, listed
 from streamnb.rows.block import Block
 from streamnb.rows.labels import open_columns
@@ -126,6 +127,8 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
         row = first_row + int(np.argmax(np.asarray(column.is_null())))
         raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
     value_type = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_nested(value_type):
+        raise lists_of_labels(name)
     if kind_of(value_type) != CATEGORY:
         return np.asarray((column.dictionary_decode() if value_type is not column.type else column).to_numpy(False))
     coded = column if value_type is not column.type else column.dictionary_encode()

@@ -92,7 +92,7 @@ def test_y_of_one_column_is_taken_with_the_warning_that_users_know():
     with pytest.warns(DataConversionWarning, match=r"column-vector y was passed"):
         assert check_y(np.array([[1], [2]])).tolist() == [1, 2]
     assert check_y([1, 2], 5).tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"rows of several lengths; .* 2-D indicator"):
+    with pytest.raises(ValueError, match=r"y holds lists, of several labels a row; .* 2-D indicator"):
         check_y([[1], [1, 0]])
 
 
