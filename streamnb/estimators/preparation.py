@@ -51,6 +51,7 @@ OF_ROWS = "feature_names_in_", "layer_", "encoding_", "label_", "meta_", "unknow
 
 ARRAYS_OF_SCAN = 3  # at least, of a number for each column of the rows, in a model of one scan
 ARRAYS_OF_TRAINING = 10  # and in one of several reads: sums, weights and gradients
+LEAST_ROWS = 20  # fewer may lie beyond the borders of bins by chance
 NARROW = 1 << 16  # columns whose arrays take no more than a block of rows
 
 
@@ -340,7 +341,8 @@ def warn_of_beyond(self: Any, stats: Any) -> None:
     encoding, step = self._preparation.encoding, self._preparation.step
     if step is not None:
         _warn_of_step(self, step, stats)
-    if isinstance(encoding, TableEncoding) and not _has_fixed_columns(self):
+    few = stats.n_rows < LEAST_ROWS
+    if isinstance(encoding, TableEncoding) and not few and not _has_fixed_columns(self):
         encoding.warn_of_beyond(self.stats_.column_weights()[0], stats.column_weights()[0])
 
 
@@ -351,14 +353,15 @@ def _warn_of_step(self: Any, step: LearnedStep, stats: Any) -> None:
         names, applied = names[step.columns], step.step
     (before, _), (weights, total) = self.stats_.column_weights(), stats.column_weights()
     given = getattr(self._step_request().transform, "edges", None)
-    if isinstance(applied, BinEdges) and given is None:
+    few = stats.n_rows < LEAST_ROWS
+    if isinstance(applied, BinEdges) and given is None and not few:
         warn_of_numbers_beyond(names[applied.mostly_beyond(before, weights)].tolist())
     elif isinstance(applied, CategoryColumns):
         new = applied.new(weights, total)
         if new.any():
             each = ", ".join(f"{new[j]:,g} of {names[j]!r}" for j in np.flatnonzero(new))
             warn(f"X has categories that the first rows had not, and have no effect: {each}, in {total:,g} rows")
-    elif isinstance(applied, QuantileNormal) and not stats.options.by_length:
+    elif isinstance(applied, QuantileNormal) and not few and not stats.options.by_length:
         beyond = names[applied.mostly_beyond(stats)].tolist()
         if beyond:
             warn(
