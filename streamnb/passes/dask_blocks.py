@@ -19,7 +19,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.labels import check_column, records, whole_column
-from streamnb.rows.matrices import as_matrix, dask_array, is_dask
+from streamnb.rows.matrices import as_matrix, dask_array, is_dask, made_by
 from streamnb.rows.zarr_reading import Clock
 
 
@@ -285,4 +285,6 @@ def fingerprint_of(table: Any) -> str:
     """The same for equal tables of pandas and Arrow, and for Dask frames that are made in the same way."""
     from dask.base import tokenize
 
+    if made_by(table, "pandas"):  # whose columns are together in memory in one way or another
+        table = [table.iloc[:, j].reset_index(drop=True) for j in range(table.shape[1])]
     return str(tokenize(table))
