@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence
-from streamnb.core.messages import listed
+from streamnb.core.messages import listed, warn
 from streamnb.core.threads import n_cores
 from streamnb.encoding.bins import at_places, warn_of_beyond
 from streamnb.encoding.encoding import Encoding
@@ -41,6 +42,8 @@ from streamnb.rows.tables import Tables, TableSource, shown_names
 from streamnb.rows.texts import of_arrow
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.columns import CURE
+
+ALIKE = 0.75  # of two names, by difflib: one may be the other, misspelt
 
 
 @persistence.register
@@ -301,6 +304,10 @@ class TableEncoding(persistence.Parameters, Encoding):
             raise ValueError(
                 f"no row of X has any of the columns that the model was fitted on, {listed(np.array([*self.columns]))}"
             )
+        others = [name for name in tables.schema.names if name not in self.columns]
+        for name in sorted(tables.unseen.intersection(self.columns)):
+            for key in get_close_matches(name, others, 1, ALIKE):
+                warn(f"X has no {name!r}, which counts as missing in every row, but {key!r}; name keys as the columns")
 
     def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> EncodedRows:
         """Encode a block of rows as CSR."""

@@ -193,6 +193,8 @@ def test_save_load_and_one_record(of_flights, tmp_path):
     flight = {"carrier": "WN", "hour": 22, "day": "2024-01-03", "miles": 500}
     assert loaded.predict(flight).tolist() == loaded.predict([flight]).tolist() == ["yes"]
     assert loaded.predict(ROWS.iloc[0]).tolist() == loaded.predict(ROWS[:1]).tolist()
+    with pytest.warns(snb.StreamnbWarning, match="X has no 'carrier', which counts as missing .*, but 'carier'"):
+        loaded.predict({**dict.fromkeys(["id", "late"], 1), "carier": "WN", "hour": 22})
     with pytest.raises(ValueError, match=r"X has 4 features, but .* a table, as a data frame, dicts or a file"):
         loaded.predict([[500, 22, "WN", "2024-01-03"]])
     with pytest.raises(AttributeError, match=r"use snb.load\(path\)"):
