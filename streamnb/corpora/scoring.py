@@ -58,7 +58,9 @@ class ScoringModels:
     def matrices(self, rows: Any, first_row: int) -> dict[str, Any]:
         """The rows with the columns of each model, for raw rows."""
         if isinstance(self.encoding, TableEncoding):
-            return dict.fromkeys(self.given, _opened(self.encoding(rows, first_row)))
+            of_table = _opened(self.encoding(rows, first_row))
+            of_table.feature_names = np.array(self.encoding.column_names, object)
+            return dict.fromkeys(self.given, of_table)
         texts = self.texts(rows, first_row)
         own = {name: model.encoding_.ngrams for name, model in self.given.items()}
         made: dict[str, Any] = {}
@@ -104,18 +106,20 @@ def scores_of(odds: np.ndarray) -> np.ndarray:
 
 
 def _encoding_of(name: str, model: Any) -> Any:
-    encoding = getattr(model, "encoding_", None)
+    encoding, names = getattr(model, "encoding_", None), getattr(model, "feature_names_in_", None)
+    if encoding is None and names is not None:
+        return TableEncoding.of_numbers(names.tolist())
     if not isinstance(encoding, TextEncoding | TableEncoding):
         which = f" {name!r}" if name else ""
         raise ValueError(
-            f"model{which} is a {type(model).__name__} that was not fitted on texts or a table; fit it on rows that "
-            "snb.text or snb.table opened, so that it makes the columns of new rows itself"
+            f"model{which} is a {type(model).__name__} that was not fitted on texts or a table; fit it on a "
+            "table, or on rows that snb.text or snb.table opened, so that it makes the columns of new rows itself"
         )
     return encoding
 
 
 def _opened(made: Any) -> Source:
-    """Encoded rows, whose columns need no names: they are those of the model."""
+    """Encoded rows, with the columns of the model."""
     if not sp.issparse(made):
         data = np.ones(len(made.indices)) if made.data is None else made.data
         made = sp.csr_array((data, made.indices, made.indptr), shape=made.shape)

@@ -19,7 +19,7 @@ PART_ROWS, PIECE_ROWS = 1 << 20, 1 << 16  # of a table in memory
 
 def is_held_table(X: Any) -> bool:
     """Whether X is a table that is not to be opened from files."""
-    return not isinstance(X, list | tuple | Source) and is_table(X) and not is_path(X)
+    return not isinstance(X, Source) and is_table(X) and not is_path(X)
 
 
 @dataclass(frozen=True, eq=False)

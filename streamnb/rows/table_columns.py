@@ -70,6 +70,8 @@ def as_known(column: Any, kind: str | None, zone: str | None) -> Any:
         return column.cast(arrow().timestamp(column.type.unit, zone))
     if kind in (DURATION, TIME):
         return _seconds(column)
+    if kind == NUMBER and types.is_boolean(column.type):
+        return column.cast(arrow().uint8())
     if kind == NUMBER and types.is_decimal(column.type):
         return column.cast(arrow().string()).cast(arrow().float64())  # rounded once; Arrow itself rounds twice
     return column
@@ -133,6 +135,8 @@ def _of_decimal(value: Decimal) -> str:
 
 def takes(kind: str | None) -> tuple[str | None, ...]:
     """The kinds accepted for a column of this kind; None stands for a category of any type."""
+    if kind == NUMBER:
+        return NUMBER, BOOLEAN  # as 1 and 0
     return TO_BE_CATEGORIES if kind in (None, NOTHING) else (kind,)
 
 

@@ -273,6 +273,19 @@ def test_tables_that_are_no_files(kind, tmp_path, monkeypatch):
         snb.write_predictions(model, HELD[kind](FRAME[::-1]), tmp_path / "out", proba=True, keep=["id"])
 
 
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
+def test_files_and_records_for_a_model_of_numbers(tmp_path):
+    numbers = pd.DataFrame({"id": FRAME["id"], "a": FRAME["a"], "first": FRAME["c"] == "a"})
+    model = snb.SoftmaxRegression().fit(numbers[["a", "first"]], LATE)
+    numbers.to_csv(tmp_path / "rows.csv", index=False)
+    numbers[["first", "id", "a"]].to_parquet(tmp_path / "rows.parquet")
+    for number, X in enumerate([tmp_path / "rows.csv", tmp_path / "rows.parquet", numbers.to_dict("records")]):
+        snb.write_predictions(model, X, tmp_path / str(number), proba=True, keep=["id"])
+        table = table_of(tmp_path / str(number))
+        np.testing.assert_array_equal(table[["p_False", "p_True"]], model.predict_proba(numbers[["a", "first"]]))
+    assert snb.select(model, tmp_path / "rows.csv", tmp_path / "chosen", label="True", share=0.5).rows == 300
+
+
 def test_texts_of_a_frame(fitted, tmp_path):
     frame = pd.DataFrame({"text": TEXTS, "id": range(len(TEXTS))})
     snb.write_predictions(fitted, frame, tmp_path / "out", text="text", keep=["id"], format="jsonl")
