@@ -85,6 +85,20 @@ def each_once() -> Iterator[None]:
         _said.reset(token)
 
 
+@contextmanager
+def without(once: str) -> Iterator[None]:
+    """Leave out warnings that are known by `once`; other ones come once."""
+    before = _said.get()
+    said = set() if before is None else before
+    token = _said.set(said)
+    said.add(once)
+    try:
+        yield
+    finally:
+        said.discard(once)
+        _said.reset(token)
+
+
 def unsigned(text: str) -> str:
     """A URL, or a text with URLs, that others may see: without passwords and signed queries, which open the file."""
     return SIGNED.sub("", PASSWORD.sub("://", text))

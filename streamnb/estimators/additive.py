@@ -37,9 +37,9 @@ from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.options import RunOptions
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
-from streamnb.selection.additive_fit import NUMBERS, AdditiveRequest, CodedRows, fit_terms
+from streamnb.selection.additive_fit import LEAST_FACTOR, NUMBERS, AdditiveRequest, CodedRows, fit_terms
 from streamnb.selection.penalty_search import ModelGroups
-from streamnb.selection.score_table import check_choice
+from streamnb.selection.score_table import check_choice, warn_of_ends
 from streamnb.selection.split_intervals import split_interval
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import Learner
@@ -92,9 +92,11 @@ class AdditiveClassifier(TrainedClassifier):
         Pairs are ranked by what their cells add to the model without pairs, on rows outside each fold. Of given pairs
         those of tables are names of columns; others may be numbers.
     l2 : number, or list of them, optional
-        The penalty, chosen from 30, 10, 3, 1, 0.3, 0.1 and 0.03 by default.
+        The penalty, chosen from 30, 10, 3, 1, 0.3, 0.1 and 0.03 by default; where the largest or smallest is
+        clearly the best, also from further ones, until scores fall.
     pair_factor : number, or list of them, optional
-        The penalty of pairs is this multiple of that of single features; chosen from 1, 3 and 10 by default.
+        The penalty of pairs is this multiple of that of single features; chosen from 1, 3 and 10, and further
+        ones, by default.
     resolutions : tuple of int
         Numbers of steps of a number's curve. The largest is that of its bins, which have about equally many rows.
     min_count : int
@@ -222,7 +224,8 @@ class AdditiveClassifier(TrainedClassifier):
         Warns
         -----
         StreamnbWarning
-            All reads were used before the gradient was small enough.
+            All reads were used before the gradient was small enough; or a penalty is clearly best at the end of those
+            tried.
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             self._check_params()
@@ -242,6 +245,7 @@ class AdditiveClassifier(TrainedClassifier):
             }
             best = next(place for place, candidate in enumerate(terms.judged) if candidate is terms.best)
             self._keep_choice(judged, np.array([candidate.scores for candidate in terms.judged]), best)
+            self._warn_of_ends()
             if terms.fitted.warning:
                 messages.warn(terms.fitted.warning)
         return self
@@ -263,7 +267,8 @@ class AdditiveClassifier(TrainedClassifier):
         factors = choices("pair_factor", self.pair_factor, PAIR_FACTORS)
         resolutions, scorer = sorted(self.resolutions)[:-1], as_scorer(self.scoring)
         how = monotone, self.folds, groups, self.seed, scorer
-        return AdditiveRequest(points, factors, interactions, resolutions, *how)
+        going_on = [name for name in ("l2", "pair_factor") if getattr(self, name) is None]
+        return AdditiveRequest(points, factors, going_on, interactions, resolutions, *how)
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         return [{"l2": l2, "l1": 0.0} for l2 in choices("l2", self.l2, L2)]
@@ -308,7 +313,7 @@ class AdditiveClassifier(TrainedClassifier):
 
     def _keep_choice(self, points: dict[str, np.ndarray], scores: np.ndarray, best: int) -> None:
         """Keep the points judged, (G,) by name, their scores (G, folds), and which is the best."""
-        self._judged = {**points, "scores": scores, "best": best}
+        self._judged: dict[str, Any] = {**points, "scores": scores, "best": best}
         self.best_params_ = {name: values[best].item() for name, values in points.items()}
         self.cv_results_ = {f"param_{name}": values for name, values in points.items()}
         self.cv_results_ |= {f"split{fold}_test_score": column for fold, column in enumerate(scores.T)}
@@ -316,6 +321,12 @@ class AdditiveClassifier(TrainedClassifier):
         ends = split_interval(scores, scores.shape[1])
         self.cv_results_ |= dict(zip(("low_test_score", "high_test_score"), ends, strict=True))
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+
+    def _warn_of_ends(self) -> None:
+        """Warn of penalties that are clearly best at the end of those tried."""
+        points = [dict(zip(CHOSEN, values, strict=True)) for values in zip(*map(self._judged.get, CHOSEN), strict=True)]
+        names, limits = {name: name for name in ("l2", "pair_factor")}, {"pair_factor": (LEAST_FACTOR, np.inf)}
+        warn_of_ends(points, self._judged["scores"], self._judged["best"], names, limits)
 
     def _write(self, grid: int, scores: np.ndarray) -> None:
         """Replace the scores of a term."""
@@ -371,6 +382,11 @@ class AdditiveClassifier(TrainedClassifier):
         tags.input_tags.allow_nan = True
         tags.classifier_tags.multi_label = False
         return tags
+
+
+def warn_of_ends_chosen(estimator: AdditiveClassifier) -> None:
+    """Warn of penalties that are clearly best at the end of those tried."""
+    estimator._warn_of_ends()
 
 
 def judged_scores(estimator: AdditiveClassifier) -> dict[str, np.ndarray]:

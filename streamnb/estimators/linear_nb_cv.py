@@ -232,8 +232,8 @@ class LinearNBCV(LinearNB):
         Warns
         -----
         StreamnbWarning
-            A fold lacks a class; or, before the second scan, judging so many models of so many classes will take
-            minutes.
+            A fold lacks a class; a penalty is clearly best at the end of those tried; or, before the second scan,
+            judging so many models of so many classes will take minutes.
         """
         self._check_params()
         check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
@@ -272,6 +272,7 @@ class LinearNBCV(LinearNB):
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._finish()
+            self._warn_of_ends()
             if sample is not None:
                 self._calibrate(sample, folded[self.best_params_.get("map", next(iter(folded)))])
         return self
@@ -348,6 +349,9 @@ class LinearNBCV(LinearNB):
             rows = as_scheme(self.scheme, self.classes_, self.reference, multilabel).row_names(self.classes_)
             self.n_features_per_class_, self.best_score_, self.best_params_ = self._scores.chosen_per_split(point, rows)
 
+    def _warn_of_ends(self) -> None:
+        self._scores.warn_of_penalties(self._scores.best(self.rule), self.n_features_in_)
+
     def _grid(self) -> Penalty | None:
         family = as_family(self.family)
         if family.covariant and self.calibration is not None:
@@ -390,6 +394,11 @@ class LinearNBCV(LinearNB):
             self._mapped = {**loaded_maps(others, self.stats_), map_name(self.stats_.options.columns): self.stats_}
         self._choose()
         return self
+
+
+def warn_of_ends_chosen(estimator: LinearNBCV) -> None:
+    """Warn of a penalty that is clearly best at an end of those tried."""
+    estimator._warn_of_ends()
 
 
 def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty | None]:

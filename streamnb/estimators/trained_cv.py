@@ -21,7 +21,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
-from streamnb.selection.score_table import GridScores, check_choice
+from streamnb.selection.score_table import GridScores, check_choice, warn_of_ends
 from streamnb.training.learner import FittedModel
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
@@ -109,7 +109,8 @@ class TrainedClassifierCV(TrainedClassifier):
         Warns
         -----
         StreamnbWarning
-            A fold lacks a class; models train in groups; or the score still rose with the last of `max_passes` reads.
+            A fold lacks a class; models train in groups; a penalty is clearly best at the end of those tried; or the
+            score still rose with the last of `max_passes` reads.
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             search = self._search((X, y, sample_weight), groups, options, checkpoint, layer)
@@ -148,6 +149,9 @@ class TrainedClassifierCV(TrainedClassifier):
         Where the rule asks for the best point, it may go `further` than the models without each fold.
         """
         self._scores.warn_missing()
+        names = {name: name for name in POINT if name in self.best_params_}
+        limits = {"n_components": (1, search.learner.method.n_rows(search.scanned.stats))}
+        warn_of_ends(self._scores.grid, self._scores.scores, self._point, names, limits)
         fitted, history = search.fit(self.best_params_, calibration, further and self.rule == "best"), {}
         if "held_out_score" in self._history:
             n_reads, known = len(fitted.history["seconds"]), scores_by_read(self._scores, self._point)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, messages, persistence
+from streamnb.core import arguments, persistence
 from streamnb.regression import paths
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.systems import System, held_out_errors
+from streamnb.selection.score_table import warn_of_ends
 from streamnb.selection.split_intervals import split_interval
 
 MOST_GRIDS = 4  # the first, and three more down to where weights still have digits
@@ -125,7 +126,10 @@ class ElasticNetCV(LinearRegressor):
             path = paths.elastic_net(system, grids[best], self.l1_ratio_, n_further)
         path.warn(grids[best])
         if self.alphas is not None or (falls and n_grids == MOST_GRIDS):
-            _warn_of_ends(grids[best], errors[best].mean(axis=1), path.weights)
+            points = [{"alpha": alpha} for alpha in grids[best]]
+            largest = np.inf if path.weights[:, :, 0].any() else grids[best][0]  # of others all weights are 0, too
+            end, limits = int(errors[best].mean(axis=1).argmin()), {"alpha": (0.0, largest)}
+            warn_of_ends(points, -errors[best], end, {"alpha": "alphas"}, limits, cautious=False)
         coefficients = system.coefficients(path.weights)
         self.coefs_path_ = coefficients[:, 0] if system.sums.n_targets == 1 else coefficients.transpose(1, 0, 2)
         self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
@@ -166,18 +170,6 @@ def _ends_best(errors: list[np.ndarray]) -> bool:
 def _unit(system: System) -> float:
     """What errors are measured in: the variance of the target; of several, errors are relative."""
     return 1.0 if system.sums.n_targets > 1 else float(system.target_variances[0])
-
-
-def _warn_of_ends(alphas: np.ndarray, means: np.ndarray, weights: np.ndarray) -> None:
-    """Warn of an error that still falls at an end of the strengths, unless all weights are 0 there."""
-    falls = len(alphas) > 1 and means[-1] == means.min() and means[-1] < CLEARLY * means[-2]
-    rises = len(alphas) > 1 and means[0] == means.min() and means[0] < CLEARLY * means[1] and weights[:, :, 0].any()
-    if falls or rises:
-        alpha, end, more = (alphas[-1], "smallest", "smaller") if falls else (alphas[0], "largest", "larger")
-        messages.warn(
-            f"alpha={alpha:g} is the {end} of those tried, and the best of them; {more} ones may be better: give them "
-            "in alphas"
-        )
 
 
 def _path_weights(system: System, alphas: np.ndarray, l1_ratio: float, n_further: int) -> np.ndarray:

@@ -206,6 +206,8 @@ class BayesSettings(Contestants):
         """The model of all rows, from the statistics of the first read."""
         setting, candidate = self._settings[judged.name], self._candidates[judged.name]
         penalty = None if setting.penalty is None else at_point(setting.penalty, judged.point)
+        scores = scores_of([self._judged[judged.name]], self._first_scorer)
+        scores.warn_of_penalties(scores.best("best"), candidate.stats.n_features, "penalties")
         learned = self._encoded.transform
         coded = setting.family.coded and not self._encoded.learns_again  # categories are those of the table encoding
         family = candidate.family if coded else setting.family

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from streamnb.core import row_checks
+from streamnb.core import messages, row_checks
+from streamnb.estimators import additive, linear_nb_cv
 from streamnb.estimators.additive import AdditiveClassifier, judged_scores
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
@@ -27,7 +28,7 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.search_result import Judged
-from streamnb.selection.score_table import GridScores
+from streamnb.selection.score_table import ENDS, GridScores
 
 OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding
 READS_TO_CODE = 5  # of an additive model: to learn bins, to count them, to sample, to scan, and to sample again
@@ -157,9 +158,14 @@ class FittedAtOnce(OneModel):
 
     def _fit(self) -> None:
         if not self._folds:
-            self._model.fit(*self._rows.given, groups=self._judging.groups, **self._options.fit_options)
+            with messages.without(ENDS):  # that matter only to the best candidate
+                self._model.fit(*self._rows.given, groups=self._judging.groups, **self._options.fit_options)
 
     def fitted(self, judged: Judged) -> Any:
+        if isinstance(self._model, AdditiveClassifier):
+            additive.warn_of_ends_chosen(self._model)
+        else:
+            linear_nb_cv.warn_of_ends_chosen(self._model)
         return self._model
 
 

@@ -23,6 +23,7 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.additive_choice import ALL, AdditiveChooser, FoldStage, JudgedPoint
 from streamnb.selection.folded_scan import scan_to_train
+from streamnb.selection.score_table import EndOfGrid
 from streamnb.selection.split_intervals import standard_error
 from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.class_stats import ClassStats
@@ -36,6 +37,8 @@ SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
 MOST_VALUES = 1 << 25  # of these rows; of more features the sample has fewer rows
 LEAST_ROWS = 100
 BYTES_OF_VALUE = 64  # of a sampled row and of its codes and indicators, while models are chosen
+LEAST_FACTOR = 1.0  # of the penalty of pairs: smaller ones than of features follow from l2
+MOST_FURTHER = 8  # penalties beyond the end of the default ones
 NUMBERS = 5, 10, 20, 40  # of pairs, for "auto"
 MOST_WEIGHTS = 1 << 20  # of the cells of pairs of all classes, for "auto"; each takes some 300 bytes in training
 CLEAR = 0.25  # standard errors of the mean difference by which more pairs must be better
@@ -101,6 +104,8 @@ class AdditiveRequest:
     Attributes
     ----------
     l2, pair_factors : numbers to choose from
+    going_on : list of str
+        Those of "l2" and "pair_factor" of which further ones are tried where an end is clearly the best.
     interactions : int, "auto" or pairs of names
     resolutions : numbers of steps coarser than the bins, ascending
     monotone : dict of name to 1 or -1
@@ -110,6 +115,7 @@ class AdditiveRequest:
 
     l2: Sequence[float]
     pair_factors: Sequence[float]
+    going_on: Sequence[str]
     interactions: Any
     resolutions: Sequence[int]
     monotone: dict[str, int]
@@ -222,7 +228,7 @@ def choose(
     pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
     numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
     if not any(numbers) or len(features) < 2:
-        return best, stage, judged
+        return _with_penalties_beyond(request, stage, judged, judged)
     if given:
         ranked = dict.fromkeys(range(ALL, chooser.n_folds), pairs)
     else:
@@ -238,15 +244,40 @@ def choose(
         points = [{**best.point, "pair_factor": factor, "interactions": len(chosen[ALL])} for factor in pair_factors]
         with_pairs = FoldStage(chooser, chosen)
         more = with_pairs.judged(points)
+        if "pair_factor" in request.going_on and len(points) > 1:
+            more = _going_on(with_pairs, more, "pair_factor", LEAST_FACTOR)
         judged, top = judged + more, max(more, key=lambda point: point.mean)
         if automatic and not _clearly_better(top.scores, best.scores):
             break
         best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
-    others = [l2 for l2 in request.l2 if l2 != best.point["l2"]]
-    if stage is not chooser.without_pairs and others:  # pairs may bear a smaller penalty than features by themselves
-        more = stage.judged([{**best.point, "l2": l2} for l2 in others])
-        judged, best = judged + more, max([best, *more], key=lambda point: point.mean)
-    return best, stage, judged
+    if stage is chooser.without_pairs:
+        return _with_penalties_beyond(request, stage, judged[: len(request.l2)], judged)
+    others = [l2 for l2 in request.l2 if l2 != best.point["l2"]]  # pairs may bear a smaller one than features alone
+    more = stage.judged([{**best.point, "l2": l2} for l2 in others]) if others else []
+    return _with_penalties_beyond(request, stage, [best, *more], judged + more)
+
+
+def _with_penalties_beyond(
+    request: AdditiveRequest, stage: FoldStage, along: list[JudgedPoint], judged: list[JudgedPoint]
+) -> tuple[JudgedPoint, FoldStage, list[JudgedPoint]]:
+    """The best of points `along` that differ in their penalty, which may go on, the stage, and all points judged.
+
+    This comes last: where features say nothing by themselves, their penalty would leave no room for pairs.
+    """
+    further = _going_on(stage, along, "l2")[len(along) :] if "l2" in request.going_on else []
+    return max([*along, *further], key=lambda point: point.mean), stage, judged + further
+
+
+def _going_on(stage: FoldStage, judged: list[JudgedPoint], name: str, least: float = 0.0) -> list[JudgedPoint]:
+    """Points that differ in a penalty, and further ones as long as one is clearly the best, above `least`."""
+    for _ in range(MOST_FURTHER):
+        best = max(range(len(judged)), key=lambda place: judged[place].mean)
+        points, scores = [point.point for point in judged], np.array([point.scores for point in judged])
+        end = EndOfGrid.at(points, scores, best, name, (least, np.inf))
+        if end is None:
+            break
+        judged = judged + stage.judged([{**points[best], name: end.further}])
+    return judged
 
 
 def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:

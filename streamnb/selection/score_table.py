@@ -1,7 +1,8 @@
 """The table of cross-validated scores, and the rules that choose a grid point by it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,13 +11,16 @@ from scipy.stats import rankdata
 from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.evaluation.grid_evaluation import EachEvaluation
 from streamnb.evaluation.scorers import Scorer, as_scorer
-from streamnb.problem.penalties import Penalty, TopK
+from streamnb.problem.penalties import L1, Penalty, TopK
 from streamnb.problem.points import loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
 from streamnb.selection.split_intervals import split_interval, standard_error
 from streamnb.solving.weight_paths import WeightPath
 
 RULES = ("best", "parsimonious", "one_se", "per_split")
+ENDS = "a value at the end of its grid"  # what warnings of it are known by
+CLEAR, N_ERRORS = 0.01, 2.0  # share of a score, and standard errors, by which more is clearly better
+STEP = 10.0  # beyond an end, at most
 SLACK = 0.01  # a score is good enough if it is less than this below the best of its split
 
 
@@ -241,6 +245,106 @@ class GridScores(persistence.Parameters):
                 f"{n_lacking} of {len(missing)} splits lack rows of a class: no score there for {names}; the means are "
                 "those of the others"
             )
+
+    def warn_of_penalties(self, point: int, n_features: int, argument: str = "penalty") -> None:
+        """Warn of a penalty or shrinkage of naive Bayes that is clearly best at an end of its grid."""
+        shrinkages, share = {"a": "shrinkage (as a)", "g": "shrinkage"}, (0.0, 1.0)
+        names = {name: shrinkages.get(name, argument) for name in self.grid[point]}
+        limits = {TopK.kind: (1, n_features), "a": share, "g": share}
+        if self.n_features[point] <= 1 and L1.kind in names:
+            limits[L1.kind] = (0.0, self.grid[point][L1.kind])  # a larger one leaves no feature
+        warn_of_ends(self.grid, self.scores, point, names, limits)
+
+
+@dataclass(frozen=True)
+class EndOfGrid:
+    """A hyperparameter whose value is the largest or the smallest of those tried, and the best of them.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    inner : float
+        The nearest of the other values.
+    further : float
+        A value beyond the end, by as large a step, at most tenfold.
+    """
+
+    name: str
+    value: float
+    inner: float
+    further: float
+
+    @classmethod
+    def at(
+        cls,
+        grid: Sequence[Mapping[str, Any]],
+        scores: np.ndarray,
+        best: int,
+        name: str,
+        limits: tuple[float, float] = (0.0, np.inf),
+        n_errors: float = N_ERRORS,
+        promising: bool = False,
+    ) -> "EndOfGrid | None":
+        """The end at which a point is, if its scores (G, S) are clearly better than those of the next value.
+
+        Better by more than 1 %, and by more than `n_errors` standard errors of the difference. None at `limits`, beyond
+        which there is nothing. A `promising` end is one beyond which the next step would gain 1 %, as gains rise or
+        fall from step to step.
+        """
+        chosen, means = grid[best], _mean(scores)
+        others = [other for other in chosen if other not in (name, "max_passes")]
+        along: dict[Any, int] = {}  # of each value, the best point that differs in no other hyperparameter
+        for place, point in enumerate(grid):
+            alike = isinstance(point[name], Real) and all(point[other] == chosen[other] for other in others)
+            if alike and (point[name] not in along or means[place] > means[along[point[name]]]):
+                along[point[name]] = place
+        value, values = chosen[name], sorted(along)
+        if len(values) < 2 or value not in (values[0], values[-1]) or not limits[0] < value < limits[1]:
+            return None
+        inwards = values if value == values[0] else values[::-1]
+        inner, next_best = inwards[1], along[inwards[1]]
+        gains, least = scores[best] - scores[next_best], CLEAR * abs(means[next_best])
+        gain = float(_mean(gains))
+        promised = 2.0 * gain - (means[next_best] - means[along[inwards[2]]]) if len(values) > 2 else gain
+        n_folds = np.count_nonzero(~np.isnan(gains))  # one does not tell what is chance
+        by_chance = n_errors > 0.0 and (n_folds < 2 or gain <= n_errors * standard_error(gains))
+        if not gain > least or by_chance or (promising and promised <= least):
+            return None
+        further = value * min(max(value / inner, 1.0 / STEP), STEP) if inner > 0.0 else STEP * value
+        further = min(max(round(further) if isinstance(value, Integral) else further, limits[0]), limits[1])
+        return cls(name, value, inner, further)
+
+    def sentence(self, argument: str) -> str:
+        """What to say of it, where values are given in an argument."""
+        end, more = ("largest", "larger") if self.value > self.inner else ("smallest", "smaller")
+        return (
+            f"{self.name}={self.value:g} is the {end} of those tried, and the best of them; {more} ones may be better: "
+            f"give them in {argument}, such as [{self.inner:g}, {self.value:g}, {self.further:g}]"
+        )
+
+
+def warn_of_ends(
+    grid: Sequence[Mapping[str, Any]],
+    scores: np.ndarray,
+    best: int,
+    arguments: Mapping[str, str],
+    limits: Mapping[str, tuple[float, float]],
+    cautious: bool = True,
+) -> None:
+    """Warn of hyperparameters that are best at an end of those tried, by scores (G, S).
+
+    `arguments` are those in which each one is given; `limits` have no value beyond them, by default 0.
+    A `cautious` warning takes more than chance to be given, and only for ends beyond which scores promise to rise.
+    """
+    n_errors = N_ERRORS if cautious else 0.0
+    ends = [
+        EndOfGrid.at(grid, scores, best, name, limits.get(name, (0.0, np.inf)), n_errors, cautious)
+        for name in arguments
+    ]
+    sentences = [end.sentence(arguments[end.name]) for end in ends if end is not None]
+    if sentences:
+        messages.warn("; ".join(sentences), once=ENDS)
 
 
 def check_defined(scorer: Scorer, scores: np.ndarray) -> None:

@@ -153,6 +153,7 @@ def test_pairs_given_by_name_or_number():
     assert snb.AdditiveClassifier(np.int64(1), **FAST).fit(X, Y).best_params_["interactions"] == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_groups_stay_together():
     groups = np.arange(N) // 2
     twice = np.repeat(X[::2], 2, axis=0), np.repeat(Y[::2], 2)

@@ -152,6 +152,7 @@ def test_shared_reads_judge_what_fits_one_by_one_come_to_and_the_best_is_fitted(
     assert shared < 1.3 * max(n_reads) < sum(n_reads) / 2
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_choices_are_the_same_for_any_chunks_threads_and_memory():
     two, folds = Y != "setosa", snb.fold_numbers(100, 5)
     asked = {"folds": folds, "calibration": "sigmoid", "idf": True, "tol": 1e-2}
@@ -200,6 +201,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
 
 
 @pytest.mark.filterwarnings("ignore:.*reads:streamnb.StreamnbWarning")
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_the_fit_to_all_rows_keeps_to_a_budget_of_reads():
     models = [snb.CrammerSingerSVMCV([0.3, 30.0], tol=1e-6)]
     found = snb.search(X, Y, families=[], models=models, folds=3, budget="20 reads", show=False)

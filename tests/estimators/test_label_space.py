@@ -65,6 +65,7 @@ def test_each_fold_is_judged_by_the_formula_of_the_others(solver):
         assert model.report_.rows == 2 * N  # a scan, and a read that judges
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_by_default_there_are_five_numbers_of_components_and_the_rule_takes_few():
     few = snb.LabelSpaceCV(l2=1.0, rule="one_se", folds=3, calibration=None).fit(X, SETS)
     assert sorted(set(few.cv_results_["param_n_components"])) == [1, 3, L]

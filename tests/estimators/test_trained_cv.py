@@ -60,6 +60,7 @@ def test_scores_are_those_of_models_fitted_without_each_fold(kind, y, grid, opti
     assert model.history_["held_out_score"][-1] == model.best_score_
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_probabilities_and_rankings_are_judged_and_features_counted():
     by_rank = snb.SoftmaxRegressionCV(l1=[3.0, 1e6], scoring="roc_auc", **FEW).fit(X, Y)
     table = pd.DataFrame(by_rank.cv_results_)

@@ -48,6 +48,7 @@ def expected_cells(model, rule):
 @pytest.mark.parametrize(
     ("family", "scheme", "rule"), [("gaussian", "ovr", "parsimonious"), ("poisson", "joint", "best")]
 )
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_each_cell_is_that_of_the_family_and_the_penalty_alone(family, scheme, rule):
     options = {"scheme": scheme, "rule": rule, "folds": 2, "repeats": 2, "seed": 5, "binarize": 7.5, "smoothing": 0.5}
     weight = 1.0 + np.arange(len(y)) % 3
@@ -93,6 +94,7 @@ def test_the_standard_columns_are_those_of_the_thesis():
         {"groups": np.arange(len(y)) // 7, "scoring": "accuracy"},
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_options_are_those_of_cross_validation(options):
     table = compare(X, y, **options)
     options = {"folds": 3, "scheme": "ovr", "rule": "parsimonious", **options}

@@ -23,6 +23,7 @@ def by_name(found):
     return {judged.name: judged for judged in found.candidates}
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_each_setting_has_the_scores_that_it_has_alone():
     top, options = snb.TopK([1, 3]), {"smoothing": 0.1, "scheme": "ovr"}
     found = snb.search(

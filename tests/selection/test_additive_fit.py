@@ -34,6 +34,7 @@ def test_the_nearest_scores_that_rise_or_fall(increasing):
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_equal_points_of_two_stages_are_told_apart():
     rng = np.random.default_rng(13)
     rows = rng.normal(size=(300, 4))

@@ -121,6 +121,7 @@ def test_auto_keeps_probabilities_that_calibration_would_not_improve():
     np.testing.assert_array_equal(too_few.set_params(calibration="auto").fit(X, Y).coef_, expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_margins_of_cv_forms_have_probabilities_even_if_a_class_has_one_row():
     y = Y.copy()
     y[np.flatnonzero(y == 9)[1:]] = 8
@@ -158,6 +159,7 @@ def test_one_fold_of_many_rows_calibrates(monkeypatch):
     assert losses[0] < 0.95 * losses[1]
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_models_of_the_choice_calibrate_as_those_that_are_trained_for_it():
     """Where memory is short, the models without each fold are trained once more."""
     y, found = Y > 4, []

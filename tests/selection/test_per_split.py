@@ -84,6 +84,7 @@ def split_scores(model, penalty, point, u):
     return alone._scores.class_scores[0, :, u]
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_saved_and_read(tmp_path):
     model = snb.LinearNBCV("poisson", snb.TopK([1, 3]), rule="per_split", **ASKED).fit(X, Y)
     model.save(tmp_path / "model.snb")

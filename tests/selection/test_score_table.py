@@ -1,5 +1,6 @@
 """LinearNBCV against refitting by hand, on any problem and any holder of the rows."""
 
+import contextlib
 import tracemalloc
 import warnings
 from collections import Counter
@@ -15,10 +16,12 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from sklearn import metrics
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from zarr.storage import MemoryStore
 
 import streamnb as snb
 from streamnb.selection import cross_validation, grid_models, score_table
+from streamnb.selection.score_table import warn_of_ends
 from tests.support.cross_validated import outcome, problem
 from tests.support.stores import CountingStore, chunk_keys
 from tests.support.strategies import chunkings, example, messy_csr
@@ -206,9 +209,89 @@ def test_the_same_scores_in_other_splits_are_a_tie():
             assert len({*table.mean, *table.class_mean[:, 0]}) == len({*table.std}) == 1
 
 
+# ------------------------------------------------------------------------------------ ends of grids
+
+
+@pytest.mark.parametrize(
+    ("values", "scores", "limits", "says"),
+    [
+        (
+            [1.0, 10.0],
+            [[0.5, 0.6], [0.7, 0.81]],
+            {},
+            r"l2=10 is the largest.* larger ones .* l2, such as \[1, 10, 100\]",
+        ),
+        ([1e-3, 1.0], [[0.7, 0.81], [0.5, 0.6]], {}, r"l2=0.001 is the smallest.* such as \[1, 0.001, 0.0001\]"),
+        ([0.0, 4.0], [[0.5, 0.6], [0.7, 0.81]], {}, r"such as \[0, 4, 40\]"),
+        ([2, 3], [[0.5, 0.6], [0.7, 0.81]], {}, r"such as \[2, 3, 4\]"),
+        ([0.0, 1.0], [[0.7, 0.81], [0.5, 0.6]], {}, None),  # nothing is below 0
+        ([2, 3], [[0.5, 0.6], [0.7, 0.81]], {"l2": (1, 3)}, None),
+        ([1.0], [[0.5, 0.6]], {}, None),
+        ([1.0, 10.0], [[0.7, 0.8], [0.703, 0.804]], {}, None),  # less than 1 %
+        ([1.0, 10.0], [[0.5, 0.6], [0.9, 0.61]], {}, None),  # may be chance
+        ([1.0, 10.0], [[0.5], [0.7]], {}, None),  # and always may be with one fold
+        ([1.0, 10.0], [[0.5, np.nan], [0.7, np.nan]], {}, None),
+        ([1.0, 10.0, 100.0], [[0.2, 0.2], [0.5, 0.6], [0.52, 0.63]], {}, None),  # gains fall from step to step
+        ([1.0, 10.0, 100.0], [[0.4, 0.5], [0.5, 0.6], [0.6, 0.71]], {}, "l2=100 is the largest"),
+        ([1.0, 10.0, 100.0], [[0.2, 0.2], [0.5, 0.6], [0.4, 0.5]], {}, None),  # the best is inside
+    ],
+)
+def test_a_value_that_is_clearly_best_at_the_end_of_its_grid_says_so(values, scores, limits, says):
+    grid = [{"l2": value, "l1": 0.5} for value in values] + [{"l2": 1e5, "l1": 0.1}]  # others do not count
+    scores = np.array([*scores, [0.0] * len(scores[0])])
+    best = int(np.nanmean(scores, axis=1).argmax())
+    warns = contextlib.nullcontext() if says is None else pytest.warns(snb.StreamnbWarning, match=says)
+    with warns:
+        warn_of_ends(grid, scores, best, {"l2": "l2"}, limits)
+
+
+RNG = np.random.default_rng(0)
+CLASSES = np.arange(240) % 3
+ROWS = RNG.normal(size=(240, 9)) + np.eye(3)[CLASSES][:, RNG.permutation(9) % 3]
+LABELS = (ROWS > 0.5).astype(int)[:, :6]
+AT_AN_END = [
+    (snb.SoftmaxRegressionCV(l2=[1e5, 1e3]), CLASSES, "l2=1000 is the smallest of those tried"),
+    (snb.MarginClassifierCV(l1=[1e3, 100.0]), CLASSES, "l1=100 is the smallest"),
+    (snb.LeastSquaresClassifierCV([1e4, 1e3]), CLASSES, "l2=1000 is the smallest"),
+    (snb.LabelSpaceCV([1, 2], 1.0), LABELS, "n_components=2 is the largest"),
+    (snb.LinearNBCV("gaussian", snb.TopK([1, 3])), CLASSES, "top_k=3 is the largest .* give them in penalty"),
+    (snb.AdditiveClassifier(0, l2=[1e4, 1e3], resolutions=(4,)), CLASSES, "l2=1000 is the smallest"),
+]
+
+
+@pytest.mark.parametrize(("model", "y", "says"), AT_AN_END, ids=lambda value: type(value).__name__)
+def test_every_estimator_that_chooses_says_so(model, y, says):
+    with pytest.warns(snb.StreamnbWarning, match=says):
+        model.fit(ROWS, y)
+
+
+def test_of_support_vector_machines_too():
+    with pytest.warns(snb.StreamnbWarning, match="C=1 is the largest .* give them in C, such as"):
+        snb.CrammerSingerSVMCV([0.01, 1.0], folds=3, scoring="accuracy").fit(*load_iris(return_X_y=True))
+
+
+def test_a_search_says_so_of_its_best_model_alone():
+    models = [one for one, y, _ in AT_AN_END if y is CLASSES]
+    for candidates, says in ((models[2:], "l2=1000 is the smallest"), (models[-2:], "top_k=3 is the largest")):
+        with pytest.warns(snb.StreamnbWarning) as caught:
+            snb.search(ROWS, CLASSES, families=[], models=candidates, scoring="accuracy", show=False)
+        (said,) = [str(one.message) for one in caught]
+        assert said.startswith(says)
+
+
+def test_default_penalties_of_additive_models_go_on_where_they_are_clearly_the_best():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 50))
+    y = rows[:, 0] + 5.0 * rng.normal(size=200) > 0
+    found = snb.AdditiveClassifier(0, resolutions=(4, 16), folds=3).fit(rows, y)
+    assert found.best_params_["l2"] > 30.0 == found.cv_results_["param_l2"][:7].max()
+    assert found.best_score_ == found.cv_results_["mean_test_score"].max()
+
+
 # ------------------------------------------------------------------------------------ whatever holds the rows
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 @given(data=st.data(), scoring=st.sampled_from(["roc_auc", "f1_macro", "neg_log_loss"]))
 def test_chunks_threads_and_partitions_do_not_matter(data, scoring):
     """To the last bit where sums are exact."""
