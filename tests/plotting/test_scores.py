@@ -120,6 +120,7 @@ def test_scores_of_several_reads_are_drawn_after_each_and_against_penalties():
         snb.ScoreDisplay.from_estimator(model, train=True)
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_a_grid_that_is_not_judged_after_each_read_is_drawn_against_itself():
     X, y = load_iris(return_X_y=True)
     model = snb.CrammerSingerSVMCV([0.001, 0.01], folds=2, scoring="accuracy").fit(X, y)
