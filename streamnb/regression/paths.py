@@ -135,7 +135,7 @@ def _descended(
     known = {"precompute": products, "Xy": right, "l1_ratio": l1_ratio, "tol": TOLERANCE}
     steps = {"return_n_iter": True, "check_input": False}
     strengths = np.outer([l1_ratio, 1.0 - l1_ratio], alphas * system.weight)
-    n_first = len(alphas) - n_further
+    n_first = max(len(alphas) - n_further, 1)
     with one_thread():
         first = {"alphas": for_all_rows[:n_first], "max_iter": MOST_ITERATIONS}
         _, path, _, n_iter = enet_path(rows, targets, **known, **steps, **first)
@@ -145,7 +145,7 @@ def _descended(
             found.append(_by_signs(products, right, found[-1], l1, l2))
         weights = np.stack(found, axis=1)
         missed = missed_conditions(products, right, weights, *strengths)
-    return weights, np.append(n_iter, np.zeros(n_further, int)), missed
+    return weights, np.append(n_iter, np.zeros(len(alphas) - n_first, int)), missed
 
 
 def _polished(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: float, l2: float) -> np.ndarray:

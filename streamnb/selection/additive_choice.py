@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,7 +200,7 @@ class ScannedTerms:
 
 @dataclass(frozen=True, eq=False)
 class FoldStage:
-    """Models without each fold, with pairs that may differ by fold: one fold at a time is in memory.
+    """Models without each fold, with pairs that may differ by fold: folds with the same pairs are judged together.
 
     Attributes
     ----------
@@ -226,14 +227,15 @@ class FoldStage:
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
         models: list[list[FoldModel]] = [[] for _ in points]
-        for fold in range(self.chooser.n_folds):
-            with self.chooser.enough_memory(self.pairs[fold]):
-                terms = self.terms(fold)
+        for pairs, alike in groupby(range(self.chooser.n_folds), self.pairs.__getitem__):
+            folds = list(alike)
+            with self.chooser.enough_memory(pairs):
+                terms = self.terms(folds[0])
                 search = PenaltySearch(terms.learner, points, terms.scanned, self.chooser.scorer)
                 search.check()
-            search.judge([fold], most_bytes=MODELS_BYTES)
-            for own, of_fold in zip(models, search.by_point(), strict=True):
-                own.extend(of_fold)
+            search.judge(folds, most_bytes=MODELS_BYTES)
+            for own, of_folds in zip(models, search.by_point(), strict=True):
+                own.extend(of_folds)
         judged, scorers = [], self.chooser.scorer.each
         for point, of_folds in zip(points, models, strict=True):
             last = [model.scores[model.after(len(model.reached))] for model in of_folds]

@@ -74,7 +74,7 @@ def public(value):
     return {name: part for name, part in parts.items() if name not in beside}
 
 
-@pytest.mark.filterwarnings("ignore:site 'here'")
+@pytest.mark.filterwarnings("ignore:site 'here'", "ignore:.*of those tried")
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_comes_back_as_it_was_and_is_as_good_as_new(name, tmp_path):
     value = KINDS[name]()

@@ -44,6 +44,7 @@ def test_every_fold_and_penalty_is_scikit_learns_ridge(y, class_weight):
     assert model.n_passes_ == 0 and model.converged_ and model.report_.rows == 2 * N  # a scan, and a read that judges
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_bins_labels_and_idf():
     binned = searched(transform=snb.Bins(6))
     step = snb.Bins(6).fit(X)

@@ -67,6 +67,7 @@ def test_against_scikit_learn(name, exact_rows):
     assert (again + parts).of_point(0).roc_auc() == pytest.approx(whole.of_point(0).roc_auc(), abs=2 * within)
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 def test_in_cross_validation_the_reference_has_no_score():
     """Scores are means over the other classes; tests/laws/test_held_out.py holds them against models of each fold."""
     x, folds, penalty = rng.poisson(1.0, (N, 5)) + np.eye(5, dtype=int)[LABELS], np.arange(N) % 3, snb.TopK([1, 3])

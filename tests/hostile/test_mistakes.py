@@ -64,7 +64,10 @@ REFUSED = {
     "X None": (lambda: fit(X=None), "X is of type NoneType"),
     "column of words": (lambda: fit(X=np.stack([y.astype(object), words], 1)), "not numbers, in column 1"),
     "list of a word": (lambda: fit(X=np.array([[1, "a"]] * 2, object), y=[0, 1]), "not numbers, in column 1 "),
-    "lists of labels": (lambda: fit(X=X[:3], y=[["a"], ["a", "b"], []]), "y has rows of several .*MultiLabelBinarizer"),
+    "lists of labels": (
+        lambda: fit(X=X[:3], y=[["a"], ["a", "b"], []]),
+        "y holds lists, .*MultiLabelBinarizer",
+    ),
     "other labels later": (lambda: fit().partial_fit(X, words), "two kinds, strings such as 'even' and numbers such"),
     "other labels scored": (lambda: fit().score(X, words), "two kinds, numbers such as 0 and strings such as 'even'"),
     "folds without end": (lambda: choose(10**9), "folds=1000000000 times repeats=1 is more than"),

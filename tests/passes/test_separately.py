@@ -11,7 +11,7 @@ from streamnb.passes.separately import separately
 
 
 class Square:
-    title = "squares"
+    title, here = "squares", False
 
     def __init__(self):
         self.threads = set()

@@ -52,7 +52,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import RawSource, Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.rows.tables import TableSource
+from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
@@ -73,7 +73,7 @@ from streamnb.training.objectives import LeastSquares, Logistic, Softmax, Square
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_comparisons import BESIDE
 from tests.support.examples_of_problems import every
-from tests.support.examples_of_raw_rows import kinds_of_columns, outside_a_fold, table_of, texts_of
+from tests.support.examples_of_raw_rows import kinds_of_columns, numbers_of, outside_a_fold, table_of, texts_of
 from tests.support.examples_of_sharing import SCANS, site_rows
 from tests.support.of_users import Extremes, Highest
 
@@ -404,6 +404,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     TableSource: every(
         (lambda _: table_of(COUNTS, Y, WEIGHT), LABELLED),
         files=(lambda folder: table_of(COUNTS, Y, WEIGHT, folder), LABELLED),
+    ),
+    NumberSource: every(
+        (lambda _: numbers_of(COUNTS, Y, WEIGHT), LABELLED),
+        files=(lambda folder: numbers_of(COUNTS, Y, WEIGHT, folder), LABELLED),
     ),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),

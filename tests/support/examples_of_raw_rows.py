@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding, fold_numbers
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables
-from streamnb.rows.tables import TableSource
+from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
 
 N = 40
@@ -39,6 +40,15 @@ def table_of(X: np.ndarray, y: Any, weight: Any, folder: Any = None) -> TableSou
         return snb.table(frame, **options)
     frame.to_parquet(folder / "rows.parquet", row_group_size=7)
     return snb.table(folder / "rows.parquet", **options)
+
+
+def numbers_of(X: np.ndarray, y: Any, weight: Any, folder: Path | None = None) -> NumberSource:
+    """A matrix as numbers of a table that stay as they are, in memory or in Parquet."""
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(of=y, w=weight)
+    names, rows = [*frame.columns[:-2]], frame if folder is None else folder / "rows.parquet"
+    if folder is not None:
+        frame.to_parquet(rows, row_group_size=7)
+    return NumberSource.of(open_tables(rows, {}, 1), names, "of", "w", 2)
 
 
 def kinds_of_columns(most: int = 9) -> tuple[TableScan, TableSource]:
