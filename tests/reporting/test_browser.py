@@ -77,7 +77,7 @@ def test_the_slider_shows_what_evaluate_says(kind, browser, tmp_path):
     model = best = MODELS[kind]
     if kind == "search":
         model = snb.search(X, y, **model, show=False)
-        best = model.best_params_
+        best = model.best_
     else:
         model.fit(X, y)
     snb.report(model, X, y, tmp_path / "report.html")
