@@ -231,7 +231,18 @@ def open_tables(X: Any, kinds: Mapping[str, str | None], n_threads: int) -> Tabl
             f"X is of type {type(X).__name__}; a table is a path, a data frame of pandas, Polars or Dask, a table, "
             "dataset or reader of Arrow, a relation of DuckDB, or an iterator of such tables"
         )
+    if made_by(X, "polars"):
+        _check_no_objects(X)
     return _in_memory(arrow().table(X))
+
+
+def _check_no_objects(frame: Any) -> None:
+    """Refuse a Polars data frame with a column of Python objects, of which Arrow would get other bytes."""
+    for name, dtype in frame.schema.items():
+        if str(dtype) == "Object":
+            raise TypeError(
+                f"X: column {name!r} holds Python objects (dtype Object); make it of one type, such as strings"
+            )
 
 
 def _in_memory(table: Any) -> ArrowTable:

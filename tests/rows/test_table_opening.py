@@ -5,9 +5,11 @@ import builtins
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
+import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.rows.table_opening import ANY, COUNTS, NONE, format_of, is_matrix, is_path, is_table, open_tables
 from streamnb.rows.tables import Fields
@@ -123,3 +125,9 @@ def test_frames_of_numbers_alone_are_matrices():
 def opened(frame):
     """The frame as an Arrow table whose columns are all features."""
     return open_tables(pa.Table.from_pandas(frame), {}, 1).selected(Fields(tuple(frame.columns)))
+
+
+def test_columns_of_objects_of_polars_are_named():
+    frame = pl.DataFrame({"of": pl.Series(["red", "green"], dtype=pl.Object)})
+    with pytest.raises(TypeError, match=r"X: column 'of' holds Python objects \(dtype Object\); make it of one type"):
+        snb.table(frame)
