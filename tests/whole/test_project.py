@@ -75,6 +75,7 @@ def test_every_extra_of_users_is_tried_before_a_release():
     assert tried == PYPROJECT["project"]["optional-dependencies"].keys() - of_developers
 
 
+@pytest.mark.filterwarnings("ignore:X. its columns are numbers alone")
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", sorted(uses_of_extras.USES.keys() - {"ecg", "s3"}))  # these need more
 def test_what_an_extra_is_for(extra, tmp_path, monkeypatch, capsys):
@@ -151,6 +152,7 @@ def what_pages_take_for_granted(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*of those tried")
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_code_of_the_page_runs_and_prints_what_stands_below_it(page, what_pages_take_for_granted):
     names = what_pages_take_for_granted
