@@ -145,22 +145,25 @@ OF_MODELS = {
 }
 
 
-def attribute(self: object, name: str) -> Any:
-    """An attribute that a model lacks: for `__getattr__`, with an error that says what to type."""
+def attribute(model: object, name: str) -> Any:
+    """An attribute that a model lacks, for its `__getattr__`.
+
+    Raises
+    ------
+    AttributeError
+        Says what to type instead; or as ever, or once more what a property of this name has raised.
+    """
     for other, instead in OF_MODELS.get(name, {}).items():
-        if not other or hasattr(type(self), other):
-            raise AttributeError(f"{type(self).__name__} has no {name!r}: {instead}")
-    return object.__getattribute__(self, name)  # raises as ever, or once more what a property has raised
+        if not other or hasattr(type(model), other):
+            raise AttributeError(f"{type(model).__name__} has no {name!r}: {instead}")
+    return object.__getattribute__(model, name)
 
 
-def _best(self: Any) -> Any:
-    """`best_params_`, under the name that it had before 0.4."""
-    params = self.best_params_
-    warn(f"best_ of {type(self).__name__} is named best_params_ now; best_ of a search is a model", FutureWarning, 2)
+def renamed_best(model: Any) -> dict[str, Any]:
+    """`best_params_` of a model, for the name that it had before 0.4; warns of it."""
+    params: dict[str, Any] = model.best_params_
+    warn(f"best_ of {type(model).__name__} is named best_params_ now; best_ of a search is a model", FutureWarning, 3)
     return params
-
-
-best_ = property(_best)
 
 
 def hint(name: str, instead: Mapping[str, str] = NAMES) -> str:

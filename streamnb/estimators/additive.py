@@ -178,7 +178,10 @@ class AdditiveClassifier(TrainedClassifier):
         self.min_count, self.monotone, self.folds, self.scoring = min_count, monotone, folds, scoring
         self.seed, self.tol, self.max_passes = seed, tol, max_passes
 
-    best_ = guesses.best_
+    @property
+    def best_(self) -> dict[str, Any]:
+        """The former name of `best_params_`."""
+        return guesses.renamed_best(self)
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 

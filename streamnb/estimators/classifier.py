@@ -58,7 +58,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         super().__init_subclass__(**options)
         guesses.explain_keywords(cls)
 
-    __getattr__ = guesses.attribute
+    def __getattr__(self, name: str) -> Any:
+        return guesses.attribute(self, name)
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 

@@ -188,7 +188,10 @@ class LinearNBCV(LinearNB):
         self.folds, self.repeats, self.scoring, self.rule = folds, repeats, scoring, rule
         self.seed, self.return_train_score, self.calibration = seed, return_train_score, calibration
 
-    best_ = guesses.best_
+    @property
+    def best_(self) -> dict[str, Any]:
+        """The former name of `best_params_`."""
+        return guesses.renamed_best(self)
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 

@@ -279,80 +279,81 @@ def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> 
     return self._preparation.opened(X, *beside, labelled=labelled, look=look, names=names)
 
 
-def opened_to_add(self: Any, X: Any, y: Any, sample_weight: Any, options: RunOptions) -> Source:
+def opened_to_add(estimator: Any, X: Any, y: Any, sample_weight: Any, options: RunOptions) -> Source:
     """Open rows to be added to the fit, which has columns for their values then."""
-    X, step = grown(self, X, options), self._preparation.step
-    if not isinstance(step, CategoryColumns) or _is_numbered(self):
-        return self._opened(X, y, sample_weight)
-    look = partial(check_features, self)
-    rows = replace(self._preparation, step=None).opened(X, y, sample_weight, look=look, names=names_of(self))
+    X, step = grown(estimator, X, options), estimator._preparation.step
+    if not isinstance(step, CategoryColumns) or _is_numbered(estimator):
+        return opened_as_fitted(estimator, X, y, sample_weight)
+    look = partial(check_features, estimator)
+    rows = replace(estimator._preparation, step=None).opened(X, y, sample_weight, look=look, names=names_of(estimator))
     if not rows.read_once:
         more = cast(
-            CategoryColumns, learned_levels(lambda _: step.columns, rows, options, type(self).__name__, None).whole
+            CategoryColumns, learned_levels(lambda _: step.columns, rows, options, type(estimator).__name__, None).whole
         )
-        row_checks.check_n_features(more.n_features, step.n_features, type(self).__name__)
-        _use_categories(self, step.joined(more))
-    return prepared(self._preparation.step, rows)
+        row_checks.check_n_features(more.n_features, step.n_features, type(estimator).__name__)
+        _use_categories(estimator, step.joined(more))
+    return prepared(estimator._preparation.step, rows)
 
 
-def _use_categories(self: Any, step: CategoryColumns) -> None:
+def _use_categories(estimator: Any, step: CategoryColumns) -> None:
     """Change the columns of a fitted model to those of another step for the same features."""
-    sources = step.sources(cast(CategoryColumns, self._preparation.step))
-    if not np.array_equal(sources, np.arange(self.stats_.n_features)):
-        self.stats_ = self.stats_.with_columns(sources)
-        remember_step(self, step)
-        adopt_columns(self)
+    sources = step.sources(cast(CategoryColumns, estimator._preparation.step))
+    if not np.array_equal(sources, np.arange(estimator.stats_.n_features)):
+        estimator.stats_ = estimator.stats_.with_columns(sources)
+        remember_step(estimator, step)
+        adopt_columns(estimator)
 
 
-def _is_numbered(self: Any) -> bool:
+def _is_numbered(estimator: Any) -> bool:
     """Whether something was given or summed for each of the columns of the weights."""
-    return vars(self).get("feature_weight") is not None or self.stats_.has_fixed_columns
+    return vars(estimator).get("feature_weight") is not None or estimator.stats_.has_fixed_columns
 
 
-def grown(self: Any, X: Any, options: RunOptions) -> Any:
+def grown(estimator: Any, X: Any, options: RunOptions) -> Any:
     """Add columns to a fitted model for values that only further rows of a table have; return these rows, opened.
 
     Sums of rows so far are 0 in these columns.
     """
-    encoding = self._preparation.encoding
+    encoding = estimator._preparation.encoding
     if not isinstance(encoding, TableEncoding):
         return X
     X = as_table(X, named=True)
     if isinstance(X, Source) or not encoding.takes(X):
         return X
     tables = encoding.tables_of(X)
-    use_encoding(self, encoding.grown(tables, options, self.stats_.knows_ones))
+    use_encoding(estimator, encoding.grown(tables, options, estimator.stats_.knows_ones))
     return tables
 
 
-def shrink(self: Any) -> None:
+def shrink(estimator: Any) -> None:
     """Remove columns of values from a fitted model that no row has any more."""
-    step = self._preparation.step
-    if isinstance(step, CategoryColumns) and not _is_numbered(self):
-        _use_categories(self, step.without_absent(self.stats_.column_weights()[0]))
-    if not _has_fixed_columns(self):
-        self.stats_ = without_absent(self.stats_)
-        self.n_features_in_ = self.stats_.n_features
-        adopt_columns(self)
+    step = estimator._preparation.step
+    if isinstance(step, CategoryColumns) and not _is_numbered(estimator):
+        _use_categories(estimator, step.without_absent(estimator.stats_.column_weights()[0]))
+    if not _has_fixed_columns(estimator):
+        estimator.stats_ = without_absent(estimator.stats_)
+        estimator.n_features_in_ = estimator.stats_.n_features
+        adopt_columns(estimator)
 
 
-def warn_of_beyond(self: Any, stats: Any) -> None:
+def warn_of_beyond(estimator: Any, stats: Any) -> None:
     """Warn where values of further rows, by these sums, have no effect, or numbers are mostly beyond those learned."""
-    encoding, step = self._preparation.encoding, self._preparation.step
+    encoding, step = estimator._preparation.encoding, estimator._preparation.step
     if step is not None:
-        _warn_of_step(self, step, stats)
+        _warn_of_step(estimator, step, stats)
     few = stats.n_rows < LEAST_ROWS
-    if isinstance(encoding, TableEncoding) and not few and not _has_fixed_columns(self):
-        encoding.warn_of_beyond(self.stats_.column_weights()[0], stats.column_weights()[0])
+    if isinstance(encoding, TableEncoding) and not few and not _has_fixed_columns(estimator):
+        encoding.warn_of_beyond(estimator.stats_.column_weights()[0], stats.column_weights()[0])
 
 
-def _warn_of_step(self: Any, step: LearnedStep, stats: Any) -> None:
-    names = np.array([f"x{j}" for j in range(step.n_features)] if names_of(self) is None else names_of(self), object)
+def _warn_of_step(estimator: Any, step: LearnedStep, stats: Any) -> None:
+    known = names_of(estimator)
+    names = np.array([f"x{j}" for j in range(step.n_features)] if known is None else known, object)
     applied: LearnedStep | None = step
     if isinstance(step, ChosenColumns):
         names, applied = names[step.columns], step.step
-    (before, _), (weights, total) = self.stats_.column_weights(), stats.column_weights()
-    given = getattr(self._step_request().transform, "edges", None)
+    (before, _), (weights, total) = estimator.stats_.column_weights(), stats.column_weights()
+    given = getattr(estimator._step_request().transform, "edges", None)
     few = stats.n_rows < LEAST_ROWS
     if isinstance(applied, BinEdges) and given is None and not few:
         warn_of_numbers_beyond(names[applied.mostly_beyond(before, weights)].tolist())
@@ -370,37 +371,37 @@ def _warn_of_step(self: Any, step: LearnedStep, stats: Any) -> None:
             )
 
 
-def _has_fixed_columns(self: Any) -> bool:
+def _has_fixed_columns(estimator: Any) -> bool:
     """Whether the columns of a table cannot change, as something was learned of them or parameters number them."""
-    family, by_column = vars(self).get("family"), vars(self).get("feature_weight")
+    family, by_column = vars(estimator).get("family"), vars(estimator).get("feature_weight")
     numbered = by_column is not None or (isinstance(family, Mixed) and family.by_number)
-    return numbered or self._preparation.step is not None or self.stats_.has_fixed_columns
+    return numbered or estimator._preparation.step is not None or estimator.stats_.has_fixed_columns
 
 
-def use_encoding(self: Any, encoding: TableEncoding) -> None:
+def use_encoding(estimator: Any, encoding: TableEncoding) -> None:
     """Change the columns of a fitted model to those of another encoding of the same table."""
-    sources = encoding.sources(self._preparation.encoding)
-    if _has_fixed_columns(self):
-        if not np.array_equal(sources, np.arange(self.n_features_in_)):
+    sources = encoding.sources(estimator._preparation.encoding)
+    if _has_fixed_columns(estimator):
+        if not np.array_equal(sources, np.arange(estimator.n_features_in_)):
             raise ValueError(
-                f"X adds the columns {listed(encoding.column_names[sources < 0])}, and {type(self).__name__} has "
+                f"X adds the columns {listed(encoding.column_names[sources < 0])}, and {type(estimator).__name__} has "
                 "learned, or was given, something for each of the columns before; fit all rows at once"
             )
         return
-    self.stats_ = with_encoding(self.stats_, encoding)
-    self.n_features_in_ = encoding.n_columns
-    adopt_columns(self)
+    estimator.stats_ = with_encoding(estimator.stats_, encoding)
+    estimator.n_features_in_ = encoding.n_columns
+    adopt_columns(estimator)
 
 
-def adopt_columns(self: Any) -> None:
+def adopt_columns(estimator: Any) -> None:
     """Give statistics the columns of a fitted model; where they have columns already, these are those of the model."""
-    preparation, known = self._preparation, self.stats_.encoding
+    preparation, known = estimator._preparation, estimator.stats_.encoding
     if known is None or preparation.step is not None:
-        known = columns_of(preparation.encoding, names_of(self), preparation.step)
-        self.stats_ = replace(self.stats_, encoding=known)
+        known = columns_of(preparation.encoding, names_of(estimator), preparation.step)
+        estimator.stats_ = replace(estimator.stats_, encoding=known)
     elif isinstance(known, TableEncoding):
-        self._preparation = replace(preparation, encoding=known)
-        self.feature_names_in_ = known.column_names
+        estimator._preparation = replace(preparation, encoding=known)
+        estimator.feature_names_in_ = known.column_names
 
 
 def remember_names(self: Any, given: Any) -> None:

@@ -42,7 +42,11 @@ class TrainedClassifierCV(TrainedClassifier):
     seed: int
     max_passes: int
     best_params_: dict[str, Any]
-    best_ = guesses.best_
+
+    @property
+    def best_(self) -> dict[str, Any]:
+        """The former name of `best_params_`."""
+        return guesses.renamed_best(self)
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         kinds = [name for name in POINT if name in self.get_params()]

@@ -56,7 +56,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         super().__init_subclass__(**options)
         guesses.explain_keywords(cls)
 
-    __getattr__ = guesses.attribute
+    def __getattr__(self, name: str) -> Any:
+        return guesses.attribute(self, name)
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
