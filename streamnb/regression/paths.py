@@ -177,7 +177,9 @@ def _by_signs(products: np.ndarray, right: np.ndarray, weights: np.ndarray, l1: 
         used = np.flatnonzero(signs)
         matrix = products[np.ix_(used, used)]
         matrix[np.diag_indices(len(used))] += l2
-        _, exact, failed = lapack.dposv(matrix, right[used] - l1 * signs[used])
+        exact, failed = weights[used], 0
+        if len(used):  # LAPACK takes no systems without unknowns
+            _, exact, failed = lapack.dposv(matrix, right[used] - l1 * signs[used])
         if failed:
             break
         before, leaves = weights[used], exact * signs[used] < 0.0

@@ -31,6 +31,8 @@ def test_weights_are_those_of_scikit_learn_and_optimal(system, l1_ratio):
     assert paths.missed_conditions(system.products, system.with_targets[:, 0], ours, *strengths).max() < 1e-12
     assert not ours[:, 0].any()
     assert ours[:, 1].any()
+    every = paths.elastic_net(system, alphas, l1_ratio, n_further=len(alphas)).weights[:, 0]  # from no feature on
+    np.testing.assert_allclose(every, theirs, atol=1e-9)
     solved = paths.elastic_net(system, alphas, l1_ratio, n_further=25).weights[:, 0]  # as further grids are
     np.testing.assert_allclose(solved, theirs, atol=1e-9)
     assert (np.diff(np.count_nonzero(solved[:, 5:], axis=0)) > 0).any()
