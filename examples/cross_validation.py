@@ -31,7 +31,7 @@ def main():
     for digit, n in zip(model.classes_, model.n_features_per_class_):
         print(f"{digit}: {n:2d}  {'#' * n}")
 
-    grid = snb.L1([0.0, 100.0, 300.0]) + snb.L2([0.0, 1000.0, 5000.0])
+    grid = snb.L1([0.0, 100.0, 300.0]) + snb.L2([0.0, 1000.0, 5000.0, 20000.0])
     model = snb.LinearNBCV("gaussian", grid, scoring="neg_log_loss").fit(X, y)
     print(f"\nA product of two grids by log loss: {model.best_params_}, log loss {-model.best_score_:.3f}")
 
