@@ -1,6 +1,6 @@
 """Opens rows of any kind, and encodes raw ones with a new encoding or that of a model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +86,12 @@ def opened(
     look: Look | None = None,
     layer: str | None = None,
     numbers: str = COMPLETE,
+    beside: Iterable[Any] = (),
 ) -> Source:
     """Open rows with their labels and weights like `rows.opening.opened`, and recognise texts and tables, too.
 
-    Numbers of a table that has no other columns stay as they are; `numbers` says which, as in `is_matrix`.
+    Numbers of a table that has no other columns stay as they are; `numbers` says which, as in `is_matrix`. Groups and
+    folds `beside` that are names of columns of the table are no features.
     """
     check_layer(X, layer)
     X = tabular(as_table(X, isinstance(y, str)))
@@ -100,8 +102,9 @@ def opened(
     elif texts:
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
     else:
-        X, y, sample_weight = with_table((X, y, sample_weight), numbers, labelled=labelled)
-    rows = opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
+        X, y, sample_weight = with_table((X, y, sample_weight), numbers, labelled=labelled, beside=beside)
+    how: dict[str, Any] = {"labelled": labelled, "look": look, "layer": layer, "beside": beside}
+    rows = opening.opened(X, y, sample_weight, split, **how)
     if isinstance(rows, SvmlightSource):
         rows.encoding = SvmlightEncoding.of(rows.file)
     return rows
@@ -115,7 +118,7 @@ def check_layer(X: Any, layer: str | None) -> None:
 
 
 def with_table(
-    given: Any, numbers: str = COMPLETE, *, labelled: Labelled = True, **columns: Any
+    given: Any, numbers: str = COMPLETE, *, labelled: Labelled = True, beside: Iterable[Any] = (), **columns: Any
 ) -> tuple[Any, Any, Any]:
     """X, y and sample_weight, where X is a table that has to be encoded opened with these options of `table`.
 
@@ -127,10 +130,10 @@ def with_table(
         return X, y, sample_weight
     if labelled and y is None and not hasattr(X, "iloc"):
         raise _unlabelled(X)
-    beside = None if labelled != TARGETS or isinstance(y, str) else y
-    own = y if beside is None else None
+    targets = None if labelled != TARGETS or isinstance(y, str) else y
+    own = y if targets is None else None
     X = X if hasattr(X, "iloc") else open_tables(X, {}, n_cores())
-    numeric = as_numbers(X, own, sample_weight, numbers)
+    numeric = as_numbers(X, own, sample_weight, numbers, beside)
     if numeric is not None:
         if not _were_numbers(X, y) and labelled != TARGETS and not columns:
             warn(
@@ -138,18 +141,26 @@ def with_table(
                 "of them, as snb.table(X, y) does (bins=None keeps numbers)"
             )
         rows, own, weight = numeric
-        return rows, own if beside is None else beside, weight
+        return rows, own if targets is None else targets, weight
     if labelled and y is None:
         raise _unlabelled(X)
-    if numbers == COUNTS and _were_numbers(X, y) and as_numbers(X, own, sample_weight, COMPLETE) is not None:
+    if numbers == COUNTS and _were_numbers(X, y) and as_numbers(X, own, sample_weight, COMPLETE, beside) is not None:
         warn(
             "X: some of its numbers are no counts, so that all become bins for this family; 0.3 took them as they are, "
             "as it still does for X.to_numpy()"
         )
     columns = {"bins": None, **columns} if labelled == TARGETS else columns
+    if named := {name for name in beside if isinstance(name, str)}:
+        tables = open_tables(X, {}, n_cores())
+        columns = {"columns": _features(tables, own, sample_weight, named), **columns}
     rows = table(X, own, weight=sample_weight, **columns)
     rows.label_names = names_of_labels(y)
-    return rows, beside, None
+    return rows, targets, None
+
+
+def _features(tables: Tables, y: Any, weight: Any, beside: Iterable[Any]) -> list[str]:
+    """The names of the columns of a table that are neither labels, weights nor beside."""
+    return [name for name in feature_names(tables, None, y, weight, None) if name not in beside]
 
 
 def _were_numbers(X: Any, y: Any) -> bool:
@@ -166,13 +177,14 @@ def _unlabelled(X: Any) -> ValueError:
     )
 
 
-def as_numbers(X: Any, y: Any, weight: Any, numbers: str) -> tuple[Any, Any, Any] | None:
+def as_numbers(X: Any, y: Any, weight: Any, numbers: str, beside: Iterable[Any] = ()) -> tuple[Any, Any, Any] | None:
     """X, y and weights where X is a table of numbers that stay as they are; None if it has to be encoded."""
     if hasattr(X, "iloc"):
         features, _ = opening.with_weights(opening.with_labels(X, y)[0], weight)
+        features, _ = opening.without_columns(features, beside)
         return (X, y, weight) if is_matrix(features, numbers) else None
     tables = open_tables(X, {}, n_cores())
-    names = feature_names(tables, None, y, weight, None)
+    names = _features(tables, y, weight, [name for name in beside if isinstance(name, str)])
     if not is_matrix(tables.selected(Fields(tuple(names))), numbers):
         return None
     rows = NumberSource.of(tables, names, y, weight, n_cores())

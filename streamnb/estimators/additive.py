@@ -210,7 +210,7 @@ class AdditiveClassifier(TrainedClassifier):
         y, sample_weight, progress, n_threads, memory_limit, client, layer, keep
             As for `SoftmaxRegression.fit`.
         groups : (n_rows,), optional
-            Group labels; the rows of one group are in one fold.
+            Group labels, or the name of a column of X, which is no feature then; the rows of one group are in one fold.
         checkpoint : path, optional
             A folder for the results of each pass; an interrupted fit resumes from it with identical results.
 
@@ -233,8 +233,9 @@ class AdditiveClassifier(TrainedClassifier):
         with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             self._check_params()
             n_bins = int(max(self.resolutions))
-            given = with_table((X, y, sample_weight), ANY, bins=n_bins, min_count=self.min_count)
-            rows = opened_to_read_again(self, given, options, layer)
+            beside = groups, self.folds
+            given = with_table((X, y, sample_weight), ANY, beside=beside, bins=n_bins, min_count=self.min_count)
+            rows = opened_to_read_again(self, given, options, layer, beside)
             coded = self._coded(rows, options)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             request = self._request(coded, groups)

@@ -218,7 +218,7 @@ class LinearNBCV(LinearNB):
         X, y, sample_weight, classes, progress, n_threads, memory_limit, client, layer, keep
             As for `LinearNB.fit`; X is read twice.
         groups : (n_rows,), optional
-            Labels; rows of one group are in one fold.
+            Labels, or the name of a column of X, which is no feature then; rows of one group are in one fold.
         checkpoint : path, optional
             As in `scan`: an interrupted first scan is resumed, and not repeated if the second was interrupted; the
             second starts again.
@@ -242,7 +242,7 @@ class LinearNBCV(LinearNB):
         check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
         listed = label_checks.check_classes(classes)
         with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
-            rows = opened_to_read_again(self, (X, y, sample_weight), options, layer)
+            rows = opened_to_read_again(self, (X, y, sample_weight), options, layer, (groups, self.folds))
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
             how, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, self.repeats, self.seed)

@@ -6,7 +6,7 @@ The estimators are classifiers, regressors and the feature selector.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -220,10 +220,13 @@ def fitting(
         yield RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
 
 
-def opened_as_given(self: Any, given: Any, layer: str | None = None) -> Source:
-    """Open X with its labels and weights, and remember column names; no step is learned yet."""
+def opened_as_given(self: Any, given: Any, layer: str | None = None, beside: Iterable[Any] = ()) -> Source:
+    """Open X with its labels and weights, and remember column names; no step is learned yet.
+
+    Groups and folds `beside` that are names of columns of X are no features.
+    """
     numbers = self._step_request().frames_of_numbers
-    rows = opened(*given, look=partial(remember_names, self), layer=layer, numbers=numbers)
+    rows = opened(*given, look=partial(remember_names, self), layer=layer, numbers=numbers, beside=beside)
     self._preparation = Preparation(rows.encoding, layer, rows.label)
     return rows
 
@@ -236,17 +239,21 @@ def check_width(rows: Source, n_arrays: int, options: RunOptions) -> None:
         memory.check(what, 8.0 * n_arrays * rows.n_features, options.memory_limit, cure)
 
 
-def opened_to_read_again(self: Any, given: Any, options: RunOptions, layer: str | None = None) -> Source:
+def opened_to_read_again(
+    self: Any, given: Any, options: RunOptions, layer: str | None = None, beside: Iterable[Any] = ()
+) -> Source:
     """Open X as `opened_as_given` does, for several reads, between which rows are kept."""
-    rows = options.kept(opened_as_given(self, given, layer))
+    rows = options.kept(opened_as_given(self, given, layer, beside))
     rows.check_read_again(type(self).__name__)
     check_width(rows, ARRAYS_OF_TRAINING, options)
     return rows
 
 
-def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
+def opened_to_fit(
+    self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None, beside: Iterable[Any] = ()
+) -> Source:
     """Open the rows, learn their step, remember it, and apply it."""
-    rows, request, options = opened_as_given(self, given, layer), self._step_request(), options or RunOptions()
+    rows, request, options = opened_as_given(self, given, layer, beside), self._step_request(), options or RunOptions()
     rows = options.kept(rows) if request.reads else rows
     check_width(rows, ARRAYS_OF_SCAN, options)
     remember_step(self, request.learned(rows, options, names_of(self)))

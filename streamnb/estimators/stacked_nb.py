@@ -113,7 +113,7 @@ class StackedNB(Classifier):
         X, y, sample_weight, progress, n_threads, client, layer, keep
             As for `LinearNB.fit`; X is read at least twice.
         groups : (n_rows,), optional
-            Labels; rows of one group are in one fold.
+            Labels, or the name of a column of X, which is no feature then; rows of one group are in one fold.
         memory_limit : int or str, optional
             Bytes that the class sums of all families may take, then the weights of the models of all folds, then the
             second level; half of the free memory by default.
@@ -134,7 +134,7 @@ class StackedNB(Classifier):
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             self._check_params()
-            rows = options.kept(opened_to_fit(self, (X, y, sample_weight), options, layer))
+            rows = options.kept(opened_to_fit(self, (X, y, sample_weight), options, layer, (groups, self.folds)))
             rows.check_read_again(type(self).__name__)
             members = [self._member(family) for family in self.families]
             scans = [scan_for(member, rows) for member in members]

@@ -91,7 +91,7 @@ class TrainedClassifierCV(TrainedClassifier):
             As for `SoftmaxRegression.fit`. The progress bar shows the current read, and the mean held-out score and
             objective of the best penalty so far.
         groups : (n_rows,), optional
-            Group labels; the rows of one group are in one fold.
+            Group labels, or the name of a column of X, which is no feature then; the rows of one group are in one fold.
         memory_limit : int or str, optional
             Bytes that class sums may take, and that all open models together may take; half of the free memory by
             default. Where not all models fit, they are trained in groups, each with its own reads, after a warning;
@@ -128,7 +128,7 @@ class TrainedClassifierCV(TrainedClassifier):
     ) -> PenaltySearch:
         """The search for a point, after the scan of rows with folds from which all models start."""
         self._check_params()
-        rows = opened_to_read_again(self, given, options, layer)
+        rows = opened_to_read_again(self, given, options, layer, (groups, self.folds))
         learner = replace(self._learner(), sampled=False)  # models of folds share reads: computing takes longer
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
         scanned = self._scanned(learner, rows, given[1:], scan.folding, options, checkpoint)

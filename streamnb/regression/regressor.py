@@ -139,7 +139,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             else:
                 self._check_params()
                 hint_at_classes(y)
-                rows = opened(X, y, sample_weight, labelled=TARGETS, look=self._remember_names, layer=layer)
+                look, beside = self._remember_names, (groups, self._folds())
+                rows = opened(X, y, sample_weight, labelled=TARGETS, look=look, layer=layer, beside=beside)
                 self._preparation = Preparation(rows.encoding, layer, rows.label)
                 if self._is_wide(rows):
                     check_none_beside(rows, groups=groups)

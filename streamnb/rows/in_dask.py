@@ -65,7 +65,7 @@ class DaskSource(Source):
         return type(self)(self.X, {**self.columns, **more}, self.check_y)
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
-        return np.asarray(computed(column))
+        return np.asarray(computed(self.named(column, name)))
 
     def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
         return column if is_dask(column) else whole

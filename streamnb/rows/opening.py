@@ -1,7 +1,7 @@
 """Opens X and y of any kind as a source of rows: the one entry point."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,15 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
 def with_weights(X: Any, weight: Any) -> tuple[Any, Any]:
     """X and sample_weight; if it names a column of a data frame or Arrow table X, that column, and X without it."""
     return _with_column(X, weight, "sample_weight")
+
+
+def without_columns(X: Any, beside: Iterable[Any], y: Any = None, weight: Any = None) -> tuple[Any, dict[str, Any]]:
+    """A data frame or Arrow table X without those columns beside its features that are named, and these by name."""
+    taken: dict[str, Any] = {}
+    for name in beside:
+        if isinstance(name, str) and name not in (y, weight) and name in (columns_in(X) or ()):
+            X, taken[name] = _with_column(X, name, "groups")
+    return X, taken
 
 
 def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
@@ -156,6 +165,7 @@ def opened(
     look: Callable[[Any], None] | None = None,
     layer: str | None = None,
     names: Any = None,
+    beside: Iterable[Any] = (),
 ) -> Source:
     """Open rows of any kind with their labels and weights; everything that reads rows calls this.
 
@@ -175,6 +185,8 @@ def opened(
         The layer of AnnData to read in place of its X.
     names : (n_features,) str, optional
         Names of the fitted columns, by which those of AnnData are matched.
+    beside : list, optional
+        Groups and folds: those that name a column of a table are no features of it.
 
     Raises
     ------
@@ -194,6 +206,7 @@ def opened(
     label = y if isinstance(y, str) and hasattr(X, "iloc") else None
     X, y = with_labels(X, y)
     X, sample_weight = with_weights(X, sample_weight)
+    X, taken = without_columns(X, beside)
     where = f"X={os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "X"
     rows, group, given = resolve(X, layer)
     if group is None and isinstance(rows, zarr.Array) and isinstance(X, str | os.PathLike):
@@ -223,7 +236,7 @@ def opened(
     if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
         raise DataError(f"X has {source.n_features} features, but {given.shape[1]} names of features; write it again")
     source.group, source.given, source.label = group, given, label
-    source.label_names = label_checks.names_of_labels(y)
+    source.label_names, source.beside = label_checks.names_of_labels(y), taken
     return source if split is None else source.with_split(*split)
 
 

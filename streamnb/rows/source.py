@@ -1,10 +1,11 @@
 """Sources, which have the shape of rows and yield them in blocks; those of raw rows compute features as they read."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ class Source:
     feature_names: np.ndarray | None = None  # names of columns that the source itself makes
     label: str | None = None  # the name of the column of a table of numbers that holds the labels
     label_names: np.ndarray | None = None  # names of the columns of an indicator matrix of labels, if any
+    beside: Mapping[str, Any] = MappingProxyType({})  # columns by name that were taken out of X, such as groups
     own_groups: str | None = None  # the name of groups that come with the rows, for folds
     own_folding: Any = None  # the folding of rows that come with their fold numbers
     sites: Any = None  # answers passes over rows that stay at several sites; see sharing.rounds
@@ -121,7 +123,7 @@ class Source:
 
     def named(self, column: Any, name: str) -> Any:
         """The column that a string names, if the rows themselves have it; anything else unchanged."""
-        return column
+        return self.beside.get(column, column) if isinstance(column, str) else column
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         """Read a whole column into memory: an array, a lazy array, or the name of an array in the group of X."""

@@ -238,7 +238,8 @@ def scan(
         Also keep the statistics of each fold: the number of folds, or the fold of each row, numbered from 0. The
         fold of a row depends only on its number and the seed, see `fold_numbers`.
     groups : (n_rows,), optional
-        Group labels; rows of one group are in one fold. With `clip`, the person of each row.
+        Group labels, or the name of a column of X, which is no feature then; rows of one group are in one fold. With
+        `clip`, the person of each row.
     batch : (n_rows,), optional
         Also keep the statistics of each batch, as folds: the sample or laboratory of each row, for instance, or the
         name of a column, such as "obs/sample". ``markers(batch=True)`` compares classes within them.
@@ -329,7 +330,8 @@ def scan(
     how = {"groups": groups, "repeats": repeats, "transform": transform, "normalize": normalize}
     clipping = clipped_scan.check_clipping(clip, rows_per_group, n_features, **how)
     cells = ANY if isinstance(transform, LearnedStep | LearnsBins) else COMPLETE
-    listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer, numbers=cells)
+    listed, beside = label_checks.check_classes(classes), (groups, folds, batch)
+    source = opened(X, y, sample_weight, layer=layer, numbers=cells, beside=beside)
     step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
     moments = moments if clip is None else clipped_scan.moments_of(clip, moments)

@@ -149,7 +149,7 @@ def plan(
     >>> snb.plan(X, classes=range(63_000), moments=["sum"], memory_limit="4GB").tables
     'sparse'
     """
-    rows, y = _opened(X, y, layer)
+    rows, y = _opened(X, y, layer, (groups, folds))
     moments, folds, together = _scanned(moments, folds, pooled, model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
@@ -209,12 +209,12 @@ def _where_kept(rows: Source, limit: int) -> str:
     return f"{memory.size(space.memory_left)} in memory{beyond}"
 
 
-def _opened(X: Any, y: Any, layer: str | None) -> tuple[Source, Any]:
+def _opened(X: Any, y: Any, layer: str | None, beside: tuple[Any, ...]) -> tuple[Source, Any]:
     """Open the rows, and return labels that do not come with them; a column named by y is not a feature."""
     X, y = with_labels(X, y)
     if is_raw(X):
-        return opened(X, y, labelled=False, layer=layer), None
-    return opened(X, labelled=False, layer=layer), y
+        return opened(X, y, labelled=False, layer=layer, beside=beside), None
+    return opened(X, labelled=False, layer=layer, beside=beside), y
 
 
 def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str | None:

@@ -178,7 +178,7 @@ def drive(
             f"fit is of type {type(fit).__name__}; it should be a generator that yields lists of snb.Pass: call the "
             "function that has the yield"
         )
-    rows = opened(X, y, sample_weight, labelled=False)
+    rows = opened(X, y, sample_weight, labelled=False, beside=(groups, folds))
     split, rows = with_folds(ClassScan((), RowOptions()), rows, folds, groups, 1, seed)
     folder = checkpoint_folder(checkpoint)
     options = RunOptions(progress, n_threads, memory_limit, client, folder)

@@ -171,7 +171,8 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
-    rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if isinstance(transform, LearnsBins) else COMPLETE)
+    numbers = ANY if isinstance(transform, LearnsBins) else COMPLETE
+    rows = opened(X, y, sample_weight, layer=layer, numbers=numbers, beside=(groups, folds))
     members, columns = _families(families, rows, transform), _penalties(penalties, 1)
     scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
     rules = _rules(rule, columns, overall, scorer, scheme)

@@ -14,7 +14,7 @@ from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.rows.keeping import Keeping
-from streamnb.rows.opening import with_labels
+from streamnb.rows.opening import with_labels, without_columns
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
 from streamnb.searching.axes import (
@@ -169,7 +169,10 @@ def search(
     """
     named = {"families": families, "transforms": transforms, "normalize": normalize, "idf": idf}
     named |= {"smoothing": smoothing, "penalties": penalties, "schemes": schemes}
-    limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
+    limits, (X, y) = Budget.of(budget), with_labels(X, y)
+    X, taken = without_columns(X, (groups, folds), weight=sample_weight)
+    groups, folds = (taken.get(part, part) if isinstance(part, str) else part for part in (groups, folds))
+    given = X, y, sample_weight
     other_models = check_others({} if others is None else others)
     chosen = None if models is None else named_models(models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families

@@ -5,6 +5,8 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -102,6 +104,35 @@ def test_mixed_columns_are_named_without_the_labels():
         snb.compare(X, LATE, families=numbered, **options),
     )
     assert np.array_equal(one.scores, other.scores)
+
+
+OF_PEOPLE = np.repeat(["p", "q", "r", "s", "t", "u"], 10)
+GROUPED = {
+    "of numbers": APART.assign(late=LATE, person=OF_PEOPLE),
+    "mixed": APART.assign(late=LATE, person=OF_PEOPLE, plane=np.array(["x", "y"])[RNG.integers(0, 2, N_ROWS)]),
+}
+TABLES = {"pandas": lambda frame: frame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+GROUPING = {
+    "LinearNBCV": lambda X, y, groups: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=3).fit(X, y, groups=groups),
+    "SoftmaxRegressionCV": lambda X, y, groups: snb.SoftmaxRegressionCV([1.0, 10.0], folds=3).fit(X, y, groups=groups),
+    "AdditiveClassifier": lambda X, y, groups: snb.AdditiveClassifier(l2=[1.0, 10.0], folds=3).fit(X, y, groups=groups),
+    "scan": lambda X, y, groups: snb.scan(X, y, groups=groups, folds=3),
+}
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
+@pytest.mark.parametrize("frame", GROUPED.values(), ids=GROUPED)
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@cases(GROUPING)
+def test_a_column_of_groups_is_no_feature(case, table, frame):
+    whole, apart = table(frame), table(frame.drop(columns="person"))
+    found, expected = case(whole, "late", "person"), case(apart, "late", OF_PEOPLE)
+    if isinstance(found, snb.ClassStats):
+        same_stats(found, expected)
+        return
+    assert found.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
+    np.testing.assert_array_equal(found.predict_proba(whole), expected.predict_proba(apart))
+    assert found.score(whole, "late") == expected.score(apart, "late")
 
 
 @every_frame
