@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,13 +71,14 @@ def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
     curved = _curved(found, areas)
     reliable = "reliability" in found.needs and found.n_rows > 0
     small = table is not None and found.n_classes <= MOST_CELLS
+    metrics = tuple(_metrics(found, other))
     return Performance(
         n_rows=found.n_rows,
         weight=found.weight,
         interval=found.level,
         independent=not found.is_grouped and not found.multilabel,
         intervals_of="" if found.level is None else intervals_of(found),
-        metrics=tuple(_metrics(found, other)),
+        metrics=metrics,
         classes=_classes(found) if counted else None,
         confusion=tuple(map(tuple, table.tolist())) if table is not None and small else None,
         labels=tuple(shown(label) for label in found.classes.tolist()) if small else (),
@@ -87,10 +88,15 @@ def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
         areas={shown(found.classes[k]): float(areas[k]) for k in classes_by_area(found, areas)},
         reliability=found.reliability_curve() if reliable else None,
         calibration_error=found.expected_calibration_error() if reliable else None,
-        fingerprint=persistence.digest(found),
+        fingerprint=_fingerprint(found, metrics),
         slices=_slices(found) if has(found, "slices") else None,
         n_unknown=found.n_unknown,
     )
+
+
+def _fingerprint(found: Evaluation, metrics: Sequence[Metric]) -> str:
+    """A fingerprint of the rows judged, which does not depend on their cuts, as sums and kept scores do."""
+    return persistence.digest([found.classes, found.n_rows, found.weight, [[one.key, one.value] for one in metrics]])
 
 
 def judged_numbers(found: RegressionEvaluation) -> Performance:

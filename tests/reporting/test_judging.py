@@ -23,6 +23,14 @@ def test_metrics_are_those_of_the_evaluation(two):
     assert facts["brier"].guess == pytest.approx(share["no"] * share["yes"])
 
 
+def test_the_fingerprint_of_the_rows_depends_on_no_cut_or_order(two):
+    model, rows = two
+    parts = [model.evaluate(some, "late", interval=0.95) for some in (rows[:99], rows[99:])]
+    merged = [parts[0] + parts[1], parts[1] + parts[0], model.evaluate(rows, "late", interval=0.95)]
+    assert len({judged(one).fingerprint for one in merged}) == 1
+    assert judged(parts[0]).fingerprint != judged(merged[0]).fingerprint
+
+
 def test_the_own_decision_among_thresholds_is_that_of_the_evaluation(two):
     model, rows = two
     found = model.evaluate(rows, "late")
