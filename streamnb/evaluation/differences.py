@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import stats
 
 from streamnb.evaluation.estimates import clustered, per_weight, spread_of
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.paired import PairedSums
+from streamnb.evaluation.judging import Evaluations, JudgingTask
 from streamnb.evaluation.ranking_estimates import added_by_buckets, added_by_rows
 from streamnb.evaluation.spread import GroupSpread
 from streamnb.evaluation.tallied import check_level
@@ -105,10 +104,11 @@ class Differences:
     variance is that of the buckets, with Student's t. Of fractional weights, as many rows count as tell as much.
     """
 
-    def __init__(self, sums: PairedSums, names: Sequence[str]):
-        self._sums, self._names = sums, list(names)
-        self._of = dict(zip(names, sums.evaluations, strict=True))
-        self._first, *_ = sums.evaluations
+    def __init__(self, task: JudgingTask, total: Evaluations):
+        self._names, self._ranked, self._losses = [*task.models], task.ranked, task.compared_losses
+        self._sums, self._sample = total.differences, total.sample
+        self._of = dict(zip(task.models, total.evaluations, strict=True))
+        self._first, *_ = total.evaluations
         assert self._first.level is not None
         self._level, self._rate = self._first.level, per_weight(self._first)
 
@@ -121,18 +121,18 @@ class Differences:
     def _accuracy(self, name: str) -> Difference:
         if self._first.is_grouped:
             return self._clustered(name, "decisions", "right")
-        sums, at = self._sums.decisions, self._sums.decisions.place(f"won {name}")
-        won, lost = self._rate * sums.sums[0, at : at + 2]
-        return of_decisions(float(won), float(lost), self._rate * sums.weight, self._level)
+        at = self._sums.place(f"won {name}")
+        won, lost = self._rate * self._sums.sums[0, at : at + 2]
+        return of_decisions(float(won), float(lost), self._rate * self._sums.weight, self._level)
 
     def _loss(self, loss: str, name: str) -> Difference | None:
-        if (name, loss) not in self._sums.compared_losses:
+        if (name, loss) not in self._losses:
             return None
         if self._first.is_grouped:
             return self._clustered(name, "losses", loss)
-        sums, at = self._sums.losses, self._sums.losses.place(f"sum {loss} {name}")
-        total, squares = self._rate * sums.sums[0, at : at + 2]
-        return of_means(float(total), float(squares), self._rate * sums.weight, self._level)
+        at = self._sums.place(f"sum {loss} {name}")
+        total, squares = self._rate * self._sums.sums[0, at : at + 2]
+        return of_means(float(total), float(squares), self._rate * self._sums.weight, self._level)
 
     def _clustered(self, name: str, tally: str, value: str) -> Difference:
         """The mean of a value of each row, by the sums of buckets."""
@@ -153,7 +153,7 @@ class Differences:
         return about(difference, error, self._level, max(float(freedom), 1.0), bound)
 
     def _area(self, name: str) -> Difference | None:
-        if not {self._names[0], name} <= {*self._sums.ranked}:
+        if not {self._names[0], name} <= {*self._ranked}:
             return None
         one, other = self._first, self._of[name]
         difference, bound = other.roc_auc() - one.roc_auc(), one.roc_auc_error + other.roc_auc_error
@@ -161,22 +161,24 @@ class Differences:
             return self._by_buckets(difference, added_by_buckets(other) - added_by_buckets(one), bound)
         if np.isnan(difference):
             return about(difference, np.nan, self._level)
-        rows = self._sums.sample.drawn()
-        stands_for = rows.weight * (self._sums.losses.weight / rows.weight.sum())
+        assert self._sample is not None
+        rows = self._sample.drawn()
+        stands_for = rows.weight * (self._sums.weight / rows.weight.sum())
         added = self._added(name, rows) - self._added(self._names[0], rows)
         return about(difference, float(np.sqrt(stands_for @ added**2 / self._rate)), self._level, bound=bound)
 
     def _added(self, name: str, rows: SampledRows) -> np.ndarray:
         """What each sampled row adds to the area of a model."""
-        at, n_columns = self._sums.ranked.index(name), rows.X.shape[1] // len(self._sums.ranked)
+        at, n_columns = self._ranked.index(name), rows.X.shape[1] // len(self._ranked)
         scores = rows.X[:, at * n_columns : (at + 1) * n_columns]
         return added_by_rows(self._of[name], rows.labels.toarray(), scores)
 
     @property
     def n_sampled(self) -> int:
         """Rows of the sample that areas are compared by; 0 where all rows are."""
-        weight = self._sums.losses.weight
-        if self._first.is_grouped or not self._sums.ranked or not weight:
+        weight = self._sums.weight
+        if self._first.is_grouped or not self._ranked or not weight:
             return 0
-        rows = self._sums.sample.drawn(weighed=False)
+        assert self._sample is not None
+        rows = self._sample.drawn(weighed=False)
         return 0 if rows.weight.sum() >= weight * (1.0 - _ROUNDED) else len(rows.key)

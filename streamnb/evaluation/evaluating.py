@@ -16,7 +16,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.judging import (
     EvaluationOptions,
-    Sheet,
+    Evaluations,
     judged,
     needs_in_full,
     needs_of,
@@ -155,7 +155,7 @@ def evaluate(
     order = np.arange(len(names)) if multilabel else np.argsort(names)
     decided_by = None if y_pred is not None else _deciding(rows.columns, multilabel)
     judge = _Judge(names[order], multilabel, frozenset(given), order, level, slicing, decided_by)
-    evaluation = run(judge, rows, RunOptions())[0].evaluations
+    (evaluation,) = run(judge, rows, RunOptions())[0].evaluations
     if groups is not None and level is not None:
         check_groups(evaluation)
     return evaluation
@@ -306,13 +306,13 @@ class _Judge(PassTask):
     slicing: Slicing | None = None
     decided_by: str | None = None
 
-    def partial(self) -> Sheet:
+    def partial(self) -> Evaluations:
         given = self.given if self.decided_by is None else self.given | {"y_pred"}
-        needs = needs_of(given, len(self.classes), self.multilabel)
-        options = {"interval": self.interval, "grouped": "groups" in self.given, "slicing": self.slicing}
-        return Sheet.of_one(self.classes, self.multilabel, needs, **options)
+        form: dict[str, Any] = {"multilabel": self.multilabel, "classes": self.classes, "interval": self.interval}
+        form |= {"grouped": "groups" in self.given, "slicing": self.slicing}
+        return Evaluations([Evaluation(len(self.classes), needs_of(given, len(self.classes), self.multilabel), **form)])
 
-    def add(self, partial: Sheet, block: Block) -> None:
+    def add(self, partial: Evaluations, block: Block) -> None:
         """Add a block, a dict of the rows of each argument."""
         first_row, columns = block.first_row, block.X
         codes = self._codes(columns["y_true"], "y_true", first_row)
@@ -337,7 +337,7 @@ class _Judge(PassTask):
         if self.decided_by is not None:
             outputs["predicted"] = self._decided(scores if proba is None else proba)
         outputs |= outputs_of(scores, proba, ranked_apart(len(self.classes), self.multilabel))
-        partial.evaluations.add(codes, **outputs)
+        partial.evaluations[0].add(codes, **outputs)
 
     def _decided(self, scores: Any) -> np.ndarray:
         """What is predicted by probabilities, or by scores of classes, in sorted columns."""

@@ -1,18 +1,21 @@
-"""Evaluates one fitted model on rows of any kind, with the options of `evaluate`."""
+"""Evaluates fitted models on rows of any kind: one with the options of `evaluate`, or several that are compared."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Annotated, Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
-from streamnb.core import label_checks, messages
+from streamnb.core import label_checks, messages, persistence
 from streamnb.encoding.learning import opened_through
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
 from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level
-from streamnb.evaluation.tallies import Tally
+from streamnb.evaluation.tallies import LOSSES, Rows, added, losses_of, stacked
+from streamnb.fits.statistic import Statistic
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -21,9 +24,17 @@ from streamnb.problem.schemes import raw_scores
 from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
+from streamnb.rows.chunk import DenseChunk, frozen
 from streamnb.rows.source import Source
 from streamnb.stats.matching import merged_classes, positions
+from streamnb.stats.row_means import RowMeans
+from streamnb.stats.row_sample import RowSample, sample_size
 
+CACHED_SCORES = 1 << 17  # scores of all models that are held at once
+FEW_ROWS = 512  # rows at a time at least
+CELLS = 1 << 20  # of the histograms of scores of one model, where several are compared
+BINS = 2048, 1 << 14  # of such a histogram: areas differ by less than they would by those of `evaluate`
+Outputs = dict[str, Any]  # what a model says of rows, as `Evaluation.add` takes it
 _MANY_CLASSES = 1000  # no confusion matrix beyond
 _MANY_PAIRS = 20  # no one-vs-one beyond
 _METHODS = {"y_pred": "predict", "scores": "decision_function", "proba": "predict_proba"}
@@ -61,37 +72,26 @@ def outputs_of(scores: np.ndarray | None, proba: np.ndarray | None, apart: bool)
 
 
 @dataclass(eq=False)
-class Sheet(Tally):
-    """Evaluations of each model, evaluations[candidate][split], each of a grid, or a single one; sheets merge.
+class Evaluations(Statistic):
+    """Evaluations of models, and what else is counted of the rows that they judge.
 
-    `rows` (n_splits, K) counts the rows of each class in each split, for comparison with the first scan.
-    `sample` holds a sample of the rows.
+    Attributes
+    ----------
+    evaluations : list
+        An `Evaluation` of each model, or for each candidate a list of evaluations of grids, by split.
+    rows : (n_splits, K)
+        The number of rows of each class in each split, for comparison with the first scan.
+    sample : RowSample or None
+        A sample of the rows, or of the scores of models that are compared.
+    differences : RowMeans
+        Of each model that is compared with the baseline, the weight of rows where only the model is right ("won"), and
+        only the baseline ("lost"), and for each loss that both have, differences ("sum") and their squares ("square").
     """
 
-    parts = "evaluations", "rows", "sample"
-
-    evaluations: Any
-    nbytes: int
-    rows: Any = 0
-    sample: Any = None
-
-    @classmethod
-    def of_one(cls, classes: np.ndarray, multilabel: bool, needs: Iterable[str], **options: Any) -> Self:
-        """An empty evaluation of a single model."""
-        evaluation = Evaluation(len(classes), needs, multilabel=multilabel, classes=classes, **options)
-        return cls(evaluation, 8 * len(classes) * 10_000)
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
-
-    def finish(self) -> "Sheet":
-        if self.sample is not None:
-            self.sample.finish()
-        return self
-
-    def arrays(self) -> dict[str, Any]:
-        """All parts by name."""
-        return vars(self)
+    evaluations: Annotated[list[Any], added]
+    rows: Annotated[Any, np.add] = 0
+    sample: Annotated[RowSample | None, added] = None
+    differences: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans(()))
 
 
 @dataclass(frozen=True)
@@ -169,52 +169,219 @@ DEFAULTS = EvaluationOptions()
 
 
 @dataclass(frozen=True, eq=False)
-class JudgingTask(PassTask):
-    """Evaluates one fitted model on rows."""
+class JudgedModel:
+    """A model of streamnb.
+
+    Attributes
+    ----------
+    model : LinearModel
+    needs : what is kept of its outputs, as `Evaluation` takes it
+    rows : Source, optional
+        Its changes are applied to rows before the model scores them.
+    encode : callable, optional
+        Makes columns of raw rows; None where the rows have columns.
+    """
 
     model: LinearModel
     needs: frozenset[str]
-    interval: float | None = None
-    grouped: bool = False
-    slicing: Slicing | None = None
-    title = "judging"
+    rows: Source | None = None
+    encode: Callable[[Any, int], Any] | None = None
 
-    def partial(self) -> Sheet:
-        options = {"interval": self.interval, "grouped": self.grouped, "slicing": self.slicing}
-        return Sheet.of_one(self.model.classes_, self.model.scheme.multilabel, self.needs, **options)
+    def outputs(self, block: Block) -> Outputs:
+        """What the model says of the rows of a block."""
+        changed = [block] if self.rows is None else self.rows.changed(iter([block]))
+        batches = chain.from_iterable(self.model.few_margins(*checked(each)) for each in changed)
+        parts = [self._outputs(margins) for _, margins in batches]
+        return {name: stacked([outputs[name] for outputs in parts]) for name in parts[0]}
 
-    def add(self, partial: Sheet, block: Block) -> None:
-        """Judge one block of rows; rows with a label that the model does not know are counted."""
-        y, model = label_checks.check_y(block.y), self.model
-        label_checks.check_kind(y, model.classes_, model.scheme.multilabel)
-        codes = class_numbers(model.classes_, y)
-        for rows, margins in model.few_margins(*checked(block)):
-            weight = None if block.weight is None else block.weight[rows]
-            outputs = self.outputs(margins)
-            if block.split is not None:
-                columns = block.split[rows]
-                if self.grouped:
-                    outputs["groups"] = columns if columns.dtype.names is None else columns["groups"]
-                if self.slicing is not None:
-                    outputs["slices"] = self.slicing.taken(columns, len(columns))
-            partial.evaluations.add(codes[rows], weight, **outputs)
-
-    def outputs(self, margins: np.ndarray) -> dict[str, Any]:
-        """The outputs of the model for rows with these margins, as far as they are needed."""
-        outputs: dict[str, Any] = {}
+    def _outputs(self, margins: np.ndarray) -> Outputs:
+        """What the model says of rows with these margins, as far as it is needed."""
+        scheme, outputs = self.model.scheme, Outputs()
         if "ranking" in self.needs:
-            outputs["ranking"] = self.model.scheme.ranking(margins)
+            outputs["ranking"] = scheme.ranking(margins)
         if "margin" in self.needs:
-            outputs["margin"] = raw_scores(self.model.scheme, margins)
+            outputs["margin"] = raw_scores(scheme, margins)
         if "probabilities" in self.needs:
-            outputs["log_proba"] = self.model.scheme.log_proba(margins)
+            outputs["log_proba"] = scheme.log_proba(margins)
         if {"ranking", "margin", "probabilities"} <= self.needs:
             outputs["ranking"] = odds_of(outputs["margin"], np.exp(outputs["log_proba"]))
         if self.needs & DECISIONS:
             outputs["predicted"] = self.model.decided(margins)
-            if not self.model.scheme.multilabel and (outputs["predicted"] < 0).any():
+            if not scheme.multilabel and (outputs["predicted"] < 0).any():
                 raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")
         return outputs
+
+    def digest(self) -> str:
+        """A text that differs between models."""
+        return persistence.digest(self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedEstimator:
+    """A fitted classifier of another package, with `classes_` and `predict`."""
+
+    estimator: Any
+    needs: frozenset[str]
+    encode: None = None
+
+    @classmethod
+    def of(cls, estimator: Any) -> "JudgedEstimator":
+        """A classifier with every metric that its methods allow."""
+        return cls(estimator, needs_of(methods_of(estimator), len(estimator.classes_), False))
+
+    def outputs(self, block: Block) -> Outputs:
+        """What the classifier says of the rows of a block."""
+        X, classes = checked(block)[0].to_matrix(), np.asarray(self.estimator.classes_)
+        outputs: Outputs = {"predicted": positions(classes, np.asarray(self.estimator.predict(X)))}
+        proba, scores = (
+            np.asarray(getattr(self.estimator, method)(X), np.float64) if hasattr(self.estimator, method) else None
+            for method in ("predict_proba", "decision_function")
+        )
+        return outputs | outputs_of(scores, proba, ranked_apart(len(classes), multilabel=False))
+
+    def digest(self) -> str:
+        """A text that differs between models."""
+        return repr(self.estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgingTask(PassTask):
+    """Evaluates models of the same classes on rows, and compares each with the baseline, the first of `models`."""
+
+    models: Mapping[str, JudgedModel | JudgedEstimator]
+    classes: np.ndarray
+    multilabel: bool
+    interval: float | None = None
+    grouped: bool = False
+    slicing: Slicing | None = None
+    title: str = "judging"
+
+    @classmethod
+    def of_one(cls, model: LinearModel, needs: Iterable[str], *options: Any) -> Self:
+        """Evaluates a single model."""
+        one = {"model": JudgedModel(model, frozenset(needs))}
+        return cls(one, model.classes_, model.scheme.multilabel, *options)
+
+    def partial(self) -> Evaluations:
+        K = len(self.classes)
+        form: dict[str, Any] = {"multilabel": self.multilabel, "classes": self.classes, "interval": self.interval}
+        form |= {"grouped": self.grouped, "slicing": self.slicing}
+        if not self.others:
+            return Evaluations([Evaluation(K, one.needs, **form) for one in self.models.values()])
+        form["n_bins"] = int(np.clip(CELLS // K**2, *BINS))
+        evaluations = [Evaluation(K, one.needs, **form) for one in self.models.values()]
+        names = [f"{what} {name}" for name in self.others for what in ("won", "lost")]
+        names += [f"{what} {loss} {name}" for name, loss in self.compared_losses for what in ("sum", "square")]
+        sample = RowSample(K, sample_size(K, 8 * max(len(self.ranked) * K, 1)))
+        return Evaluations(evaluations, sample=sample, differences=RowMeans(names))
+
+    @property
+    def others(self) -> list[str]:
+        """The models that are compared with the baseline."""
+        return [*self.models][1:]
+
+    @property
+    def compared_losses(self) -> list[tuple[str, str]]:
+        """Models and losses that both the model and the baseline have."""
+        first, *_ = self.models.values()
+        both = [name for name in self.others if "probabilities" in first.needs & self.models[name].needs]
+        return [(name, loss) for name in both for loss in LOSSES]
+
+    @property
+    def ranked(self) -> list[str]:
+        """The models that rank rows; none where the baseline does not."""
+        ranking = [name for name, model in self.models.items() if model.needs & {"ranking", "margin"}]
+        return ranking if ranking[:1] == [*self.models][:1] else []
+
+    def add(self, partial: Evaluations, block: Block) -> None:
+        """Judge one block of rows by all models; rows with a label that these do not know are counted."""
+        y = label_checks.check_y(block.y)
+        label_checks.check_kind(y, self.classes, self.multilabel)
+        codes = class_numbers(self.classes, y)
+        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        beside = {} if block.split is None else self._beside(block.split)
+        for rows, outputs in self._outputs(block):
+            of_rows = {name: column[rows] for name, column in beside.items()}
+            for evaluation, said in zip(partial.evaluations, outputs, strict=True):
+                evaluation.add(codes[rows], weight[rows], **of_rows, **said)
+            if self.others:
+                self._compare(partial, codes[rows], weight[rows], outputs, block.first_row + rows.start)
+
+    def _beside(self, columns: np.ndarray) -> dict[str, np.ndarray]:
+        """Groups and numbers of slices, from the columns beside the rows."""
+        beside = {}
+        if self.grouped:
+            beside["groups"] = columns if columns.dtype.names is None else columns["groups"]
+        if self.slicing is not None:
+            beside["slices"] = self.slicing.taken(columns, len(columns))
+        return beside
+
+    def _outputs(self, block: Block) -> Iterator[tuple[slice, list[Outputs]]]:
+        """Yield what the models say of a few rows at a time."""
+        step = max(CACHED_SCORES // (len(self.classes) * len(self.models)), FEW_ROWS)
+        blocks = {id(one.encode): _encoded(one.encode, block) for one in self.models.values()}
+        for start in range(0, block.n_rows, step):
+            first, stop = block.first_row + start, block.first_row + min(start + step, block.n_rows)
+            few = {encode: whole.cut(first, stop) for encode, whole in blocks.items()}
+            yield slice(start, start + step), [one.outputs(few[id(one.encode)]) for one in self.models.values()]
+
+    def _compare(
+        self, partial: Evaluations, codes: Any, weight: np.ndarray, outputs: list[Outputs], first_row: int
+    ) -> None:
+        """Add the differences between models."""
+        by_name = dict(zip(self.models, outputs, strict=True))
+        known = weight > 0.0 if self.multilabel else (weight > 0.0) & (codes >= 0)
+        baseline, *others = (_right(codes, said["predicted"])[known] for said in outputs)
+        differing = [part for right in others for part in (right & ~baseline, baseline & ~right)]
+        losses = self._loss_differences(codes[known], weight[known], by_name, known) if self.compared_losses else []
+        partial.differences.add([*differing, *losses], weight[known])
+        if self.ranked and not self.grouped:
+            scores = np.hstack([self._scores(by_name[name]) for name in self.ranked])
+            labels = codes if self.multilabel else np.maximum(codes, 0)
+            weight = np.where(known, weight, 0.0)  # no rows are left out, as their numbers are those of the chunk
+            assert partial.sample is not None
+            partial.sample.add(DenseChunk(frozen(scores), first_row), labels, weight, np.zeros(len(weight), np.int64))
+
+    def _loss_differences(
+        self, codes: Any, weight: np.ndarray, outputs: dict[str, Outputs], known: np.ndarray
+    ) -> list[np.ndarray]:
+        """Differences of the losses of each model from those of the baseline, and their squares."""
+        judged = dict.fromkeys([next(iter(self.models)), *(name for name, _ in self.compared_losses)])
+        losses = {name: losses_of(Rows(codes, weight, log_proba=outputs[name]["log_proba"][known])) for name in judged}
+        first, *_ = losses.values()
+        values: list[np.ndarray] = []
+        for name, loss in self.compared_losses:
+            at = LOSSES.index(loss)
+            difference = losses[name][at] - first[at]
+            values += [difference, difference * difference]
+        return values
+
+    def _scores(self, outputs: Outputs) -> np.ndarray:
+        """The scores that rank the rows, (n, K), or (n, 1) for two classes."""
+        scores = np.asarray(outputs["ranking"] if "ranking" in outputs else outputs["margin"], np.float64)
+        scores = scores[:, None] if scores.ndim == 1 else scores
+        return scores[:, 1:] if scores.shape[1] == 2 and not self.multilabel else scores
+
+    def about(self) -> dict[str, str]:
+        return {
+            "the task": f"{self.name}, {self.interval}",
+            **{name: one.digest() for name, one in self.models.items()},
+        }
+
+
+def _encoded(encode: Callable[[Any, int], Any] | None, block: Block) -> Block:
+    """The block with columns in place of raw rows."""
+    if encode is None:
+        return block
+    made = encode(block.X, block.first_row)
+    return replace(block, X=(made.data, made.indices, made.indptr, made.shape[1]))
+
+
+def _right(codes: Any, predicted: Any) -> np.ndarray:
+    """Whether each row is predicted correctly, with all of its labels where there are several."""
+    if not sp.issparse(codes):
+        return codes == predicted
+    return np.diff(sp.csr_array(codes != sp.csr_array(predicted)).indptr) == 0
 
 
 def class_numbers(classes: np.ndarray, y: Any) -> Any:
@@ -250,8 +417,8 @@ def judged(
     rows = opened_through(model.options.step, X, y, sample_weight)
     label_checks.check_labels_of_model(rows.label_names, model.classes_)
     rows, slicing = options.opened(rows)
-    task = JudgingTask(model, needs, options.interval, options.groups is not None, slicing)
-    evaluation = run(task, rows, RunOptions())[0].evaluations
+    task = JudgingTask.of_one(model, needs, options.interval, options.groups is not None, slicing)
+    (evaluation,) = run(task, rows, RunOptions())[0].evaluations
     evaluation.warn_of_unknown()
     if options.groups is not None and options.interval is not None:
         check_groups(evaluation)

@@ -91,9 +91,6 @@ class StatisticTask(PassTask):
     def about(self) -> dict[str, str]:
         return {"the task": self.name, **{name: shown(value) for name, value in vars(self.statistic).items()}}
 
-    def total(self, arrays: Mapping[str, Any]) -> Statistic:
-        return replace(self.statistic, **arrays)  # type: ignore[type-var]
-
 
 def as_task(statistic: Any) -> PassTask:
     """The task of a statistic; a task is returned as it is."""

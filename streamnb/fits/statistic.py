@@ -1,10 +1,11 @@
 """Statistics, which rows are added to: their fields declare how two of them merge."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any, Self, get_type_hints
 
+from streamnb.core import persistence
 from streamnb.rows.block import Block
 
 
@@ -44,25 +45,55 @@ class Statistic:
 
     def begun(self) -> Self:
         """A copy to which rows can be added."""
-        return replace(self, **copy.deepcopy(self.arrays()))  # type: ignore[type-var]
+        return replace(self, **copy.deepcopy(self._merging()))  # type: ignore[type-var]
 
     def finish(self) -> Self:
         """The statistic, once all rows are added."""
-        return self
+        finished = {name: value.finish() for name, value in self._merging().items() if hasattr(value, "finish")}
+        return replace(self, **finished)  # type: ignore[type-var]
 
     def arrays(self) -> dict[str, Any]:
-        """The fields that merge, by name."""
+        """The fields that merge, by name, as files keep them."""
+        return {name: value.arrays() if _is_total(value) else value for name, value in self._merging().items()}
+
+    def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
+        """The statistic whose `arrays` these are, with the parameters of this one."""
+        empty = self._merging()
+        parts = {name: type(empty[name])(**part) if _is_total(empty[name]) else part for name, part in arrays.items()}
+        return replace(self, **parts)  # type: ignore[type-var]
+
+    def _merging(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in merges_of(type(self))}
 
     @property
     def nbytes(self) -> int:
         """Bytes of the fields that merge."""
-        return sum(getattr(value, "nbytes", 8) for value in self.arrays().values())
+        return bytes_of(self._merging())
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
 
     def __add__(self, other: Self) -> Self:
         merges = merges_of(type(self))
         merged = {name: merge(getattr(self, name), getattr(other, name)) for name, merge in merges.items()}
         return replace(self, **merged)  # type: ignore[type-var]
+
+
+def _is_total(value: Any) -> bool:
+    """Whether files keep this by its arrays, since its class cannot be loaded by itself."""
+    return hasattr(value, "arrays") and not persistence.registered(value)
+
+
+def bytes_of(value: Any) -> int:
+    """Bytes of arrays and of all that lists, dicts and objects hold; 8 of anything else."""
+    if isinstance(value, type):
+        return 8
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if isinstance(value, list | tuple):
+        return sum(map(bytes_of, value))
+    parts = value if isinstance(value, dict) else getattr(value, "__dict__", None)
+    return 8 if parts is None else sum(map(bytes_of, parts.values()))
 
 
 def merges_of(cls: type) -> dict[str, Callable[[Any, Any], Any]]:

@@ -133,4 +133,6 @@ class PassTask:
     def total(self, arrays: Mapping[str, Any]) -> Any:
         """The total whose `arrays()` these are."""
         empty = self.partial().finish()
+        if hasattr(empty, "of_arrays"):
+            return empty.of_arrays(arrays)
         return persistence.restored(type(empty), arrays) if persistence.registered(empty) else type(empty)(**arrays)

@@ -23,8 +23,14 @@ from streamnb.evaluation.breakdowns import LESS_IS_BETTER
 from streamnb.evaluation.differences import Difference, Differences, given_level, holm
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups, described
-from streamnb.evaluation.judging import EvaluationOptions, needs_in_full
-from streamnb.evaluation.paired import JudgedEstimator, JudgedModel, PairedSums, PairedTask
+from streamnb.evaluation.judging import (
+    EvaluationOptions,
+    Evaluations,
+    JudgedEstimator,
+    JudgedModel,
+    JudgingTask,
+    needs_in_full,
+)
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -74,9 +80,9 @@ class ModelComparison:
     notes: list[str]
 
     @classmethod
-    def of(cls, names: Sequence[str], sums: PairedSums, metrics: Sequence[str], report: Report) -> ModelComparison:
-        """The differences that follow from the sums of a pass."""
-        differences = Differences(sums, names)
+    def of(cls, task: JudgingTask, total: Evaluations, metrics: Sequence[str], report: Report) -> ModelComparison:
+        """The differences that follow from the total of a pass."""
+        differences, names = Differences(task, total), [*task.models]
         found = [
             (name, metric, difference)
             for name in names[1:]
@@ -91,7 +97,7 @@ class ModelComparison:
                 f"roc_auc: standard errors are from a sample of {differences.n_sampled:,} rows, and intervals wider by "
                 "the error bound of the areas."
             ]
-        return cls(dict(zip(names, sums.evaluations, strict=True)), found, report, notes)
+        return cls(dict(zip(names, total.evaluations, strict=True)), found, report, notes)
 
     @property
     def baseline(self) -> str:
@@ -246,11 +252,12 @@ def compare_models(
     rows, judged = _opened(named, judged, X, y, sample_weight)
     rows, _ = columns.opened(rows)
     options = RunOptions(progress, n_threads, client=client)
-    sums, report = run(PairedTask(judged, classes, multilabel, level, groups is not None), rows, options)
-    sums.evaluations[0].warn_of_unknown()
+    task = JudgingTask(judged, classes, multilabel, level, groups is not None, title="comparing")
+    total, report = run(task, rows, options)
+    total.evaluations[0].warn_of_unknown()
     if groups is not None:
-        check_groups(sums.evaluations[0])
-    return ModelComparison.of(list(judged), sums, metrics, report)
+        check_groups(total.evaluations[0])
+    return ModelComparison.of(task, total, metrics, report)
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------

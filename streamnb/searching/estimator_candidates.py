@@ -264,9 +264,9 @@ class StackOnFolds(OneByOne):
         if "probabilities" in needs and not hasattr(stack, "predict_proba"):
             raise ValueError("a scoring needs probabilities, and its second level has none")
         model, held = model_and_rows(stack, FoldRows(rows, task.folding, fold, inside=True))
-        sheet, report = run(JudgingTask(model, frozenset({*needs, "confusion"})), held, options)
+        total, report = run(JudgingTask.of_one(model, {*needs, "confusion"}), held, options)
         self.report, self._n_rows = self.report + stack.report_ + report, report.rows
-        return [one.of(sheet.evaluations) for one in judging.scorer.each]
+        return [one.of(total.evaluations[0]) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:
         model = clone(self._model).fit(*self._rows.to_fit, groups=self._judging.groups, **self._options.fit_options)

@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core import memory, messages, row_checks
 from streamnb.core.descriptions import shown
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
-from streamnb.evaluation.judging import Sheet
+from streamnb.evaluation.judging import Evaluations
 from streamnb.evaluation.reference_evaluation import JudgedRows, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.deciding import in_range
@@ -35,12 +35,12 @@ from streamnb.selection.models_apart import NestedApart
 from streamnb.selection.score_table import GridScores
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.row_sample import SampledRows
+from streamnb.stats.row_sample import RowSample, SampledRows
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept in memory; beyond, they are computed for the columns of each block
 COSTLY_MARGINS = 1 << 25  # at once where weights are computed for each batch, to compute them less often
 CACHED_MARGINS = 1 << 18  # at once elsewhere, so that they stay in the cache until they are judged
-SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
+EVALUATIONS_BYTES = 1 << 30  # of the evaluations of all threads, where there are several
 LONGEST_BLOCK = 32 << 20  # bytes of rows
 TIMES_WEIGHTS = 4
 MARGIN_BYTES = 16  # of one margin and its scores
@@ -66,7 +66,7 @@ class ScoringTask(PassTask):
     held: tuple[int, ...] | None = None
     costly: int = COSTLY_MARGINS
     title = "scoring"
-    most_bytes = SHEETS_BYTES
+    most_bytes = EVALUATIONS_BYTES
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         """Blocks several times as large as the weights that each block loads into the cache."""
@@ -78,21 +78,24 @@ class ScoringTask(PassTask):
         parts = {**vars(self), "candidates": digests}
         return {"the task": self.name, **{name: shown(value) for name, value in parts.items()}}
 
-    def partial(self) -> Sheet:
+    def partial(self) -> Evaluations:
         def of_grid(models: GridModels | CovarianceModels) -> Any:
             nested = isinstance(models.apart, NestedApart)
             return self.judge.evaluation(models.shell.scheme, models.shape[0], nested)
 
         evaluations = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
-        return self.judge.sheet(evaluations, self.sampled)
+        sample = RowSample(len(self.judge.classes), self.sampled) if self.sampled else None
+        return Evaluations(
+            evaluations, np.zeros((self.judge.folding.n_splits, len(self.judge.classes)), np.int64), sample
+        )
 
-    def add(self, partial: Sheet, block: Block) -> None:
+    def add(self, partial: Evaluations, block: Block) -> None:
         """Judge one block of rows."""
         apart = [_differ(grids) for grids in self.candidates]
         chunk, survey = checked(block, missing=any(apart))
         splits = self.judge.folding.splits(block.first_row, block.n_rows, block.split)
         codes = self.judge.labels(block.y, block.first_row)
-        self.judge.count(partial, codes, splits)
+        partial.rows += self.judge.counts(codes, splits)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
         judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
@@ -248,16 +251,16 @@ def judged_together(
     judge = FoldJudge(stats.classes, folding, needs, n_models, stats.multilabel)
     task = ScoringTask(joined, judge, stats.n_rows, train, sampled, named, costly)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
-    sheet, report = run(task, rows, run_options)
+    total, report = run(task, rows, run_options)
     row_checks.check_same_rows(report.rows, stats.n_rows)
-    judge.check(sheet.rows, stats)
-    unseen = grid_models.of_each(sheet.evaluations[: len(groups)], groups, grids)
-    seen = grid_models.of_each(sheet.evaluations[len(groups) :], groups, grids) if train else [()] * len(grids)
+    judge.check(total.rows, stats)
+    unseen = grid_models.of_each(total.evaluations[: len(groups)], groups, grids)
+    seen = grid_models.of_each(total.evaluations[len(groups) :], groups, grids) if train else [()] * len(grids)
     judged = [
         JudgedGrid(path, dict(zip(splits, own, strict=True)), dict(zip(splits, known, strict=train)), _singular(models))
         for path, own, known, models in zip(paths, unseen, seen, grids, strict=True)
     ]
-    return judged, report, None if sheet.sample is None else sheet.sample.drawn()
+    return judged, report, None if total.sample is None else total.sample.drawn()
 
 
 def _differ(grids: Sequence[GridModels | CovarianceModels]) -> bool:

@@ -8,13 +8,11 @@ import numpy as np
 from streamnb.core import label_checks, memory
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
-from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import known_codes
-from streamnb.stats.row_sample import RowSample
 
 KEPT_SCORES = 1 << 25  # exact scores that all evaluations together may keep, and as many numbers in histograms
 
@@ -42,7 +40,7 @@ class FoldJudge:
 
     def evaluation(self, scheme: Any, n_points: int, nested: bool = False) -> Any:
         """An empty, mergeable evaluation of `n_points` models."""
-        exact_rows, n_bins, _ = self._sizes()
+        exact_rows, n_bins, _ = _sizes(self.n_models, len(self.classes), self.needs, self.multilabel)
         if "reference" in self.needs:
             return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins, nested)
 
@@ -52,12 +50,6 @@ class FoldJudge:
 
         each = self.multilabel or bool(self.needs & {"pairs", "reliability"})
         return (EachEvaluation if each else GridEvaluation)(new, n_points)
-
-    def sheet(self, evaluations: Any, n_sampled: int = 0) -> Sheet:
-        """A sheet of empty evaluations, and of counts of the rows of each class in each split."""
-        rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
-        sample = RowSample(len(self.classes), n_sampled) if n_sampled else None
-        return Sheet(evaluations, self._sizes()[2], rows, sample)
 
     def labels(self, given: Any, first_row: int) -> Any:
         """The codes (n_rows,) or the indicator (n_rows, K) of given labels; raise for labels that the scan lacks."""
@@ -69,13 +61,14 @@ class FoldJudge:
             return y
         return known_codes(y, self.classes, first_row)
 
-    def count(self, sheet: Sheet, labels: Any, splits: np.ndarray) -> None:
-        """Count the rows of each class in their `splits` (repeats, n_rows)."""
+    def counts(self, labels: Any, splits: np.ndarray) -> np.ndarray:
+        """The number of rows of each class in each of their `splits` (repeats, n_rows), (n_splits, K)."""
         rows, codes = np.arange(splits.shape[1]), labels
         if self.multilabel:
             rows, codes = np.repeat(rows, np.diff(labels.indptr)), labels.indices
+        shape = self.folding.n_splits, len(self.classes)
         groups = (splits[:, rows] * len(self.classes) + codes).reshape(-1)
-        sheet.rows += np.bincount(groups, minlength=sheet.rows.size).reshape(sheet.rows.shape)
+        return np.bincount(groups, minlength=shape[0] * shape[1]).reshape(shape)
 
     def check(self, rows: np.ndarray, stats: ClassStats) -> None:
         """Raise if the scan counted other `rows` in some split, (n_splits,) or by class (n_splits, K)."""
@@ -85,14 +78,11 @@ class FoldJudge:
                 "return the same rows in the same order each time"
             )
 
-    def _sizes(self) -> tuple[int, int, int]:
-        return _sheet_sizes(self.n_models, len(self.classes), self.needs, self.multilabel)
 
-
-def _sheet_sizes(
+def _sizes(
     n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES
 ) -> tuple[int, int, int]:
-    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet of `n_rows` rows."""
+    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of all tallies of `n_rows` rows."""
     share = KEPT_SCORES // (n_models * n_classes)
     exact_rows, n_bins = min(max(share, 100), 10_000), min(max(share // 2, 64), 2048)
     kept = 8 * n_rows if n_rows <= exact_rows else max(8 * exact_rows, 16 * n_bins)
@@ -106,7 +96,7 @@ def check_sheet(
 ) -> None:
     """Refuse scores that do not fit into memory, of all models or `at_once`, for a fold, or with `train` all rows."""
     n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
-    n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
+    n_bytes = _sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
     n_bytes = n_bytes * (at_once or n_models) // n_models
     less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
     cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"

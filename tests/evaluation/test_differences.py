@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from streamnb.evaluation import differences
-from streamnb.evaluation.paired import PairedTask
+from streamnb.evaluation.judging import JudgingTask
 from streamnb.rows.block import Block
 
 rng = np.random.default_rng(0)
@@ -69,14 +69,14 @@ class Said:
 
 
 def summed(of, own, weight, groups=None):
-    """The sums of models that say the scores `of` them."""
-    task = PairedTask({n: Said(score) for n, score in of.items()}, np.arange(2), False, 0.95, groups is not None)
+    """A task of models that say the scores `of` them, and its total."""
+    task = JudgingTask({n: Said(score) for n, score in of.items()}, np.arange(2), False, 0.95, groups is not None)
     partial = task.partial()
     for part in (slice(0, 25), slice(25, None)):
         rows, labels = np.zeros((len(own), 1))[part], own[part].astype(int)
         split = None if groups is None else groups[part]
         task.add(partial, Block(rows, labels, weight[part], split, part.start, 0))
-    return partial.finish()
+    return task, partial.finish()
 
 
 def naive_areas(scores, own):
@@ -101,20 +101,20 @@ def test_areas_are_those_of_all_pairs():
     areas, covariance = naive_areas(scores, own)
     names = ["a", "b"]
     of = {name: scores[:, k] for k, name in enumerate(names)}
-    found = differences.Differences(summed(of, own, np.ones(60)), names).of("roc_auc", "b")
+    found = differences.Differences(*summed(of, own, np.ones(60))).of("roc_auc", "b")
     assert found.difference == pytest.approx(areas[1] - areas[0])
     error = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1])
     assert half_width(found) == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-9)
     repeated = {name: np.repeat(score, 2) for name, score in of.items()}
-    one = differences.Differences(summed(of, own, np.full(60, 2.0)), names).of("roc_auc", "b")
-    other = differences.Differences(summed(repeated, np.repeat(own, 2), np.ones(120)), names).of("roc_auc", "b")
+    one = differences.Differences(*summed(of, own, np.full(60, 2.0))).of("roc_auc", "b")
+    other = differences.Differences(*summed(repeated, np.repeat(own, 2), np.ones(120))).of("roc_auc", "b")
     np.testing.assert_allclose(one, other, rtol=1e-9)  # weights are frequencies
 
 
 def test_groups_are_summed_before_they_are_squared():
     own, groups = rng.random(200) < 0.4, np.arange(200) % 12
     of = {name: rng.normal(size=200) + own + (groups % 3 == 0) * shift for name, shift in (("a", 0.0), ("b", 0.7))}
-    found = differences.Differences(summed(of, own, np.ones(200), groups), ["a", "b"])
+    found = differences.Differences(*summed(of, own, np.ones(200), groups))
     right = {name: (score > 0.0) == own for name, score in of.items()}
     d = right["b"].astype(float) - right["a"]
     sums = np.bincount(groups, d - d.mean()) / 200

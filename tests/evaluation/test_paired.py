@@ -6,8 +6,7 @@ from scipy.special import logit
 
 import streamnb as snb
 from streamnb.evaluation.differences import Differences
-from streamnb.evaluation.judging import needs_in_full
-from streamnb.evaluation.paired import JudgedModel, PairedTask
+from streamnb.evaluation.judging import JudgedModel, JudgingTask, needs_in_full
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.labels import open_columns
@@ -24,15 +23,16 @@ NAMES = "poisson", "bernoulli"
 LINEAR = {name: snb.solve(STATS, name)[0] for name in NAMES}
 
 
-def summed(y, classes=None, weight=WEIGHT):
+def summed(y, weight=WEIGHT):
     rows = Source(open_columns(None, None, None, False))
     models = {name: JudgedModel(model, needs_in_full(model, model), rows) for name, model in LINEAR.items()}
-    return run(PairedTask(models, STATS.classes, False, 0.95), opened(X, y, weight), RunOptions(progress=False))[0]
+    task = JudgingTask(models, STATS.classes, False, 0.95)
+    return task, run(task, opened(X, y, weight), RunOptions(progress=False))[0]
 
 
 def test_sums_are_those_of_a_loop_over_rows():
     strange = np.where(np.arange(90) < 10, 7, Y)  # a label that no model knows
-    sums = summed(strange)
+    task, whole = summed(strange)
     said = [(model.predict(X), model.predict_proba(X)) for model in LINEAR.values()]
     won = lost = 0.0
     total, squares = {}, {}
@@ -46,23 +46,24 @@ def test_sums_are_those_of_a_loop_over_rows():
         for name, (first, second) in (("log_loss", log), ("brier", brier)):
             total[name] = total.get(name, 0.0) + weight * (second - first)
             squares[name] = squares.get(name, 0.0) + weight * (second - first) ** 2
-    assert sums.decisions.sums[0].tolist() == [won, lost, WEIGHT[10:].sum()]
+    found = whole.differences.sums[0]
+    assert found[:2].tolist() == [won, lost]
     expected = [total["log_loss"], squares["log_loss"], total["brier"], squares["brier"], WEIGHT[10:].sum()]
-    np.testing.assert_allclose(sums.losses.sums[0], expected, rtol=1e-12)
-    assert sums.compared_losses == [("bernoulli", "log_loss"), ("bernoulli", "brier")] and sums.ranked == [*NAMES]
-    assert sums.nbytes > 0
+    np.testing.assert_allclose(found[2:], expected, rtol=1e-12)
+    assert task.compared_losses == [("bernoulli", "log_loss"), ("bernoulli", "brier")] and task.ranked == [*NAMES]
+    assert whole.nbytes > 0
 
 
 def test_areas_are_paired_by_delong():
-    sums = summed(Y, weight=None)
-    found = Differences(sums, NAMES).of("roc_auc", "bernoulli")
+    task, total = summed(Y, weight=None)
+    found = Differences(task, total).of("roc_auc", "bernoulli")
     odds = [logit(model.predict_proba(X)) for model in LINEAR.values()]
     draws = np.random.default_rng(0).integers(0, 90, (300, 90))
 
     def macro(rows, scores):
         return np.mean([naive_areas(scores[rows][:, [k]].repeat(2, 1), Y[rows] == k)[0][0] for k in range(3)])
 
-    assert [e.roc_auc() for e in sums.evaluations] == pytest.approx([macro(np.arange(90), one) for one in odds])
+    assert [e.roc_auc() for e in total.evaluations] == pytest.approx([macro(np.arange(90), one) for one in odds])
     again = [macro(rows, odds[1]) - macro(rows, odds[0]) for rows in draws]
     assert (found.high - found.low) / 3.92 == pytest.approx(np.std(again), rel=0.15)
 
@@ -70,6 +71,6 @@ def test_areas_are_paired_by_delong():
 def test_tasks_of_other_models_are_told_apart():
     rows = Source(open_columns(None, None, None, False))
     models = {name: JudgedModel(model, frozenset({"hits"}), rows) for name, model in LINEAR.items()}
-    about = PairedTask(models, STATS.classes, False, 0.95).about()
+    about = JudgingTask(models, STATS.classes, False, 0.95).about()
     assert len({*about.values()}) == 3 and [*about] == ["the task", *NAMES]
-    assert PairedTask(models, STATS.classes, False, 0.95).ranked == []
+    assert JudgingTask(models, STATS.classes, False, 0.95).ranked == []

@@ -15,25 +15,25 @@ SETS = rng.integers(0, 2, (60, 3))
 
 
 def read(judge, y):
-    """A sheet with the rows of `y`, from two blocks, and the labels of the second block."""
-    sheet = judge.sheet([])
+    """The number of rows of each class in each split, from two blocks, and the labels of the second block."""
+    rows = 0
     for first, last in ((0, 25), (25, 60)):
         labels = judge.labels(y[first:last], first)
-        judge.count(sheet, labels, judge.folding.splits(first, last - first, None))
-    return sheet, labels
+        rows += judge.counts(labels, judge.folding.splits(first, last - first, None))
+    return rows, labels
 
 
 @pytest.mark.parametrize(("y", "coded"), [(Y, np.unique(Y, return_inverse=True)[1]), (SETS, SETS)], ids=["one", "sets"])
 def test_rows_of_each_class_are_counted_as_in_the_scan(y, coded):
     stats = snb.scan(X, y, folds=5, repeats=2, seed=1)
     judge = FoldJudge(stats.classes, stats.folding, frozenset({"hits"}), 1, stats.multilabel)
-    sheet, labels = read(judge, sp.csr_array(y) if y.ndim == 2 else y)
-    judge.check(sheet.rows, stats)
+    rows, labels = read(judge, sp.csr_array(y) if y.ndim == 2 else y)
+    judge.check(rows, stats)
     if y.ndim == 1:
-        judge.check(sheet.rows.sum(axis=1), stats)
+        judge.check(rows.sum(axis=1), stats)
     np.testing.assert_array_equal(labels.toarray() if y.ndim == 2 else labels, coded[25:])
     with pytest.raises(ValueError, match="X gave its rows in another order than in the first scan"):
-        judge.check(read(judge, sp.csr_array(y[::-1]) if y.ndim == 2 else y[::-1])[0].rows, stats)
+        judge.check(read(judge, sp.csr_array(y[::-1]) if y.ndim == 2 else y[::-1])[0], stats)
 
 
 @pytest.mark.parametrize(

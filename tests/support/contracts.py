@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pkgutil import walk_packages
@@ -11,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.evaluation.spread import ContentSample
 from streamnb.fits.statistic import Statistic
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable
@@ -64,6 +66,8 @@ def said(value, whole=False):
         return {name: said(part, whole) for name, part in value.items()}
     if not type(value).__module__.startswith("streamnb.") and not isinstance(value, HighestValues | Statistic):
         return value
+    if isinstance(value, ContentSample):
+        value = copy(value).prune()  # which is put off
     parts = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else dict(vars(value))
     if {"_hi", "_lo"} <= parts.keys() and not whole:  # pairs
         parts["_hi"] = parts["_hi"] + parts.pop("_lo")

@@ -7,7 +7,7 @@ import numpy as np
 
 import streamnb as snb
 from streamnb.encoding.ngrams import NGrams
-from streamnb.evaluation.paired import JudgedModel, PairedTask
+from streamnb.evaluation.judging import JudgedModel, JudgingTask
 from streamnb.passes.contract import PassTask
 from streamnb.reporting.drifting import ColumnScan
 from streamnb.rows.labels import open_columns
@@ -22,12 +22,12 @@ COUNTS, WEIGHT = rng.poisson(1.0, (40, 5)).astype(float), rng.choice([0.25, 0.5,
 Y, SETS = rng.integers(0, 3, 40), (rng.random((40, 3)) < 0.4).astype(int)
 
 
-def paired(X: Any, y: Any, *families: str, encode: Any = None) -> PairedTask:
+def paired(X: Any, y: Any, *families: str, encode: Any = None) -> JudgingTask:
     stats = snb.scan(X, *(() if encode else (y,)))
     decisions = "confusion" if y.ndim == 1 else "multilabel"
     needs, nothing = frozenset({decisions, "ranking", "probabilities"}), Source(open_columns(None, None, None, False))
     models = {name: JudgedModel(snb.solve(stats, name)[0], needs, nothing, encode) for name in families}
-    return PairedTask(models, stats.classes, y.ndim == 2, 0.9)
+    return JudgingTask(models, stats.classes, y.ndim == 2, 0.9)
 
 
 def of_texts() -> tuple[PassTask, Source]:
@@ -36,12 +36,12 @@ def of_texts() -> tuple[PassTask, Source]:
     return task, texts.with_step(None, 5, "texts")
 
 
+COMPARING: dict[str, Callable[[], tuple[PassTask, Source]]] = {
+    "compared": lambda: (paired(COUNTS, Y, "poisson", "bernoulli"), opened(COUNTS, Y, WEIGHT)),
+    "compared_labels": lambda: (paired(COUNTS, SETS, "poisson", "bernoulli"), opened(COUNTS, SETS, WEIGHT)),
+    "compared_texts": of_texts,
+}
 BESIDE: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {  # tasks of these files
     **REGRESSIONS,
-    PairedTask: every(
-        lambda: (paired(COUNTS, Y, "poisson", "bernoulli"), opened(COUNTS, Y, WEIGHT)),
-        labels=lambda: (paired(COUNTS, SETS, "poisson", "bernoulli"), opened(COUNTS, SETS, WEIGHT)),
-        texts=of_texts,
-    ),
     ColumnScan: every(lambda: (ColumnScan(), opened(COUNTS, None, WEIGHT, labelled=False))),
 }

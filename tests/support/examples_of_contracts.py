@@ -71,7 +71,7 @@ from streamnb.stats.second_moments import Products
 from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
-from tests.support.examples_of_comparisons import BESIDE
+from tests.support.examples_of_comparisons import BESIDE, COMPARING
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, numbers_of, outside_a_fold, table_of, texts_of
 from tests.support.examples_of_sharing import SCANS, site_rows
@@ -250,8 +250,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         covariances=lambda: scoring_covariances("ranking", "probabilities"),
     ),
     JudgingTask: every(
-        lambda: Pass(JudgingTask(model(), frozenset({"confusion", "ranking"})), opened(COUNTS, Y, WEIGHT)),
-        labels=lambda: Pass(JudgingTask(model(SETS), frozenset({"confusion"})), opened(COUNTS, SETS, WEIGHT)),
+        lambda: Pass(JudgingTask.of_one(model(), {"confusion", "ranking"}), opened(COUNTS, Y, WEIGHT)),
+        labels=lambda: Pass(JudgingTask.of_one(model(SETS), {"confusion"}), opened(COUNTS, SETS, WEIGHT)),
+        **{name: lambda one=one: Pass(*one()) for name, one in COMPARING.items()},
     ),
     _Judge: every(
         lambda: evaluating(Y, Y[::-1], proba=PROBA),
