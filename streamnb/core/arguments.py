@@ -40,7 +40,8 @@ def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float
     """Return `value` as a finite float not below `minimum`."""
     is_real = isinstance(value, (numbers.Real, np.integer, np.floating))
     if isinstance(value, (bool, np.bool_)) or not is_real:
-        raise TypeError(f"{name}={value!r} should be a number")
+        given = f"{name} is of type {type(value).__name__}; it" if getattr(value, "shape", ()) else f"{name}={value!r}"
+        raise TypeError(f"{given} should be a number")
     try:
         number = float(value)
     except OverflowError as error:

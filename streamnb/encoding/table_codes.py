@@ -151,6 +151,14 @@ class BinCodes(Code):
     def with_gaps(self, gaps: bool) -> BinCodes:
         return BinCodes(BinEdges(self.edges.edges, np.array([gaps])))
 
+    def with_gap_of(self, one: OneNumber) -> BinCodes:
+        """The code for further rows, too, that all have one number or are all missing."""
+        return self.with_gaps(bool(self.edges.missing[0] or np.isnan(one.value)))
+
+    def name_of(self, part: ColumnPart, one: OneNumber) -> str:
+        """The name of the column of rows that all have one number or are all missing."""
+        return self.names(part)[int(self.places(part, np.array([one.value]))[0])]
+
 
 @persistence.register
 @dataclass(frozen=True)

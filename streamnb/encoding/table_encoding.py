@@ -16,7 +16,7 @@ from streamnb.encoding.bins import at_places, warn_of_beyond
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.label_leaks import warn_of_telling
 from streamnb.encoding.ngrams import NGrams, named
-from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, PlainNumber, SharedHash
+from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash
 from streamnb.encoding.table_growth import Growth, has_columns, shrunk
 from streamnb.encoding.table_scan import TableScan, UnknownValues
 from streamnb.passes.dask_blocks import of_partitions
@@ -278,7 +278,12 @@ class TableEncoding(persistence.Parameters, Encoding):
     def sources(self, before: "TableEncoding") -> np.ndarray:
         """For each column its number in an earlier encoding of the same table, as in `ClassStats.with_columns`."""
         known = dict(zip(before._named_columns, range(before.n_columns), strict=True))
-        ones = {(part, name): before.n_columns for part, code in before._growth.constant for name in code.names(part)}
+        codes, ones = dict(self.coded), dict[tuple[Any, str], int]()
+        for part, code in before._growth.constant:
+            now, names = codes.get(part), code.names(part)
+            if isinstance(code, OneNumber) and isinstance(now, BinCodes):
+                names = [now.name_of(part, code)]
+            ones |= {(part, name): before.n_columns for name in names}
         known = ones | known
         return np.array([known.get(column, -1) for column in self._named_columns], np.int64)
 

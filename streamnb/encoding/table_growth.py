@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.messages import warn
-from streamnb.encoding.table_codes import Code, LevelCodes, OneNumber, PlainNumber, SharedHash, ordered
+from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash, ordered
 from streamnb.encoding.table_scan import LevelCounts
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NOTHING, ColumnPart, kind_of, takes
 
@@ -99,6 +99,10 @@ class Growth(persistence.Parameters):
                     raise ValueError(f"values of {part.label!r} are rare in one of the tables and not in the other")
             values = ordered(part, {*one.known, *two.known})
             return LevelCodes(values, one.rare or two.rare, one.missing or two.missing, max(one.new, two.new))
+        if self.missing and isinstance(one, BinCodes) and isinstance(two, OneNumber):
+            return one.with_gap_of(two)
+        if self.missing and isinstance(one, OneNumber) and isinstance(two, BinCodes):
+            return two.with_gap_of(one)
         plain = isinstance(one, PlainNumber) and isinstance(two, PlainNumber) and not one.missing and not two.missing
         if plain and self.missing:  # no median stands for a number
             return one

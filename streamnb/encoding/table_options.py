@@ -175,7 +175,8 @@ def _median(cells: ValueCells) -> float:
 def names_of(argument: str, given: Any) -> tuple[str, ...]:
     """Names of columns, each once; anything else is refused."""
     if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(one, str) for one in given):
-        raise TypeError(f"{argument}={given!r} should be a list of names of columns")
+        cure = f"; give [{given!r}]" if isinstance(given, str) else ""
+        raise TypeError(f"{argument}={given!r} should be a list of names of columns{cure}")
     return tuple(dict.fromkeys(given))
 
 

@@ -306,7 +306,7 @@ def _use_categories(estimator: Any, step: CategoryColumns) -> None:
     """Change the columns of a fitted model to those of another step for the same features."""
     sources = step.sources(cast(CategoryColumns, estimator._preparation.step))
     if not np.array_equal(sources, np.arange(estimator.stats_.n_features)):
-        estimator.stats_ = estimator.stats_.with_columns(sources)
+        estimator.stats_ = replace(estimator.stats_, encoding=None).with_columns(sources)
         remember_step(estimator, step)
         adopt_columns(estimator)
 

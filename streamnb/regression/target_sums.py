@@ -17,7 +17,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.columns import aligned, without_absent
+from streamnb.stats.columns import aligned, moved_columns, without_absent
 from streamnb.stats.second_moments import Products
 
 OUTWEIGHED = 1e-6  # share of a sum of squares that is left
@@ -132,7 +132,7 @@ class TargetSums(persistence.Saved):
         """As of `ClassStats`, for the features."""
         n, targets = self.n_features, np.arange(self.n_features, self.joined.n_features)
         of_joined = np.append(np.where(sources == n, self.joined.n_features, sources), targets)
-        return replace(self, joined=self.joined.with_columns(of_joined), encoding=None)
+        return replace(self, joined=self.joined.with_columns(of_joined), encoding=moved_columns(self.encoding, sources))
 
     def check_folds(self, who: str) -> None:
         """Raise unless there are folds, each with some of the weight."""

@@ -11,6 +11,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.stats.class_tests import tested
+from streamnb.stats.columns import renamed
 
 SHARE = "(share of rows)"
 
@@ -166,7 +167,8 @@ class Averages:
         n_features : int
             Maximum number of rows of the table.
         feature_names : (n_features,), optional
-            Column numbers by default.
+            Names of the columns of these rows; columns that only the other rows have keep their own names. Column
+            numbers by default.
 
         Returns
         -------
@@ -223,6 +225,7 @@ def _moved(old: Any, new: Any, n: int, names: Any) -> Iterator[tuple[Any, ...]]:
     """Yield, for each class, its share of the rows and the n features with the largest drift."""
     old, new = (replace(stats, folds=(), folding=None) for stats in (old, new))
     both = old + new
+    names = names if names is None else renamed(names, old.encoding, both.encoding)
     moment = next((name for name in ("sum", "above", "nonzero") if name in both.tables), None)
     if moment is None:
         raise ValueError(f"there are no means of features among the moments {list(both.moments)}; scan with 'sum'")

@@ -16,7 +16,7 @@ from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.averages import Averages
-from streamnb.stats.columns import aligned, without_absent
+from streamnb.stats.columns import aligned, moved_columns, without_absent
 from streamnb.stats.dense_tables import PooledTable, Table, scatter_about_mean
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import check_alike, merged_classes, pooled_names, positions
@@ -236,13 +236,14 @@ class ClassStats(Averages, persistence.Saved):
         """Return the statistics with other columns.
 
         `sources` (n_columns,) has the former number of each column; -1 for one that is 0 in all rows so far, and
-        n_features for one that is 1 in all.
+        n_features for one that is 1 in all. Columns keep their names, by which statistics are added.
         """
         places = np.where(sources < 0, self.n_features + 1, sources)
         tables = {name: moved(self, name, places) for name in self.tables}
         folds = tuple(fold.with_columns(sources) for fold in self.folds)
         companions = self._companions(lambda part: part.with_columns(sources))
-        return replace(self, tables=tables, n_features=len(sources), folds=folds, encoding=None, **companions)
+        encoding = moved_columns(self.encoding, sources)
+        return replace(self, tables=tables, n_features=len(sources), folds=folds, encoding=encoding, **companions)
 
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)

@@ -64,6 +64,21 @@ def columns_of(encoding: Any, names: Any, step: Any = None) -> Any:
     return NamesOfColumns(None if names is None else [str(name) for name in names], learned)
 
 
+def moved_columns(columns: Any, sources: np.ndarray) -> NamesOfColumns | None:
+    """What columns are once they were moved, as by `ClassStats.with_columns`; None where they had no names."""
+    if columns is None:
+        return None
+    learned, names = (
+        getattr(columns, "learned", None),
+        getattr(columns, "column_names", getattr(columns, "names", None)),
+    )
+    if isinstance(learned, str) or names is None:
+        return NamesOfColumns(names, persistence.digest([learned, sources]))
+    own = {place: str(name) for place, name in enumerate(names)}
+    moved = [own.get(source, f"column {place}, {source}") for place, source in enumerate(sources.tolist())]
+    return NamesOfColumns(moved)
+
+
 def aligned(ours: Any, theirs: Any) -> tuple[Any, Any]:
     """Statistics of two sets of rows with the same columns, those of both; refuses if these cannot be matched.
 
@@ -90,8 +105,17 @@ def with_encoding(stats: Any, encoding: Any) -> Any:
                 "these statistics have other columns than the others, and hold sums to which none can be added or "
                 f"moved, such as histograms; {CURE}"
             )
-        stats = stats.with_columns(sources)
+        stats = replace(stats, encoding=None).with_columns(sources)
     return replace(stats, encoding=encoding)
+
+
+def renamed(names: np.ndarray, before: Any, columns: Any) -> np.ndarray:
+    """The names of columns, given other names of those before; further columns keep their own."""
+    sources = None if before is None or columns is before else columns.sources(before)
+    if sources is None:
+        return names
+    own = columns.column_names
+    return np.array([names[j] if 0 <= j < len(names) else own[place] for place, j in enumerate(sources)], object)
 
 
 def without_absent(stats: Any) -> Any:

@@ -76,6 +76,7 @@ def test_columns_that_say_nothing_are_left_out():
         ({"columns": []}, "columns is empty"),
         ({"columns": "s"}, "columns='s' should be a list of names"),
         ({"categorical": "i"}, "categorical='i' should be a list of names"),
+        ({"text": "s"}, r"text='s' should be a list of names of columns; give \['s'\]"),
         ({"text": ["i"]}, "text='i' is a column of type int64; it should hold strings"),
         ({"pairs": [("s",)]}, "should be a list of pairs"),
         ({"pairs": [("s", "x")]}, "pairs='x' is none of the columns"),

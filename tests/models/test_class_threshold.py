@@ -70,6 +70,8 @@ def test_wrong_arguments(tmp_path):
     for wrong in (np.nan, "high"):
         with pytest.raises((ValueError, TypeError), match="threshold="):
             model.set_threshold(wrong, "ash")
+    with pytest.raises(TypeError, match="threshold is of type ndarray; it should be a number"):
+        model.set_threshold(X, "ash")
     with pytest.raises(ValueError, match=r"refit\(loss=None"):
         snb.LinearNB("poisson", loss=1 - np.eye(3)).fit(X, y).set_threshold(1.0, "ash")
     with pytest.raises(ValueError, match="one label a row"):

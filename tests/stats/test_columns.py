@@ -138,3 +138,33 @@ def test_numbers_as_they_are_add_up_and_models_of_the_sum_take_tables(tmp_path):
     again.forget(snb.Ridge().fit(first, "delay").stats_)
     assert again.feature_names_in_.tolist() == ["carrier=A", "carrier=C", "miles"]
     assert (again.stats_ + one.stats_).n_features == 4
+
+
+def test_moved_columns_keep_their_names():
+    stats = snb.scan(FRAME, Y)
+    turned = stats.with_columns(np.array([2, 0, 1]))
+    np.testing.assert_array_equal((turned + stats).sum, turned.sum * 2.0)
+    np.testing.assert_array_equal((stats + turned).sum, stats.sum * 2.0)
+    for fewer in (stats.with_columns(np.array([0, 1, -1])), snb.scan(FIRST, "late").with_columns(np.arange(5))):
+        with pytest.raises(ValueError, match="not of the same columns"):
+            fewer + (stats if fewer.n_features == 3 else snb.scan(FIRST, "late"))
+
+
+def test_the_drift_of_other_categories_names_the_columns():
+    one, two = snb.scan(carriers(FIRST), "late"), snb.scan(carriers(SECOND), "late")
+    for names in (["x", "y"], one.encoding.column_names):
+        found = set(one.drift(two, feature_names=names)["feature"]) - {"(share of rows)"}
+        assert "carrier=C" in found and found <= {*names, "carrier=C"}
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.core.messages.StreamnbWarning")
+@pytest.mark.parametrize("value", [0.5, 7.0, np.nan])
+def test_numbers_that_are_all_equal_in_one_part_add_up(value):
+    """The other part has the bins, and every number is in one of them, or in that of missing ones."""
+    rest = FIRST.assign(miles=value)
+    one, two = snb.scan(FIRST, "late", moments=["sum"]), snb.scan(rest, "late", moments=["sum"])
+    expected = snb.LinearNB("multinomial").fit(FIRST, "late").partial_fit(rest, "late").stats_
+    for total in (one + two, two + one):
+        assert total.n_rows == 80 and total.encoding.column_names.tolist() == expected.encoding.column_names.tolist()
+        np.testing.assert_array_equal(total.sum, expected.sum)
+    np.testing.assert_array_equal((one + two - two).sum, one.sum)
