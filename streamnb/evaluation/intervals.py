@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from streamnb.evaluation import decision_estimates, estimates, metrics, ranking_estimates
+from streamnb.evaluation import estimates, metrics, ranking_estimates
 from streamnb.evaluation.estimates import CalibrationEstimate, Estimate, filled_buckets, per_weight, spread_of
 from streamnb.evaluation.spread import GroupSpread
 from streamnb.evaluation.tallied import Tallied
@@ -94,7 +94,7 @@ def _rate(kind: str) -> Callable[..., Estimate]:
         value = getattr(metrics, kind)(judged, average, **options)  # refuses what it does not take
         if average == "samples":
             return estimates.of_rows(judged, value, "decisions", kind)
-        return decision_estimates.rate(judged, kind, average, **options)
+        return estimates.rate(judged, kind, average, **options)
 
     return of
 
@@ -106,10 +106,10 @@ def _mean(name: str, tally: str, metric: Callable[..., float], judged: Tallied, 
 
 ESTIMATES: dict[str, Callable[..., Estimate | CalibrationEstimate]] = {
     "accuracy": partial(_mean, "right", "decisions", metrics.accuracy),
-    "balanced_accuracy": decision_estimates.balanced_accuracy,
+    "balanced_accuracy": estimates.balanced_accuracy,
     **{kind: _rate(kind) for kind in ("precision", "recall", "specificity", "f_score")},
-    "matthews_corrcoef": decision_estimates.matthews_corrcoef,
-    "cohen_kappa": decision_estimates.cohen_kappa,
+    "matthews_corrcoef": estimates.matthews_corrcoef,
+    "cohen_kappa": estimates.cohen_kappa,
     "hamming_loss": partial(_mean, "hamming", "decisions", metrics.hamming_loss),
     "jaccard": partial(_mean, "jaccard", "decisions", metrics.jaccard),
     "subset_accuracy": partial(_mean, "right", "decisions", metrics.subset_accuracy),

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, messages
-from streamnb.evaluation.levels import Levels
-from streamnb.evaluation.score_order import Ranking
+from streamnb.evaluation.score_order import Levels, Ranking
 from streamnb.evaluation.tallied import (
     Tallied,
     check_multilabel,

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments
 from streamnb.evaluation import metrics
 from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, spread_of
-from streamnb.evaluation.levels import Levels
-from streamnb.evaluation.score_order import Ranking
+from streamnb.evaluation.score_order import Levels, Ranking
 from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
 from streamnb.evaluation.tallied import Tallied, is_binary, ranked_classes, ranking, ranking_by_margin, ranking_name
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import GridEvaluation
+from streamnb.evaluation.grid_evaluation import GridEvaluation, ReferenceEvaluation
 from streamnb.evaluation.metrics import ERRORS, micro_error
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.tallied import ranking
 
 

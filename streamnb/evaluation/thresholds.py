@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import beta
 
 from streamnb.core import arguments
-from streamnb.evaluation.levels import Levels
 from streamnb.evaluation.metrics import class_number
+from streamnb.evaluation.score_order import Levels
 from streamnb.evaluation.tallied import Tallied, ranking
 from streamnb.evaluation.tallies import ratio
 

@@ -58,9 +58,9 @@ class Statistic:
 
     def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """The statistic whose `arrays` these are, with the parameters of this one."""
-        empty = self._merging()
-        parts = {name: type(empty[name])(**part) if _is_total(empty[name]) else part for name, part in arrays.items()}
-        return replace(self, **parts)  # type: ignore[type-var]
+        parts = {name: arrays.get(name, value) for name, value in self._merging().items()}  # older files lack some
+        totals = {name: type(value)(**parts[name]) for name, value in self._merging().items() if _is_total(value)}
+        return replace(self, **(parts | totals))  # type: ignore[type-var]
 
     def _merging(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in merges_of(type(self))}

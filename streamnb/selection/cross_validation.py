@@ -9,9 +9,8 @@ import numpy as np
 
 from streamnb.core import memory, messages, row_checks
 from streamnb.core.descriptions import shown
-from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
+from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, JudgedRows, ReferenceEvaluation
 from streamnb.evaluation.judging import Evaluations
-from streamnb.evaluation.reference_evaluation import JudgedRows, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
@@ -30,8 +29,7 @@ from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, with
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.folded_scan import ScannedFolds
-from streamnb.selection.grid_models import GridModels, rows_of
-from streamnb.selection.models_apart import NestedApart
+from streamnb.selection.grid_models import GridModels, NestedApart, rows_of
 from streamnb.selection.score_table import GridScores
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.stats.class_stats import ClassStats

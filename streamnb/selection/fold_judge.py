@@ -7,8 +7,7 @@ import numpy as np
 
 from streamnb.core import label_checks, memory
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats

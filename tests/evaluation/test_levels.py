@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from streamnb.evaluation.levels import Levels, exact_areas, exact_levels
+from streamnb.evaluation.score_order import Levels, exact_areas, exact_levels
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 400])

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 import streamnb as snb
-from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation, Steps
+from streamnb.evaluation.grid_evaluation import NestedRanking, ReferenceEvaluation, Steps
 from streamnb.problem.schemes import as_scheme
 
 rng = np.random.default_rng(8)

@@ -8,8 +8,7 @@ import pytest
 from sklearn import metrics as sk
 
 import streamnb as snb
-from streamnb.evaluation.grid_evaluation import GridEvaluation
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.grid_evaluation import GridEvaluation, ReferenceEvaluation
 from streamnb.evaluation.scorers import SCORERS, Scorer, as_scorer
 from tests.support.judged import random_rows, set_evaluation
 

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.passes.run import run
-from streamnb.selection import cross_validation, fold_judge, models_apart
-from streamnb.selection.models_apart import NestedApart, TablesApart
+from streamnb.selection import cross_validation, fold_judge, grid_models
+from streamnb.selection.grid_models import NestedApart, TablesApart
 
 rng = np.random.default_rng(5)
 N, K, D = 600, 3, 14
@@ -34,8 +34,8 @@ def test_scores_are_those_of_all_together(name, bins, monkeypatch):
     def results(x, apart):
         with monkeypatch.context() as patch:
             if not apart:
-                patch.setattr(models_apart, "nested_of", lambda path: None)
-                patch.setattr(models_apart, "of_blocks", lambda *given: None)
+                patch.setattr(grid_models, "nested_of", lambda path: None)
+                patch.setattr(grid_models, "of_blocks", lambda *given: None)
             patch.setattr(cross_validation, "run", lambda task, *rest: found.append(task) or run(task, *rest))
             if bins:
                 patch.setattr(fold_judge, "KEPT_SCORES", 1)
@@ -78,7 +78,7 @@ def test_what_is_not_nested():
     asked = {"scheme": "reference", "reference": snb.UNLABELLED}
 
     def nested(penalty, family="poisson", **more):
-        return models_apart.nested_of(snb.solve(stats, family, penalty, **asked, **more))
+        return grid_models.nested_of(snb.solve(stats, family, penalty, **asked, **more))
 
     assert isinstance(nested(every), NestedApart)
     assert nested(snb.TopK([1, 2, 3])) is nested(every + snb.L2(1.0)) is nested(every, "multinomial") is None
@@ -87,8 +87,8 @@ def test_what_is_not_nested():
 
 def test_tables_that_would_take_too_much():
     block = sp.csr_array(np.ones((2, 9)))
-    assert models_apart.of_blocks([block], np.zeros((9, 1)), 1) is models_apart.of_blocks([block], np.zeros((1, 9)), 1)
-    assert isinstance(models_apart.of_blocks([block], np.zeros((9, 1)), 1 << 20), TablesApart)
+    assert grid_models.of_blocks([block], np.zeros((9, 1)), 1) is grid_models.of_blocks([block], np.zeros((1, 9)), 1)
+    assert isinstance(grid_models.of_blocks([block], np.zeros((9, 1)), 1 << 20), TablesApart)
 
 
 def _rows_of_persons(seed, n_labels=2, n_persons=12, n_features=12):

@@ -11,8 +11,13 @@ from streamnb.encoding.copies import WeighedTotal
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
-from streamnb.evaluation.reference_evaluation import NestedRanking, ReferenceEvaluation
+from streamnb.evaluation.grid_evaluation import (
+    EachEvaluation,
+    GridDecisions,
+    GridEvaluation,
+    NestedRanking,
+    ReferenceEvaluation,
+)
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.slices import SliceColumn, Slices, Slicing, form_of_slice
 from streamnb.evaluation.spread import ContentSample, GroupSpread, RowSpread, Spread
