@@ -16,12 +16,13 @@ from streamnb.encoding import pseudo_counts
 from streamnb.encoding.category_columns import warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
 from streamnb.encoding.opening import opened_as_categories
-from streamnb.estimators.preparation import check_features, loaded_names
+from streamnb.estimators.preparation import check_features, check_width, loaded_names
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels
+from streamnb.rows.sizes import BLOCK_ROWS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import with_folds
@@ -32,6 +33,8 @@ from streamnb.stats.moments import check_moments
 OOF = ("folds", "loo")
 MOST_BITS = 40  # of buckets
 MOMENTS = ("sum", "sum_sq")
+COUNTED = 15  # numbers of a column with one value, by class and fold
+DENSE = 3  # copies of a block of rows, dense
 LOO = (
     "oof='loo' leaves each row out of its own counts, which tells its class: among rows of one value those of class 1 "
     "get a share lower by 1 / (n - 1 + sum of c) than the others, and a tree finds that; take oof='folds'"
@@ -336,6 +339,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         return CountedColumns([list(pair) for pair in named], self.hash_bits or 0)
 
     def _fit(self, rows: Source, ranges: np.ndarray | None, options: RunOptions) -> None:
+        check_width(rows, COUNTED + DENSE * min(rows.n_rows or 1, BLOCK_ROWS), options)
         classes = None if ranges is None else np.arange(len(self.thresholds) + 1)
         task: Any = CountTask(self._columns(rows.n_features), classes, Folding(2), options.memory_limit)
         task, rows = with_folds(task, rows, self.folds, None, 1, self.seed)

@@ -10,6 +10,8 @@ from streamnb.core import memory, persistence, row_checks
 from streamnb.rows.chunk import Chunk
 
 N_CELLS = 4096  # most cells of a feature
+MANY = 1 << 16  # features that are refused before they are counted where they take too much memory
+BYTES_OF_FEATURE = 5000  # at least, however few values it has: the arrays of its counts, and of copies of them
 ROUNDING = 1e-12  # of sums of weights, relative
 _MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 except the sign
 _BELOW_ZERO = -2  # key of the largest number below 0; -1 would be negative zero
@@ -179,8 +181,11 @@ class CountingValues:
     def add(self, chunk: Chunk, copies: np.ndarray | None = None) -> None:
         """Add a block of rows, each in so many copies; values may be NaN."""
         n_rows, n_features = chunk.shape
+        what = f"the values of {n_features:,} features, counted"
         if self._total.features:
             row_checks.check_n_features(n_features, self._total.n_features)
+        elif n_features > MANY:
+            memory.check(what, BYTES_OF_FEATURE * n_features, self._limit, CURE)
         if not n_rows:
             return
         shifts = [cells.shift for cells in self._total.features] or [0] * n_features
@@ -199,7 +204,7 @@ class CountingValues:
                 low[j], high[j] = known.min(), known.max()
             features.append(cells)
         self._total = self._total + ValueCounts(tuple(features), missing, low, high)
-        memory.check(f"the values of {n_features:,} features, counted", self.nbytes, self._limit, CURE)
+        memory.check(what, self.nbytes, self._limit, CURE)
 
     def finish(self) -> ValueCounts:
         return self._total

@@ -2,6 +2,7 @@
 
 import inspect
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -35,7 +36,10 @@ ESTIMATORS = sorted(
     and "memory_limit" in inspect.signature(kind.fit).parameters
 )
 
-WIDE = "GaussianNB", "LinearNB", "LinearNBCV", "Ridge", "SoftmaxRegression", "SoftmaxRegressionCV", "StackedNB"
+WIDE = (
+    *("CategoryCounters", "FeatureSelector", "GaussianNB", "GeneralizedNB", "LinearNB", "LinearNBCV", "Ridge"),
+    *("SoftmaxRegression", "SoftmaxRegressionCV", "StackedNB"),
+)
 
 
 def said(model, rows):
@@ -76,15 +80,23 @@ def test_every_limit_gives_the_same_model_or_an_error(name):
         np.testing.assert_array_equal(found, expected, limit)
 
 
+USES = {name: estimator(name).fit for name in WIDE} | {
+    "partial_fit": estimator("LinearNB").partial_fit,
+    "bins of a fit": snb.LinearNB("poisson", transform=snb.Bins(4)).fit,
+    "bins of a scan": partial(snb.scan, transform=snb.Bins(4)),
+    "ranks of a scan": partial(snb.scan, transform="quantile_normal"),
+}
+
+
 @pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
-@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("name", USES)
 def test_rows_too_wide_for_the_limit_are_refused_before_anything_of_their_width_is_allocated(name):
     wide = sp.csr_array((np.ones(N), (np.arange(N), np.arange(N))), shape=(N, 1 << 25))
-    model = estimator(name)
+    y = NUMBERS if name == "Ridge" else Y
     tracemalloc.start()
     try:
-        with pytest.raises(MemoryError, match=r"columns|features"):
-            model.fit(wide, labels_for(name, model), memory_limit="64MB", progress=False)
+        with pytest.raises(MemoryError, match=r"(columns|features).* would take .* memory_limit"):
+            USES[name](wide, y, memory_limit="64MB", progress=False)
         assert tracemalloc.get_traced_memory()[1] < 64e6
     finally:
         tracemalloc.stop()
