@@ -26,6 +26,7 @@ class LeastSquaresClassifier(TrainedClassifier):
     the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. In each read,
     every class moves to the best point in the span of all directions (Hestenes and Stiefel 1952, O'Leary 1980). This
     model reaches a good accuracy in the fewest reads: texts need 2 to 6, and stopping early regularises as `l2` does.
+    Where 16 do not suffice, one more sums products of the most frequent columns, which are then solved for together.
     Parameters and attributes are those of `MarginClassifier` without `l1`. Probabilities need `calibration` or
     `calibrate`.
 
@@ -80,9 +81,8 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
     standardize : bool
         As for `LeastSquaresClassifier`.
     solver : {"conjugate_gradients", "products"}
-        "products": the scan sums products for each fold, from which all models of all folds and l2 follow, with one
-        eigendecomposition per fold. One more read judges them; the final model needs none. "max_passes" of
-        `best_params_` is then 1 and has no meaning.
+        "products": the scan sums products for each fold, from which all models of all folds and l2 follow. One more
+        read judges them; the final model needs none. "max_passes" of `best_params_` is then 1 and has no meaning.
 
     Examples
     --------
@@ -196,8 +196,9 @@ class LabelSpace(TrainedClassifier):
 class LabelSpaceCV(TrainedClassifierCV):
     """`LabelSpace` whose number of components and l2 are chosen by cross-validation: a scan of folds, and one to score.
 
-    With products, all models follow without a read: those of a fold from one eigendecomposition of its features and one
-    of its labels. With conjugate gradients, all are trained in shared reads, whose number is chosen as well.
+    With products, all models follow without a read: those of a fold from the products of its features and one
+    eigendecomposition of those of its labels. With conjugate gradients, all are trained in shared reads, whose number
+    is chosen as well.
 
     Parameters
     ----------

@@ -18,10 +18,8 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.regression.systems import System
-from streamnb.regression.target_sums import TargetScan, checked_targets, targets_of
+from streamnb.regression.target_sums import checked_targets, targets_of
 from streamnb.rows.block import Block
-from streamnb.rows.derived_sources import NarrowSource
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.source import Source
 from streamnb.stats.accumulating import Accumulator
@@ -32,6 +30,7 @@ from streamnb.training.descent import Penalties
 from streamnb.training.learner import train
 from streamnb.training.method import Trained
 from streamnb.training.objectives import MOMENTS, LeastSquares, RowSums, scale_by_deviation
+from streamnb.training.products import ProductsOfRows
 from streamnb.training.reading import ReadSums, ReadTask
 
 N_ARRAYS = 10  # as large as the weights
@@ -167,17 +166,8 @@ def fit_wide(
     data = data if training.features is None else data.of_features(training.features)
     trainer = ConjugateGradients(data, Penalties(alpha, 0.0), tol, max_passes)
     trainer.judges, trainer.n_threads = False, options.threads
-    reports = [report]
-
-    def products_of(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        few = NarrowSource(training.read, stats.options, features, training.n_features)
-        found, of_pass = run(TargetScan(memory_limit=options.memory_limit), few, options.of_pass("products"))
-        reports.append(of_pass)
-        system = System(found)
-        return system.kept, system.products
-
-    if rows.sites is None:  # whose answers are gradients
-        trainer.products_of = products_of
+    products = ProductsOfRows(training, data.task.options, options)
+    trainer.products_of = products.of if training.read_here else None
     trained = train(trainer, training.read, options, stats.n_rows)
     weights = data.of_model(trained.weights, n)[:-1]
     coefficients = weights if scale is None else weights * scale[:, None]
@@ -187,4 +177,4 @@ def fit_wide(
             f"conjugate gradients have not converged after max_passes={max_passes} reads: the gradient is "
             f"{trained.left:.1e} of that at the start (tol={tol:g}); more reads, or a larger alpha, come closer"
         )
-    return coefficients, intercepts, replace(trained, report=sum(reports[1:], reports[0]) + trained.report)
+    return coefficients, intercepts, replace(trained, report=report + products.report + trained.report)

@@ -139,15 +139,10 @@ class ConjugateGradients(DescentTrainer):
     Stops when the norm of the residual is at most `tol` times that at the start. The directions of the first read lead
     to the start weights, if there are any.
 
-    Attributes
-    ----------
-    products_of : callable, optional
-        Reads the rows once, and returns which of some features vary, and their sums of products about the means. It is
-        called where directions from single features need many reads: features that nearly depend on each other, such
-        as all values of a column, hold them up. Then they solve for the most frequent features together.
+    Directions from single features need many reads where features nearly depend on each other, such as all values of a
+    column. After some reads, the most frequent features are then solved for together where `products_of` is there.
     """
 
-    products_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
     _together: tuple[np.ndarray, np.ndarray] | None = None  # these features, and the inverse of their curvatures
 
     @property

@@ -19,6 +19,7 @@ from streamnb.stats.second_moments import Products
 from streamnb.training.data import TrainingData, TrainingRows, start_weights
 from streamnb.training.method import Method, Trained, Trainer
 from streamnb.training.objectives import MOMENTS, RowSums, Softmax, features_used, inverse_frequency, scale_by_deviation
+from streamnb.training.products import ProductsOfRows
 from streamnb.training.reading import ReadTask
 from streamnb.training.sampled_curvature import TrainingSample
 
@@ -55,7 +56,8 @@ class Learner:
     calibration : str, optional
         As for `MarginClassifier`.
     sampled : bool
-        Whether a sample of the rows may save reads, at the cost of more computing between them.
+        Whether a sample of the rows, or products of frequent features, may save reads, at the cost of more computing
+        between them. Not where reads were chosen by models that have neither.
     """
 
     name: str
@@ -193,9 +195,12 @@ class Learner:
         sample, before = self.sample(data, point, stats, rows, options, scan)
         data = replace(data, sample=sample)
         trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
+        products = ProductsOfRows(rows, data.task.options, options)
+        if self.sampled and rows.read_here and self.class_weight is None:
+            trainer.products_of = products.of
         trained = train(trainer, rows.read, options, stats.n_rows)
         warning = "" if trained.converged else self.method.unconverged(trained, self.tol, max_passes, self.max_passes)
-        results = trained.history, trained.converged, before + trained.report
+        results = trained.history, trained.converged, before + products.report + trained.report
         return FittedModel(self.model(stats, data, trained), *results, attributes=trainer.attributes, warning=warning)
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:

@@ -1,6 +1,6 @@
 """Defines training methods: a loss, and trainers that request reads of the rows."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,9 @@ class Trainer:
         False where no weights are to be judged.
     n_threads : int
         Threads for the work between reads.
+    products_of : callable, optional
+        Reads the rows once, for a model that has them for itself, and returns which of some features vary, and the sums
+        of products of these about their means.
     """
 
     columns = "objective", "gradient_norm", "seconds"
@@ -62,6 +65,7 @@ class Trainer:
     reached = 0
     judges = True
     n_threads = 1
+    products_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
     def __init__(self, task: ReadTask):
         self.task = task

@@ -90,3 +90,37 @@ def test_a_penalty_by_standard_deviations_is_that_of_standardised_columns(solver
     model = snb.LeastSquaresClassifier(20.0, solver=solver, tol=1e-10, standardize=True).fit(X * 1e3, Y)
     expected = RidgeClassifier(20.0).fit(scaled, Y).decision_function(scaled)
     np.testing.assert_allclose(model.decision_function(X * 1e3), expected, rtol=1e-6, atol=1e-8)
+
+
+def flights(n=6000):
+    """Columns of categories of skewed frequencies, of which some tell others, and one of thousands, as of flights."""
+    rng = np.random.default_rng(1)
+    plane = np.minimum((rng.pareto(0.8, n) * 60).astype(int), 3499)
+    place = np.where(rng.random(n) < 0.4, (plane * 7) % 105, np.minimum((rng.pareto(0.7, n) * 4).astype(int), 104))
+    carrier = np.where(rng.random(n) < 0.97, plane % 16, rng.integers(0, 16, n))
+    hour = rng.integers(0, 24, n)
+    columns = [np.unique(values, return_inverse=True)[1] for values in (plane, place, carrier, hour)]
+    indicators = [sp.csr_array((np.ones(n), (np.arange(n), column))) for column in columns]
+    miles = rng.random(105)[place] * 2500.0
+    measured = sp.csr_array(np.column_stack([miles, miles / 8.0 + rng.normal(size=n) * 8.0]))
+    late = rng.normal(size=3500)[plane] + rng.normal(size=105)[place] + 0.1 * (hour - 12) + rng.logistic(size=n)
+    return sp.hstack([*indicators, measured], format="csr"), np.digitize(late, [0.0, 1.5])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_columns_of_categories_of_skewed_frequencies_converge(classes, standardize):
+    rows, y = flights()
+    y = np.minimum(y, classes - 1)
+    model = snb.LeastSquaresClassifier(standardize=standardize).fit(rows, y, n_threads=1)
+    assert model.converged_ and model.n_passes_ < 40
+    exact = snb.LeastSquaresClassifier(standardize=standardize, solver="products").fit(rows, y)
+    np.testing.assert_allclose(model.decision_function(rows), exact.decision_function(rows), atol=5e-3)
+    again = snb.LeastSquaresClassifier(standardize=standardize).fit(rows, y, n_threads=2)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+def test_components_of_labels_converge_on_such_columns_too():
+    rows, y = flights()
+    model = snb.LabelSpace(2, solver="conjugate_gradients").fit(rows, np.eye(3, dtype=int)[y])
+    assert model.converged_ and model.n_passes_ < 40
