@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.core import persistence
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.pull import Pull
 from streamnb.rows import opening
@@ -282,6 +283,33 @@ def test_a_fit_runs_on_a_cluster(tmp_path):
     here = snb.drive(logistic(n_reads=3), store, "y")
     with cluster_of(2, tmp_path) as client:
         np.testing.assert_allclose(snb.drive(logistic(n_reads=3), store, "y", client=client), here, rtol=1e-12)
+
+
+@persistence.register
+@dataclass
+class Logistic(persistence.Parameters):
+    l2: float = 0.1
+
+    def get_params(self, deep=True):
+        return {"l2": self.l2}
+
+    def fit(self, X, y=None, **run):
+        self.w_ = snb.drive(logistic(self.l2, n_reads=3), X, y, **run)
+        return self
+
+
+def test_a_fit_is_answered_by_sites_in_files(tmp_path):
+    x, y = rows(120)
+    y = (y > 0).astype(int)
+    sites = {"north": slice(50), "south": slice(50, 120)}
+    step = sum(snb.schema(x[some], y[some], classes=[0, 1]) for some in sites.values()).fit(Logistic())
+    for _ in range(3):
+        step.save(tmp_path / "round.snb")
+        asked = snb.load(tmp_path / "round.snb")
+        for name, some in sites.items():
+            asked.read(x[some], y[some], site=name).save(tmp_path / name)
+        step = asked.step(*(snb.load(tmp_path / name) for name in sites))
+    np.testing.assert_allclose(step.w_, snb.drive(logistic(0.1, n_reads=3), x, y), rtol=1e-12)
 
 
 def fit_of_nothing():
