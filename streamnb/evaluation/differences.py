@@ -11,8 +11,8 @@ from streamnb.evaluation.estimates import clustered, per_weight, spread_of
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import Evaluations, JudgingTask
 from streamnb.evaluation.ranking_estimates import added_by_buckets, added_by_rows
-from streamnb.evaluation.spread import GroupSpread
 from streamnb.evaluation.tallied import check_level
+from streamnb.evaluation.tallies import GroupSpread
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.row_sample import SampledRows
 

@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from scipy.special import ndtr, ndtri, stdtrit
 
 from streamnb.evaluation import metrics
-from streamnb.evaluation.spread import GroupSpread, RowSpread
 from streamnb.evaluation.tallied import Tallied, decisions, is_binary, kept, losses
-from streamnb.evaluation.tallies import BINS, LARGEST_LOG_LOSS, ratio
+from streamnb.evaluation.tallies import BINS, LARGEST_LOG_LOSS, GroupSpread, RowSpread, ratio
 from streamnb.stats.row_means import RowMeans
 
 _ROUNDED = 1e-12  # relative rounding error of sums that are 0

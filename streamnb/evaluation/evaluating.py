@@ -24,13 +24,12 @@ from streamnb.evaluation.judging import (
     ranked_apart,
 )
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
-from streamnb.evaluation.tallies import stacked
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.block import Block
+from streamnb.rows.block import Block, stacked
 from streamnb.rows.named_columns import opened_columns
 from streamnb.rows.opening import with_labels
 from streamnb.rows.sizes import BLOCK_ROWS

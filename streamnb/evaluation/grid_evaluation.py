@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
-from streamnb.evaluation.tallies import LOSSES, OUTCOMES, Decisions, Rows, Tally, losses_of, ratio, restored, state_of
+from streamnb.evaluation.tallies import LOSSES, OUTCOMES, Decisions, Rows, losses_of, ratio
+from streamnb.fits.statistic import Tally, restored, state_of
 from streamnb.kernels import judge, nested, ranks
 from streamnb.kernels.lanes import LANES
 from streamnb.problem.schemes import Scheme, TwoClasses, raw_scores

@@ -8,8 +8,8 @@ from typing import Any
 
 from streamnb.evaluation import estimates, metrics, ranking_estimates
 from streamnb.evaluation.estimates import CalibrationEstimate, Estimate, filled_buckets, per_weight, spread_of
-from streamnb.evaluation.spread import GroupSpread
 from streamnb.evaluation.tallied import Tallied
+from streamnb.evaluation.tallies import GroupSpread
 
 
 def interval(judged: Tallied, metric: str, *args: Any, **options: Any) -> tuple[Any, Any]:

@@ -1,8 +1,7 @@
 """Evaluates fitted models on rows of any kind: one with the options of `evaluate`, or several that are compared."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -14,15 +13,15 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
 from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level
-from streamnb.evaluation.tallies import LOSSES, Rows, added, losses_of, stacked
-from streamnb.fits.statistic import Statistic
+from streamnb.evaluation.tallies import LOSSES, Rows, losses_of
+from streamnb.fits.statistic import Statistic, added
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.schemes import raw_scores
 from streamnb.problem.score_logs import odds_of
-from streamnb.rows.block import Block
+from streamnb.rows.block import Block, stacked
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import DenseChunk, frozen
 from streamnb.rows.source import Source
@@ -83,7 +82,7 @@ class Evaluations(Statistic):
         The number of rows of each class in each split, for comparison with the first scan.
     sample : RowSample or None
         A sample of the rows, or of the scores of models that are compared.
-    differences : RowMeans
+    differences : RowMeans or None
         Of each model that is compared with the baseline, the weight of rows where only the model is right ("won"), and
         only the baseline ("lost"), and for each loss that both have, differences ("sum") and their squares ("square").
     """
@@ -91,7 +90,7 @@ class Evaluations(Statistic):
     evaluations: Annotated[list[Any], added]
     rows: Annotated[Any, np.add] = 0
     sample: Annotated[RowSample | None, added] = None
-    differences: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans(()))
+    differences: Annotated[Any, added] = None
 
 
 @dataclass(frozen=True)
@@ -189,10 +188,12 @@ class JudgedModel:
 
     def outputs(self, block: Block) -> Outputs:
         """What the model says of the rows of a block."""
-        changed = [block] if self.rows is None else self.rows.changed(iter([block]))
-        batches = chain.from_iterable(self.model.few_margins(*checked(each)) for each in changed)
-        parts = [self._outputs(margins) for _, margins in batches]
-        return {name: stacked([outputs[name] for outputs in parts]) for name in parts[0]}
+        parts = []
+        for changed in [block] if self.rows is None else self.rows.changed(iter([block])):
+            for _, margins in self.model.few_margins(*checked(changed)):
+                parts.append(self._outputs(margins))
+        first, *others = parts
+        return {name: stacked([first[name], *(part[name] for part in others)]) for name in first} if others else first
 
     def _outputs(self, margins: np.ndarray) -> Outputs:
         """What the model says of rows with these margins, as far as it is needed."""
@@ -263,17 +264,20 @@ class JudgingTask(PassTask):
         return cls(one, model.classes_, model.scheme.multilabel, *options)
 
     def partial(self) -> Evaluations:
-        K = len(self.classes)
+        K, several = len(self.classes), len(self.models) > 1
         form: dict[str, Any] = {"multilabel": self.multilabel, "classes": self.classes, "interval": self.interval}
         form |= {"grouped": self.grouped, "slicing": self.slicing}
-        if not self.others:
-            return Evaluations([Evaluation(K, one.needs, **form) for one in self.models.values()])
-        form["n_bins"] = int(np.clip(CELLS // K**2, *BINS))
-        evaluations = [Evaluation(K, one.needs, **form) for one in self.models.values()]
-        names = [f"{what} {name}" for name in self.others for what in ("won", "lost")]
-        names += [f"{what} {loss} {name}" for name, loss in self.compared_losses for what in ("sum", "square")]
-        sample = RowSample(K, sample_size(K, 8 * max(len(self.ranked) * K, 1)))
-        return Evaluations(evaluations, sample=sample, differences=RowMeans(names))
+        if several:
+            form["n_bins"] = int(np.clip(CELLS // K**2, *BINS))
+        partial = Evaluations([])
+        for one in self.models.values():
+            partial.evaluations.append(Evaluation(K, one.needs, **form))
+        if several:
+            names = [f"{what} {name}" for name in self.others for what in ("won", "lost")]
+            names += [f"{what} {loss} {name}" for name, loss in self.compared_losses for what in ("sum", "square")]
+            partial.differences = RowMeans(names)
+            partial.sample = RowSample(K, sample_size(K, 8 * max(len(self.ranked) * K, 1)))
+        return partial
 
     @property
     def others(self) -> list[str]:
@@ -298,14 +302,22 @@ class JudgingTask(PassTask):
         y = label_checks.check_y(block.y)
         label_checks.check_kind(y, self.classes, self.multilabel)
         codes = class_numbers(self.classes, y)
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
-        beside = {} if block.split is None else self._beside(block.split)
-        for rows, outputs in self._outputs(block):
-            of_rows = {name: column[rows] for name, column in beside.items()}
-            for evaluation, said in zip(partial.evaluations, outputs, strict=True):
-                evaluation.add(codes[rows], weight[rows], **of_rows, **said)
-            if self.others:
-                self._compare(partial, codes[rows], weight[rows], outputs, block.first_row + rows.start)
+        blocks = {id(None): block}  # as it is, and with the columns that encodings make of raw rows
+        for one in self.models.values():
+            if id(one.encode) not in blocks:
+                blocks[id(one.encode)] = _encoded(one.encode, block)
+        step = max(CACHED_SCORES // (len(self.classes) * len(self.models)), FEW_ROWS)
+        for start in range(0, block.n_rows, step):
+            stop, outputs = min(start + step, block.n_rows), []
+            weight = None if block.weight is None else block.weight[start:stop]
+            beside = {} if block.split is None else self._beside(block.split[start:stop])
+            for one, evaluation in zip(self.models.values(), partial.evaluations, strict=True):
+                few = blocks[id(one.encode)].cut(block.first_row + start, block.first_row + stop)
+                outputs.append(one.outputs(few))
+                evaluation.add(codes[start:stop], weight, **beside, **outputs[-1])
+            if len(self.models) > 1:
+                weight = np.ones(stop - start) if weight is None else weight
+                self._compare(partial, codes[start:stop], weight, outputs, block.first_row + start)
 
     def _beside(self, columns: np.ndarray) -> dict[str, np.ndarray]:
         """Groups and numbers of slices, from the columns beside the rows."""
@@ -315,15 +327,6 @@ class JudgingTask(PassTask):
         if self.slicing is not None:
             beside["slices"] = self.slicing.taken(columns, len(columns))
         return beside
-
-    def _outputs(self, block: Block) -> Iterator[tuple[slice, list[Outputs]]]:
-        """Yield what the models say of a few rows at a time."""
-        step = max(CACHED_SCORES // (len(self.classes) * len(self.models)), FEW_ROWS)
-        blocks = {id(one.encode): _encoded(one.encode, block) for one in self.models.values()}
-        for start in range(0, block.n_rows, step):
-            first, stop = block.first_row + start, block.first_row + min(start + step, block.n_rows)
-            few = {encode: whole.cut(first, stop) for encode, whole in blocks.items()}
-            yield slice(start, start + step), [one.outputs(few[id(one.encode)]) for one in self.models.values()]
 
     def _compare(
         self, partial: Evaluations, codes: Any, weight: np.ndarray, outputs: list[Outputs], first_row: int
@@ -369,10 +372,8 @@ class JudgingTask(PassTask):
         }
 
 
-def _encoded(encode: Callable[[Any, int], Any] | None, block: Block) -> Block:
+def _encoded(encode: Any, block: Block) -> Block:
     """The block with columns in place of raw rows."""
-    if encode is None:
-        return block
     made = encode(block.X, block.first_row)
     return replace(block, X=(made.data, made.indices, made.indptr, made.shape[1]))
 

@@ -12,8 +12,8 @@ from streamnb.core import arguments
 from streamnb.evaluation import metrics
 from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, spread_of
 from streamnb.evaluation.score_order import Levels, Ranking
-from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
 from streamnb.evaluation.tallied import Tallied, is_binary, ranked_classes, ranking, ranking_by_margin, ranking_name
+from streamnb.evaluation.tallies import BUCKETS, GroupSpread, RowSpread
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,8 +12,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
 from streamnb.core.frames import plain_column
-from streamnb.evaluation.spread import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED
-from streamnb.evaluation.tallies import Rows
+from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED, Rows
 from streamnb.rows.matrices import computed, dask_array, is_dask
 from streamnb.rows.source import Source
 
@@ -219,23 +218,18 @@ def given_columns(by: Any, names_beside: bool) -> dict[str, Any]:
 # ---- evaluations of slices -------------------------------------------------------------------------------------------
 
 
-def form_of_slice(form: Sequence[Any], classes: np.ndarray) -> dict[str, Any]:
+def form_of_slice(form: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the evaluation of a slice, which is smaller than that of all rows."""
-    n_classes, needs, multilabel, exact_rows, n_bins, level, grouped = form
-    large = {"pairs", "confused"}
-    large |= {"confusion"} if n_classes > TABLE_CLASSES else set()
-    large |= {"margin"} if "ranking" in needs else set()
-    more = {"hits"} if needs & {"confusion", "confused"} else set()
-    return {
-        "n_classes": n_classes,
-        "needs": sorted((needs - large) | more),
-        "multilabel": multilabel,
-        "exact_rows": min(exact_rows, EXACT_ROWS),
-        "n_bins": min(n_bins, N_BINS),
-        "classes": classes,
-        "interval": LEVEL if level is None else level,
-        "grouped": grouped,
-    }
+    needs = {*form["needs"]} - {"pairs", "confused"}
+    if form["n_classes"] > TABLE_CLASSES:
+        needs -= {"confusion"}
+    if "ranking" in needs:
+        needs -= {"margin"}
+    if {"confusion", "confused"} & {*form["needs"]}:
+        needs |= {"hits"}
+    sizes = {"exact_rows": min(form["exact_rows"], EXACT_ROWS), "n_bins": min(form["n_bins"], N_BINS)}
+    level = LEVEL if form["interval"] is None else form["interval"]
+    return {**form, **sizes, "needs": sorted(needs), "interval": level}
 
 
 def check_memory(n_slices: int, form: dict[str, Any]) -> None:

@@ -11,21 +11,21 @@ import numpy as np
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.slices import Slices, Slicing, form_of_slice
-from streamnb.evaluation.spread import BUCKETS, GroupSpread, RowSpread
 from streamnb.evaluation.tallies import (
+    BUCKETS,
     LOSSES,
     RELIABILITY,
     ConfusedPairs,
     Decisions,
+    GroupSpread,
     Rows,
+    RowSpread,
     SetDecisions,
     add_reliability,
-    added,
     losses_of,
     reliability_of,
-    restored,
-    state_of,
 )
+from streamnb.fits.statistic import added, restored, state_of
 from streamnb.kernels import ranks
 from streamnb.rows.splits import Folding
 from streamnb.stats.row_means import RowMeans, pairs_of_state
@@ -73,7 +73,10 @@ class Tallied:
             raise ValueError(f"classes has shape {self.classes.shape}; it should name each of the {K} classes")
         self.n_rows = self.n_unknown = 0
         self.level = check_level(interval)
-        self._form = (K, self.needs, self.multilabel, exact_rows, n_bins, self.level, grouped)
+        self.is_grouped = grouped  # whether intervals are of rows in groups
+        self._form: dict[str, Any] = {"n_classes": K, "needs": self.needs, "multilabel": self.multilabel}
+        self._form |= {"exact_rows": exact_rows, "n_bins": n_bins, "interval": self.level, "grouped": grouped}
+        self._form["classes"] = self.classes
         self._tallies: dict[str, Any] = {"total": RowMeans(())}
         if self.multilabel and self.needs & DECISIONS:
             self._tallies["decisions"] = SetDecisions(K, False)
@@ -95,7 +98,7 @@ class Tallied:
         if self.level is not None:
             self._tallies["spread"] = self._spread(exact_rows, grouped)
         if slicing is not None:
-            self._tallies["slices"] = Slices(slicing, type(self), form_of_slice(self._form, self.classes))
+            self._tallies["slices"] = Slices(slicing, type(self), form_of_slice(self._form))
 
     def _spread(self, exact_rows: int, grouped: bool) -> RowSpread | GroupSpread:
         """What the intervals of the metrics that are kept need."""
@@ -201,7 +204,9 @@ class Tallied:
             add_reliability(self._tallies["reliability"], values["reliability"], known.weight)
         if {"ranking", "margin"} & self._tallies.keys():
             labels = known.labels.toarray() if self.multilabel else known.labels
-            for name in [name for name in ("ranking", "margin") if name in self._tallies]:
+            for name in ("ranking", "margin"):
+                if name not in self._tallies:
+                    continue
                 self._tallies[name].add(getattr(known, name)[:, :, None], labels, known.weight)
                 if self.is_grouped:
                     values[f"{name} groups"] = self._tallies[name].groups(labels)
@@ -237,11 +242,6 @@ class Tallied:
             rows["bucket"] = self._buckets(groups, n_rows)
         return Rows(labels, weight, **rows)
 
-    @property
-    def is_grouped(self) -> bool:
-        """Whether intervals are of rows in groups."""
-        return self._form[-1]
-
     def _buckets(self, groups: Any, n_rows: int) -> np.ndarray:
         """The bucket of the group of each row."""
         if groups is None:
@@ -272,22 +272,21 @@ class Tallied:
         """The evaluation of the rows of both; neither is changed."""
         if not isinstance(other, Tallied):
             return NotImplemented
-        names = ("n_classes", "needs", "multilabel", "exact_rows", "n_bins", "interval", "grouped", "classes", "slices")
-        forms: Any = zip(names, *((*one._form, one.classes, has(one, "slices")) for one in (self, other)), strict=True)
-        for name, a, b in forms:
-            if not np.array_equal(a, b):
-                same = ", ".join(names)
+        form, others = ({**one._form, "slices": has(one, "slices")} for one in (self, other))
+        for name, a in form.items():
+            if not np.array_equal(a, b := others[name]):
                 raise ValueError(
-                    f"evaluations merge if they were made with the same {same}; these differ in {name}: {a} and {b}"
+                    f"evaluations merge if they were made with the same {', '.join(form)}; these differ in {name}: "
+                    f"{a} and {b}"
                 )
         tallies = added(self._tallies, other._tallies)
         return self.with_tallies(self.n_rows + other.n_rows, tallies, self.n_unknown + other.n_unknown)
 
     def ranking_of(self, n_models: int) -> Ranking:
         """An empty ranking of several models with the settings of this evaluation."""
-        K, needs, multilabel, exact_rows, n_bins, *_ = self._form
-        pairs = "pairs" in needs and K > 2 and not multilabel
-        return Ranking(K, multilabel=multilabel, pairs=pairs, exact_rows=exact_rows, n_bins=n_bins, n_models=n_models)
+        sizes = {"exact_rows": self._form["exact_rows"], "n_bins": self._form["n_bins"], "n_models": n_models}
+        pairs = "pairs" in self.needs and self.n_classes > 2 and not self.multilabel
+        return Ranking(self.n_classes, multilabel=self.multilabel, pairs=pairs, **sizes)
 
     def with_tallies(self, n_rows: int, tallies: dict[str, Any], n_unknown: int = 0) -> Self:
         """A copy with tallies of other rows."""
@@ -300,7 +299,7 @@ class Tallied:
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        form = [sorted(self.needs), *self._form[2:5]]
+        form = [sorted(self.needs), self.multilabel, self._form["exact_rows"], self._form["n_bins"]]
         state = {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": state_of(self._tallies)}
         if "slices" in self._tallies:
             state["slicing"] = self._tallies["slices"].slicing

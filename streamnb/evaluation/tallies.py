@@ -1,82 +1,22 @@
-"""Tallies that merge part by part, and those of decisions, label sets and losses."""
+"""What is counted of judged rows, of their decisions, label sets and losses, and of how much they vary."""
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, persistence
+from streamnb.core import persistence
+from streamnb.evaluation.score_order import Histogram
+from streamnb.fits.statistic import Tally
+from streamnb.kernels.row_values import GOLDEN, scatter_bits
+from streamnb.rows.block import stacked
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
 LARGEST_LOG_LOSS = -float(np.log(_SURE))
 BINS = 15  # of probabilities, as in Guo et al. 2017
-
-
-class Tally:
-    """Sums over rows: a subclass names the attributes that add up, its `parts`, and says how rows are added.
-
-    Parts are arrays, numbers, other tallies, lists and dicts of parts, or None where nothing is kept. From them follow
-    merging and the state in files with its checks. Other attributes are settings, which tallies that merge share.
-    """
-
-    parts: ClassVar[tuple[str, ...]]
-
-    def __add__(self, other: Self) -> Self:
-        """The tally of the rows of both; neither is changed."""
-        total = copy(self)
-        vars(total).update(added(self._parts(), other._parts()))
-        return total
-
-    def _to_state(self) -> Any:
-        return state_of(self._parts())
-
-    def restore(self, state: Any) -> None:
-        """Fill an empty tally from the state that `_to_state` returned; refuse parts of another type or shape."""
-        vars(self).update(restored(type(self).__name__, self._parts(), state))
-
-    def _parts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.parts}
-
-
-def added(a: Any, b: Any) -> Any:
-    """The sum of two parts of tallies."""
-    if isinstance(a, dict):
-        return {name: added(part, b[name]) for name, part in a.items()}
-    if isinstance(a, list):
-        return [added(*pair) for pair in zip(a, b, strict=True)]
-    return None if a is None or b is None else a + b
-
-
-def state_of(part: Any) -> Any:
-    """A part of a tally as files keep it."""
-    if isinstance(part, dict):
-        return {name: state_of(each) for name, each in part.items()}
-    if isinstance(part, list):
-        return [state_of(each) for each in part]
-    return part._to_state() if hasattr(part, "_to_state") else part
-
-
-def restored(name: str, empty: Any, state: Any) -> Any:
-    """An empty part of a tally, filled from its state in a file."""
-    if isinstance(empty, dict):
-        if not isinstance(state, dict) or state.keys() != empty.keys():
-            raise ValueError(f"{name} is {state!r:.100}; it should be a dict of {', '.join(empty)}")
-        return {each: restored(each, part, state[each]) for each, part in empty.items()}
-    if isinstance(empty, list):
-        return [restored(name, part, each) for part, each in zip(empty, state, strict=True)]
-    if (empty is None) != (state is None):
-        raise ValueError(f"{name} is missing, or there should be none")
-    if isinstance(empty, int):
-        return arguments.whole_number(name, state)
-    if isinstance(empty, np.ndarray):
-        empty[...] = persistence.array(name, state, [empty.dtype.str[1:]], empty.shape)  # kernels need its layout
-    elif empty is not None:
-        empty.restore(state)
-    return empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +63,6 @@ class Rows:
     def nbytes(self) -> int:
         parts = [part.data if sp.issparse(part) else part for part in vars(self).values() if part is not None]
         return sum(part.nbytes for part in parts)
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Arrays or CSR arrays of rows in one; None if there are none."""
-    if parts[0] is None or len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 OUTCOMES = "hit", "true", "predicted"
@@ -340,3 +273,284 @@ def add_reliability(
         inside = bins == number
         values += [part.mean(axis=1) for part in (inside, inside * proba, inside & right)]
     means.add(values, weight)
+
+
+# ---- how much rows vary ----------------------------------------------------------------------------------------------
+
+
+BUCKETS = 256  # of groups; with fewer groups, nearly each has a bucket of its own
+SAMPLED = 1 << 17  # scores of all rows of the sample, about
+LEAST_SAMPLED = 2000  # rows of it, of many classes
+CELLS = 1 << 21  # of all histograms of buckets of one ranking: 8 MiB, 32 MiB with fractional weights
+BUCKET_BINS = 32, 256  # of these histograms, at least and at most
+NO_LIMIT = np.uint64(2**64 - 1)
+
+Means = Mapping[str, Sequence[str]]  # names of the values of each row whose means are kept, by tally
+Values = Mapping[str, Any]  # of a block of rows, by tally
+RowParts = Mapping[str, Any]  # of rows: arrays (n,) or (n, K), or CSR (n, K)
+
+
+class Spread(Tally):
+    """The effective number of rows: as many rows of equal weight would tell as much (Kish 1965)."""
+
+    parts: ClassVar[tuple[str, ...]] = ("weights",)
+
+    def __init__(self) -> None:
+        self.weights = RowMeans(("squared", "fractional"))
+
+    def add_weights(self, weight: np.ndarray) -> None:
+        """Add the weights of rows."""
+        if (weight == 1.0).all():  # as one row
+            self.weights.add([np.ones(1), np.zeros(1)], np.array([float(len(weight))]))
+        else:
+            self.weights.add([weight, weight % 1.0 != 0.0], weight)
+
+    @property
+    def whole_weights(self) -> bool:
+        """True while all weights are whole, so that each says how many equal rows there are."""
+        return self.weights.sums[0, 1] == 0.0
+
+    @property
+    def n_rows(self) -> float:
+        """The effective number of rows: the sum of whole weights, ``(sum w)^2 / sum w^2`` of others."""
+        squared, _, weight = self.weights.sums[0]
+        return float(weight if self.whole_weights else weight**2 / squared)
+
+
+class RowSpread(Spread):
+    """Of independent rows: sums of squares of their values, of losses also of cubes, and a sample of the rows.
+
+    Parameters
+    ----------
+    n_classes : int
+    means : dict
+    sampled : list of "predicted", "ranking", "margin"
+        The parts of rows that are sampled, to know how the values of a row for several classes vary together.
+    most_rows : int
+        The largest number of sampled rows.
+    multilabel : bool
+    """
+
+    parts = "weights", "sample", "squares", "cubes"
+
+    def __init__(self, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool):
+        super().__init__()
+        self.squares = {name: RowMeans(values) for name, values in means.items()}
+        self.cubes = {name: RowMeans(values) for name, values in means.items() if name == "losses"}
+        if "reliability" in means:
+            pairs = (f"{a} {b}" for a, b in zip(*np.triu_indices(BINS), strict=True))
+            self.squares["reliability"] = RowMeans(pairs) if multilabel else RowMeans(("excess",), n_groups=BINS)
+        labels = sp.csr_array((0, n_classes), dtype=np.uint8) if multilabel else np.zeros(0, np.int64)
+        scores = np.zeros((0, n_classes))
+        empty = {name: labels if name in ("labels", "predicted") else scores for name in ("labels", *sampled)}
+        size = max(min(most_rows, SAMPLED // n_classes), LEAST_SAMPLED)
+        self.sample = ContentSample(size, empty) if sampled else None
+
+    def add(self, rows: Rows, known: Rows, values: Values) -> None:
+        """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
+        self.add_weights(rows.weight)
+        for name, squares in self.squares.items():
+            weight = (rows if name == "decisions" else known).weight
+            if name != "reliability":
+                squares.add([np.square(value) for value in values[name]], weight)
+            elif values[name][0].shape[1] == 1:
+                bins, proba, right = values[name]
+                squares.add([np.square(right - proba)[:, 0]], weight, bins[:, 0])
+            else:
+                excess = _excess(*values[name])
+                squares.add([excess[:, a] * excess[:, b] for a, b in zip(*np.triu_indices(BINS), strict=True)], weight)
+        for name, cubes in self.cubes.items():
+            cubes.add([value * value * value for value in values[name]], known.weight)
+        if self.sample is not None:
+            self.sample.add({name: getattr(known, name) for name in self.sample.parts}, known.weight)
+
+    def sampled_rows(self) -> "ContentSample":
+        """The sample, for metrics that need one."""
+        assert self.sample is not None
+        return self.sample.prune()
+
+
+def _excess(bins: np.ndarray, proba: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Correctness less probability of each row in each bin, averaged over its labels, (n, BINS)."""
+    row = np.arange(len(bins))[:, None] * BINS
+    sums = np.bincount((row + bins).ravel(), (right - proba).ravel(), len(bins) * BINS)
+    return sums.reshape(-1, BINS) / bins.shape[1]
+
+
+class GroupSpread(Spread):
+    """Of rows in groups: sums and histograms of each of 256 buckets, to which groups are hashed.
+
+    Parameters
+    ----------
+    n_classes : int
+    means : dict
+    rankings : dict
+        The shape of each ranking: its columns and groups of labels.
+    """
+
+    parts = "weights", "total", "sums", "counts", "scores"
+
+    def __init__(self, n_classes: int, means: Means, rankings: Mapping[str, tuple[int, int]]):
+        super().__init__()
+        self.total = RowMeans((), n_groups=BUCKETS)
+        self.sums = {name: RowMeans(values, n_groups=BUCKETS) for name, values in means.items()}
+        if "reliability" in means:
+            self.sums["reliability"] = RowMeans(("excess",), n_groups=BUCKETS * BINS)
+        # hit, true and predicted weight by bucket and class
+        self.counts = WeightTable(3, BUCKETS, n_classes if "decisions" in means else 0)
+        self.scores: dict[str, Histogram] = {}
+        self._label_groups = {name: n_groups for name, (_, n_groups) in rankings.items()}
+        for name, (n_columns, n_groups) in rankings.items():
+            n_bins = int(np.clip(CELLS // (n_columns * n_groups * BUCKETS), *BUCKET_BINS))
+            self.scores[name] = Histogram(n_columns, n_groups * BUCKETS, n_bins)
+
+    def add(self, rows: Rows, known: Rows, values: Values) -> None:
+        """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
+        assert rows.bucket is not None and known.bucket is not None
+        self.add_weights(rows.weight)
+        self.total.add([], rows.weight, rows.bucket)
+        for name, sums in self.sums.items():
+            if name == "reliability":
+                bins, proba, right = values[name]
+                cells = (known.bucket[:, None] * BINS + bins).ravel()
+                weight = np.repeat(known.weight / bins.shape[1], bins.shape[1])
+                sums.add([(right - proba).ravel()], weight, cells)
+            else:
+                counted = rows if name == "decisions" else known
+                sums.add(values[name], counted.weight, counted.bucket)
+        if "decisions" in self.sums:
+            for outcome, (each, classes) in enumerate(rows.outcomes()):
+                outcomes = np.full(len(each), outcome)
+                self.counts.add((outcomes, rows.bucket[each], classes), rows.weight[each])
+        for name, histogram in self.scores.items():
+            groups = known.bucket[:, None] * self._label_groups[name] + values[f"{name} groups"]
+            histogram.add(getattr(known, name)[:, :, None], groups, known.weight)
+
+
+# ---- a sample of rows ------------------------------------------------------------------------------------------------
+
+
+class ContentSample:
+    """The rows whose contents have the `size` lowest hashes, each with the weight of all rows that are alike.
+
+    Every distinct row is drawn with the same probability, and all are kept while they are at most `size`.
+
+    Parameters
+    ----------
+    size : int
+    empty : dict of arrays or CSR, (0, ..)
+        Names, dtypes and widths of the parts of a row.
+
+    Attributes
+    ----------
+    parts : dict of arrays or CSR, (m, ..)
+        The distinct rows, in the order of their hashes once `prune` was called.
+    """
+
+    def __init__(self, size: int, empty: RowParts):
+        self.size, self.parts = size, dict(empty)
+        self._pairs, self._key, self._limit = np.zeros((2, 0)), np.zeros(0, np.uint64), NO_LIMIT
+
+    def add(self, parts: RowParts, weight: np.ndarray) -> None:
+        """Add rows with their weights (n,); there may be none, as of a block without known labels."""
+        if not len(weight):
+            return
+        key = _keys(parts)
+        low = key <= self._enough(key)
+        pairs = np.stack([weight[low], np.zeros(low.sum())])
+        self._append({name: part[low] for name, part in parts.items()}, pairs, key[low])
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Of the distinct rows, (m,)."""
+        return self._pairs.sum(axis=0)
+
+    def _enough(self, key: np.ndarray) -> np.uint64:
+        """A limit above all hashes of the sample: the present one, or a lower one if many new rows are below it."""
+        share = 2.0 * self.size / max(len(key), 1)
+        if share >= 0.5 or self._limit < NO_LIMIT:
+            return self._limit
+        likely = np.uint64(share * 2.0**64)
+        return likely if len(np.unique(key[key <= likely])) >= self.size else self._limit
+
+    def _append(self, parts: RowParts, pairs: np.ndarray, key: np.ndarray) -> None:
+        self.parts = {name: stacked([part, parts[name]]) for name, part in self.parts.items()}
+        self._pairs, self._key = np.append(self._pairs, pairs, axis=1), np.append(self._key, key)
+        if len(self._key) > 2 * self.size:
+            self.prune()
+
+    def prune(self) -> Self:
+        """Join rows that are alike, and keep those with the lowest hashes."""
+        key, first, pairs = summed_by_key(self._key, self._pairs)
+        first = first[: self.size]
+        if len(key) >= self.size:
+            self._limit = key[self.size - 1]
+        self.parts = {name: part[first] for name, part in self.parts.items()}
+        self._pairs, self._key = pairs[:, : self.size], key[: self.size]
+        return self
+
+    def scaled_sum(self, values: np.ndarray, weight: float) -> float:
+        """The sum over all rows, of this total weight, of values (m,) that are known for the sample, once pruned."""
+        of_sample = self.weight
+        return float(of_sample @ values * weight / max(of_sample.sum(), 1e-300))
+
+    def __add__(self, other: "ContentSample") -> "ContentSample":
+        total = ContentSample(self.size, {name: part[:0] for name, part in self.parts.items()})
+        total._limit = min(self._limit, other._limit)
+        for sample in (self, other):
+            low = sample._key <= total._limit
+            parts = {name: part[low] for name, part in sample.parts.items()}
+            total._append(parts, sample._pairs[:, low], sample._key[low])
+        return total.prune()
+
+    def _to_state(self) -> dict[str, Any]:
+        self.prune()
+        parts = {
+            name: [part.indices, part.indptr, part.shape[1]] if sp.issparse(part) else part
+            for name, part in self.parts.items()
+        }
+        limit = np.array([self._limit]).view(np.int64)
+        return {"limit": limit, "key": self._key.view(np.int64), "weight": state_of_pairs(self._pairs), "parts": parts}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Fill an empty sample from the state of `_to_state`."""
+        self._pairs = pairs_of_state("weight", state["weight"], (None,))
+        n_rows = self._pairs.shape[1]
+        self._key = persistence.array("key", state["key"], ["i8"], (n_rows,)).view(np.uint64)
+        self._limit = persistence.array("limit", state["limit"], ["i8"], (1,)).view(np.uint64)[0]
+        if n_rows or state["parts"]:  # older files of no rows have no parts
+            self.parts = {
+                name: _restored(name, part, n_rows, state["parts"][name]) for name, part in self.parts.items()
+            }
+
+
+def _restored(name: str, empty: Any, n_rows: int, state: Any) -> Any:
+    """A part of rows with the dtype and the width of the empty part, from its state."""
+    if not sp.issparse(empty):
+        return persistence.array(name, state, [empty.dtype.str[1:]], (n_rows, *empty.shape[1:]))
+    indices, indptr, n_labels = state
+    part = sp.csr_array((np.ones(len(indices), empty.dtype), indices, indptr), (n_rows, n_labels))
+    part.check_format()
+    if n_labels != empty.shape[1]:
+        raise ValueError(f"{name} has {n_labels} columns; it should have {empty.shape[1]}")
+    return part
+
+
+def _keys(parts: RowParts) -> np.ndarray:
+    """A hash of the content of each row, of its bits alone."""
+    total, seed = np.uint64(0), 0
+    for name in sorted(parts):
+        part = parts[name]
+        values = part if sp.issparse(part) else part.reshape(len(part), -1)
+        factors = np.empty(values.shape[1], np.uint64)
+        scatter_bits(np.arange(seed, seed + len(factors), dtype=np.uint64) * GOLDEN, factors)
+        seed += len(factors)
+        if not sp.issparse(part) and part.dtype == np.float64:
+            bits = (values + 0.0).view(np.uint64)  # -0.0 is 0.0
+            bits = bits ^ (bits >> np.uint64(32))  # few of the low bits of a short number are set
+        else:
+            bits = values.astype(np.uint64)
+        total = total + (bits @ (factors | np.uint64(1)))
+    scattered = np.empty_like(total)
+    scatter_bits(np.ascontiguousarray(total), scattered)
+    return scattered

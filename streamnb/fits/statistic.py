@@ -1,11 +1,13 @@
-"""Statistics, which rows are added to: their fields declare how two of them merge."""
+"""Statistics and tallies, which rows are added to: their fields, or parts, say how two of them merge."""
 
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
-from typing import Any, Self, get_type_hints
+from typing import Any, ClassVar, Self, get_type_hints
 
-from streamnb.core import persistence
+import numpy as np
+
+from streamnb.core import arguments, persistence
 from streamnb.rows.block import Block
 
 
@@ -49,7 +51,10 @@ class Statistic:
 
     def finish(self) -> Self:
         """The statistic, once all rows are added."""
-        finished = {name: value.finish() for name, value in self._merging().items() if hasattr(value, "finish")}
+        finished = {}
+        for name, value in self._merging().items():
+            if hasattr(value, "finish"):
+                finished[name] = value.finish()
         return replace(self, **finished)  # type: ignore[type-var]
 
     def arrays(self) -> dict[str, Any]:
@@ -63,7 +68,10 @@ class Statistic:
         return replace(self, **(parts | totals))  # type: ignore[type-var]
 
     def _merging(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in merges_of(type(self))}
+        parts = {}
+        for name in merges_of(type(self)):
+            parts[name] = getattr(self, name)
+        return parts
 
     @property
     def nbytes(self) -> int:
@@ -100,11 +108,77 @@ def merges_of(cls: type) -> dict[str, Callable[[Any, Any], Any]]:
     """The functions that merge the fields of a statistic, by name."""
     if not is_dataclass(cls):
         raise TypeError(f"{cls.__name__} should be a dataclass, whose fields say how they merge")
-    merges = {}
+    merges: dict[str, Callable[[Any, Any], Any]] = {}
     for name, hint in get_type_hints(cls, include_extras=True).items():
-        functions = [each for each in getattr(hint, "__metadata__", ()) if callable(each)]
-        if functions:
-            merges[name] = functions[0]
+        for each in getattr(hint, "__metadata__", ()):
+            if callable(each):
+                merges.setdefault(name, each)
     if not merges:
         raise TypeError(f"{cls.__name__} has no field that merges, such as n_rows: Annotated[int, np.add] = 0")
     return merges
+
+
+# ---- tallies ---------------------------------------------------------------------------------------------------------
+
+
+class Tally:
+    """Sums over rows: a subclass names the attributes that add up, its `parts`, and says how rows are added.
+
+    Parts are arrays, numbers, other tallies, lists and dicts of parts, or None where nothing is kept. From them follow
+    merging and the state in files with its checks. Other attributes are settings, which tallies that merge share.
+    """
+
+    parts: ClassVar[tuple[str, ...]]
+
+    def __add__(self, other: Self) -> Self:
+        """The tally of the rows of both; neither is changed."""
+        total = copy.copy(self)
+        vars(total).update(added(self._parts(), other._parts()))
+        return total
+
+    def _to_state(self) -> Any:
+        return state_of(self._parts())
+
+    def restore(self, state: Any) -> None:
+        """Fill an empty tally from the state that `_to_state` returned; refuse parts of another type or shape."""
+        vars(self).update(restored(type(self).__name__, self._parts(), state))
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parts}
+
+
+def added(a: Any, b: Any) -> Any:
+    """The sum of two parts of tallies."""
+    if isinstance(a, dict):
+        return {name: added(part, b[name]) for name, part in a.items()}
+    if isinstance(a, list):
+        return [added(*pair) for pair in zip(a, b, strict=True)]
+    return None if a is None or b is None else a + b
+
+
+def state_of(part: Any) -> Any:
+    """A part of a tally as files keep it."""
+    if isinstance(part, dict):
+        return {name: state_of(each) for name, each in part.items()}
+    if isinstance(part, list):
+        return [state_of(each) for each in part]
+    return part._to_state() if hasattr(part, "_to_state") else part
+
+
+def restored(name: str, empty: Any, state: Any) -> Any:
+    """An empty part of a tally, filled from its state in a file."""
+    if isinstance(empty, dict):
+        if not isinstance(state, dict) or state.keys() != empty.keys():
+            raise ValueError(f"{name} is {state!r:.100}; it should be a dict of {', '.join(empty)}")
+        return {each: restored(each, part, state[each]) for each, part in empty.items()}
+    if isinstance(empty, list):
+        return [restored(name, part, each) for part, each in zip(empty, state, strict=True)]
+    if (empty is None) != (state is None):
+        raise ValueError(f"{name} is missing, or there should be none")
+    if isinstance(empty, int):
+        return arguments.whole_number(name, state)
+    if isinstance(empty, np.ndarray):
+        empty[...] = persistence.array(name, state, [empty.dtype.str[1:]], empty.shape)  # kernels need its layout
+    elif empty is not None:
+        empty.restore(state)
+    return empty

@@ -1,6 +1,6 @@
 """A block: consecutive rows as they were read, with their labels and weights."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,14 +100,15 @@ def joined(blocks: list[Block]) -> Iterator[Block]:
         joined: Any = None if data[0] is None else np.concatenate(data)
         X = joined, np.concatenate(indices), np.concatenate([[0], np.cumsum(np.concatenate(counts))]), n_features[0]
     else:
-        X = _stacked(X)
-    parts = {name: _stacked([getattr(block, name) for block in blocks]) for name in ("y", "weight", "split")}
+        X = stacked(X)
+    parts = {name: stacked([getattr(block, name) for block in blocks]) for name in ("y", "weight", "split")}
     yield replace(blocks[0], X=X, **parts, nbytes=sum(block.nbytes for block in blocks))
 
 
-def _stacked(parts: list[Any]) -> Any:
-    if parts[0] is None:
-        return None
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays or CSR arrays of rows in one; None if there are none."""
+    if parts[0] is None or len(parts) == 1:
+        return parts[0]
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core.descriptions import described
 from streamnb.evaluation.scorers import Scorer
-from streamnb.evaluation.tallies import added
+from streamnb.fits.statistic import added
 from streamnb.models.calibrating import AUTO
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report

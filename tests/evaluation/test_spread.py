@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from streamnb.core.persistence import load
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import ESTIMATES
-from streamnb.evaluation.spread import ContentSample, Spread
+from streamnb.evaluation.tallies import ContentSample, Spread
 from tests.support.influence import drawn, judged
 
 SETS = {"hamming_loss", "jaccard", "ranking_loss", "subset_accuracy"}

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, Tally, losses_of, ratio
+from streamnb.evaluation.tallies import LOSSES, Decisions, Rows, losses_of, ratio
+from streamnb.fits.statistic import Tally
 from streamnb.stats.row_means import RowMeans
 
 K = 3

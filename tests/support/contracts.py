@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.evaluation.spread import ContentSample
+from streamnb.evaluation.tallies import ContentSample
 from streamnb.fits.statistic import Statistic
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import SparseTable

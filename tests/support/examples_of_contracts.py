@@ -25,9 +25,8 @@ from streamnb.encoding.terms import FINEST, AbsentCountingSource, CodedFeatures,
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
-from streamnb.evaluation.tallies import Tally
 from streamnb.fits.passes import JointRead, StatisticTask
-from streamnb.fits.statistic import Statistic
+from streamnb.fits.statistic import Statistic, Tally
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.families import _Shares

@@ -19,10 +19,18 @@ from streamnb.evaluation.grid_evaluation import (
     ReferenceEvaluation,
 )
 from streamnb.evaluation.score_order import Histogram, Ranking
-from streamnb.evaluation.slices import SliceColumn, Slices, Slicing, form_of_slice
-from streamnb.evaluation.spread import ContentSample, GroupSpread, RowSpread, Spread
+from streamnb.evaluation.slices import SliceColumn, Slices, Slicing
 from streamnb.evaluation.tallied import Tallied
-from streamnb.evaluation.tallies import ConfusedPairs, Decisions, Rows, SetDecisions
+from streamnb.evaluation.tallies import (
+    ConfusedPairs,
+    ContentSample,
+    Decisions,
+    GroupSpread,
+    Rows,
+    RowSpread,
+    SetDecisions,
+    Spread,
+)
 from streamnb.fits.passes import TotalsOfRead
 from streamnb.passes.report import Report
 from streamnb.problem.pull import Pull
@@ -156,7 +164,7 @@ def column(seed: int) -> SliceColumn:
 
 def slices(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
-    form = form_of_slice((K, frozenset({"hits"}), False, 10, 8, None, False), np.arange(K))
+    form = Evaluation(K, "hits", exact_rows=10, n_bins=8, interval=0.95)._form
     found = Slices(Slicing((column(seed),)), Evaluation, form)
     found.add(Rows(codes, weight, codes[::-1]), codes[:, None] % 2)
     found.finish()
