@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from streamnb.evaluation.judging import (
     ranked_apart,
 )
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
+from streamnb.fits.statistic import Statistic
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
@@ -426,17 +427,7 @@ class _LabelsTask(PassTask):
 
 
 @dataclass(eq=False)
-class _Labels:
+class _Labels(Statistic):
     """Distinct labels, sorted."""
 
-    labels: np.ndarray
-    nbytes = 0
-
-    def finish(self) -> _Labels:
-        return self
-
-    def __add__(self, other: _Labels) -> _Labels:
-        return _Labels(merged_classes(self.labels, other.labels))
-
-    def arrays(self) -> dict[str, Any]:
-        return {"labels": self.labels}
+    labels: Annotated[np.ndarray, merged_classes]
