@@ -17,7 +17,7 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.problem.schemes import Scheme
 from streamnb.rows.block import Block
-from streamnb.selection.cross_validation import FoldJudge
+from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.score_table import points_of, scored

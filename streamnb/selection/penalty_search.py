@@ -15,7 +15,7 @@ import numpy as np
 from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.passes.options import RunOptions
-from streamnb.selection.cross_validation import check_sheet
+from streamnb.selection.fold_judge import check_sheet
 from streamnb.selection.fold_models import FoldModel, fit_at_point, judge_of, train_together
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import check_calibration, check_enough_classes

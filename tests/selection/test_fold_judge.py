@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.rows.splits import Folding
-from streamnb.selection.cross_validation import FoldJudge, check_sheet
+from streamnb.selection.fold_judge import FoldJudge, check_sheet
 
 rng = np.random.default_rng(3)
 X, Y = rng.poisson(1.0, (60, 4)).astype(float), np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]

@@ -13,7 +13,7 @@ from streamnb.problem.schemes import Joint
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.selection.cross_validation import FoldJudge
+from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import PATIENCE, FoldModel, ReadRequest, SharedRead, train_together
 from streamnb.selection.folded_scan import ScannedFolds, ScannedRows
 from streamnb.stats.row_sample import SampleTask

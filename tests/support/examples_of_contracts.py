@@ -57,7 +57,8 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
 from streamnb.scanning.user_tasks import _UserTask
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.cross_validation import FoldJudge, ScoringTask
+from streamnb.selection.cross_validation import ScoringTask
+from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import ReadRequest, SharedRead
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
