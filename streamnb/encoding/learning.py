@@ -52,7 +52,7 @@ def totals_of(
     """Run a task in one pass: its total over all rows and, for each split, over the rows outside its fold."""
     n_splits = 0 if folding is None else folding.n_splits
     passes = [Pass(task), *(Pass(task, without=split) for split in range(n_splits))]
-    totals, report = answered(passes, rows, replace(options, checkpoint=None), folding)
+    totals, _, report = answered(passes, rows, replace(options, checkpoint=None), folding)
     if isinstance(task, OfCopies):
         for split, total in enumerate(totals[1:]):
             check_learns(float(total.has_weight), split, n_splits if folding is None else folding.n_folds)

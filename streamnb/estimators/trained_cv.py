@@ -17,8 +17,8 @@ from streamnb.estimators.preparation import fitting, opened_to_read_again
 from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
 from streamnb.selection.score_table import GridScores, check_choice, warn_of_ends
@@ -228,43 +228,23 @@ def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int,
     return judging, most - judging
 
 
-class ChosenOnFolds:
-    """Chooses penalties and reads of a classifier fold by fold; `fit` then trains the model of all rows.
+def begun(estimator: TrainedClassifierCV, rows: Source, groups: Any, options: RunOptions) -> PenaltySearch:
+    """The search for a point, after the scan; its models are then judged on some folds, or all."""
+    return estimator._search((rows, None, None), groups, options, None, None)
 
-    The rows are scanned first. `report` covers all reads so far.
+
+def choose_best(estimator: TrainedClassifierCV, search: PenaltySearch) -> tuple[GridScores, int]:
+    """Choose a point by the models judged so far: as `judged_reads`."""
+    estimator._rank(search)
+    return judged_reads(estimator)
+
+
+def fit_best(estimator: TrainedClassifierCV, search: PenaltySearch, calibration: str | None, further: bool) -> None:
+    """Fit the model of all rows at the best point on the folds so far; `calibration` is used if it has none.
+
+    It may go `further` than the models without each fold, whose reads end where their scores no longer rise.
     """
-
-    def __init__(self, model: TrainedClassifierCV, given: Any, groups: Any, options: RunOptions):
-        self._model, self._search = model, model._search(given, groups, options, None, None)
-
-    @property
-    def report(self) -> Report:
-        return self._search.report
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows in each read."""
-        return self._search.scanned.stats.n_rows
-
-    def judge(self, folds: Any = None, most_reads: int | None = None, time_is_up: Any = None) -> None:
-        """Judge all penalties after every read, on the folds so far plus `folds` (default: all).
-
-        Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`.
-        """
-        self._search.judge(folds, most_reads, time_is_up)
-        self._model._rank(self._search)
-
-    def take(self, other: ChosenOnFolds) -> None:
-        """Take over the models of another instance on its own folds, with the same labels and folds."""
-        self._search.take(other._search)
-        self._model._rank(self._search)
-
-    def fit(self, calibration: str | None = None, *, further: bool = True) -> None:
-        """Fit the model of all rows at the best point on the folds so far; `calibration` is used if it has none.
-
-        It may go `further` than the models without each fold, whose reads end where their scores no longer rise.
-        """
-        self._model._fit_best(self._search, calibration, further)
+    estimator._fit_best(search, calibration, further)
 
 
 def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:

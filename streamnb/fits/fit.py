@@ -1,10 +1,13 @@
 """Drives fits: generators that yield the passes of a read and receive their totals."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from itertools import count
 from typing import Any, TypeVar
 
-from streamnb.fits.passes import JointRead, Pass, as_task
+import numpy as np
+
+from streamnb.core.threads import in_order
+from streamnb.fits.passes import JointRead, Pass
+from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -18,9 +21,17 @@ Fit = Generator[
 
 
 def run_fit(
-    fit: Fit[T], rows: Source, options: RunOptions, folding: Folding | None = None, name: str = "read"
+    fit: Fit[T],
+    rows: Source,
+    options: RunOptions,
+    folding: Folding | None = None,
+    name: str = "read",
+    title: Callable[[int, Sequence[Pass]], str] | None = None,
+    check: Callable[[int, np.ndarray], None] | None = None,
 ) -> tuple[T, Report]:
     """Run a fit: read the rows for the passes that it asks for, until it returns.
+
+    A fit that asks for no pass goes on without a read.
 
     Parameters
     ----------
@@ -32,45 +43,69 @@ def run_fit(
         The folds that passes name.
     name : str
         Of the files of reads.
+    title : callable, optional
+        The title of the progress bar of a read, given its number, from 1, and its passes.
+    check : callable, optional
+        Raises where the numbers of rows of a read, by split if there are folds, are not those of an earlier one; given
+        the number of the read, too.
 
     Returns
     -------
     result, report
         What the fit returns, and the report of all reads.
     """
-    report, totals = Report(), None
-    for number in count(1):
+    totals: Any = None
+    report, number = Report(), 0
+    while True:
         try:
-            passes = fit.send(totals)  # type: ignore[arg-type]  # None starts a generator
+            passes = fit.send(totals)
         except StopIteration as end:
             return end.value, report
-        totals, more = answered(passes, rows, options.of_pass(f"{name}-{number:03}"), folding)
+        totals = []
+        if not passes:
+            continue
+        number += 1
+        of_read = "read" if title is None else title(number, passes)
+        totals, n_rows, more = answered(passes, rows, options.of_pass(f"{name}-{number:03}"), folding, of_read)
+        if check is not None:
+            check(number, n_rows)
         report += more
-    raise AssertionError
 
 
 def answered(
-    passes: Sequence[Pass], rows: Source, options: RunOptions, folding: Folding | None = None
-) -> tuple[list[Any], Report]:
-    """The totals of passes, from one read of the rows, and its report.
+    passes: Sequence[Pass], rows: Source, options: RunOptions, folding: Folding | None = None, title: str = "read"
+) -> tuple[list[Any], np.ndarray, Report]:
+    """The totals of passes, from one read of the rows, its number of rows, by split if there are any, and its report.
 
-    Passes of one object share its sums. Where they name folds, the sums of each fold are kept.
+    Passes of one object share its sums. Where they name folds, the sums of each fold are kept, unless their tasks can
+    be `fused`.
     """
-    tasks = {id(each.statistic): as_task(each.statistic) for each in passes}
-    places = {key: place for place, key in enumerate(tasks)}
-    of_folds = {id(each.statistic) for each in passes if each.fold is not None}
-    if of_folds and folding is None:
-        raise ValueError("passes name folds, and the rows have none; give folds=")
     for each in passes:
+        if each.fold is not None and folding is None:
+            raise ValueError("passes name folds, and the rows have none; give folds=")
         if each.fold is not None and folding is not None and not 0 <= each.fold < folding.n_splits:
             raise ValueError(f"a pass names fold {each.fold}, and there are {folding.n_splits}, numbered from 0")
-    read = JointRead(tuple(tasks.values()), tuple(key in of_folds for key in tasks), folding)
+    first = passes[0].statistic
+    if len(passes) == 1 and folding is None and isinstance(first, PassTask):
+        total, report = run(first, rows, options)
+        return [total], np.array([report.rows]), report
+    kinds = {None if each.fold is None else getattr(each.statistic, "fused", None) for each in passes}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    read = (kind or JointRead)(tuple(passes), folding, title)
     total, report = run(read, rows, options)
-    return [read.answer(total, places[id(each.statistic)], each, report) for each in passes], report
+    return read.answers(total, report), total.rows, report
 
 
-def together(fits: "Iterable[Fit[T]]") -> "Fit[list[T]]":
-    """Several fits as one, which share each read; each goes on once its totals are there.
+def together(fits: "Iterable[Fit[T]]", n_threads: int = 1) -> "Fit[list[T]]":
+    """Several fits as one, which share each read; each goes on once its totals are there, and those of the others.
+
+    A fit that asks for no pass goes on once all others have had their turn.
+
+    Parameters
+    ----------
+    fits : generators of sequences of Pass
+    n_threads : int
+        Threads for the work between reads.
 
     Returns
     -------
@@ -97,21 +132,28 @@ def together(fits: "Iterable[Fit[T]]") -> "Fit[list[T]]":
     >>> [float(each) for each in snb.drive(snb.together([total(1), total(2)]), [[1.0, 2.0], [3.0, 0.0]])]
     [6.0, 14.0]
     """
-    running = dict(enumerate(fits))
+    running = list(fits)
     results: dict[int, T] = {}
-    totals: dict[int, Any] = dict.fromkeys(running)
-    while True:
-        asked: dict[int, Sequence[Pass]] = {}
-        for number, fit in running.items():
-            try:
-                asked[number] = fit.send(totals[number])
-            except StopIteration as end:
-                results[number] = end.value
-        running = {number: running[number] for number in asked}
-        if not running:
-            return [results[number] for number in sorted(results)]
-        found = iter((yield [each for passes in asked.values() for each in passes]))
-        totals = {number: [next(found) for _ in passes] for number, passes in asked.items()}
+    totals: dict[int, Any] = dict.fromkeys(range(len(running)))
+    asked: dict[int, Sequence[Pass]] = {}
+
+    def advance(number: int) -> Sequence[Pass] | None:
+        try:
+            return running[number].send(totals[number])
+        except StopIteration as end:
+            results[number] = end.value
+            return None
+
+    while totals:
+        for number, passes in zip(list(totals), in_order(advance, list(totals), n_threads), strict=True):
+            asked[number] = passes
+        asked = {number: passes for number, passes in sorted(asked.items()) if passes is not None}
+        totals = {number: [] for number, passes in asked.items() if not passes}
+        if asked and not totals:
+            found = iter((yield [each for passes in asked.values() for each in passes]))
+            totals = {number: [next(found) for _ in passes] for number, passes in asked.items()}
+            asked = {}
+    return [results[number] for number in sorted(results)]
 
 
 def of_fold(fit: "Fit[T]", fold: int) -> "Fit[T]":

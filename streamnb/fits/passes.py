@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from math import lcm
 from operator import add
 from typing import Any
@@ -129,20 +129,35 @@ class TotalsOfRead:
 
 @dataclass(frozen=True, eq=False)
 class JointRead(PassTask):
-    """One read of the rows for several passes.
+    """One read of the rows for several passes, of which those of one object share its sums.
 
     Attributes
     ----------
-    tasks : tuple of PassTask
-    by_fold : tuple of bool
-        Whether the totals of a task are summed for each split.
+    passes : tuple of Pass
     folding : Folding or None
+    title : str
     """
 
-    tasks: tuple[PassTask, ...]
-    by_fold: tuple[bool, ...]
+    passes: tuple[Pass, ...]
     folding: Folding | None = None
-    title = "read"
+    title: str = "read"
+
+    @cached_property
+    def groups(self) -> list[list[Pass]]:
+        """The passes of each object."""
+        groups: dict[int, list[Pass]] = {}
+        for each in self.passes:
+            groups.setdefault(id(each.statistic), []).append(each)
+        return list(groups.values())
+
+    @cached_property
+    def tasks(self) -> list[PassTask]:
+        return [as_task(group[0].statistic) for group in self.groups]
+
+    @cached_property
+    def by_fold(self) -> tuple[bool, ...]:
+        """Whether the totals of each task are summed for each split."""
+        return tuple(any(each.fold is not None for each in group) for group in self.groups)
 
     @property
     def n_splits(self) -> int:
@@ -200,16 +215,17 @@ class JointRead(PassTask):
         pairs = zip(self.tasks, arrays["parts"], strict=True)
         return TotalsOfRead([[task.total(each) for each in part] for task, part in pairs], arrays["rows"])
 
-    def answer(self, total: TotalsOfRead, task: int, asked: Pass, report: Report) -> Any:
-        """The final result of a pass, from the totals of the read."""
-        totals = total.parts[task]
-        if asked.inside is not None:
-            found = totals[asked.inside]
-        elif self.by_fold[task]:
-            found = self._outside(totals, asked.without)
-        else:
-            found = totals[0]
-        return self.tasks[task].ended(found, report)
+    def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
+        """The final result of each pass, from the totals of the read."""
+        found = {}
+        for task, by_fold, group, totals in zip(self.tasks, self.by_fold, self.groups, total.parts, strict=True):
+            for each in group:
+                if each.inside is not None:
+                    of_pass = totals[each.inside]
+                else:
+                    of_pass = self._outside(totals, each.without) if by_fold else totals[0]
+                found[each] = task.ended(of_pass, report)
+        return [found[each] for each in self.passes]
 
     def _outside(self, totals: Sequence[Any], split: int | None) -> Any:
         """The total of the rows outside a fold, in its repeat; of all rows if `split` is None."""

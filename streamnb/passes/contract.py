@@ -116,6 +116,14 @@ class PassTask:
         """Name of the task in messages."""
         return type(self).__name__
 
+    @property
+    def fused(self) -> Any:
+        """The class of a read that answers passes of such tasks, each of a fold, together; None: each has its sums.
+
+        It takes these passes, the folding and a title, and answers them as `fits.passes.JointRead` does.
+        """
+        return None
+
     # ---- in a checkpoint ---------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, str]:

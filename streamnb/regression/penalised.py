@@ -110,9 +110,11 @@ class Ridge(LinearRegressor):
 
     def _fit_wide(self, rows: Source, options: RunOptions) -> None:
         self.alpha_ = float(self.alpha)
-        *weights, trained = fit_wide(rows, self.alpha_, self.standardize, self.tol, self.max_passes, options)
-        self._set_weights(*weights)
-        self.n_features_in_, self.report_ = len(weights[0]), trained.report
+        coefficients, intercepts, trained, self.report_ = fit_wide(
+            rows, self.alpha_, self.standardize, self.tol, self.max_passes, options
+        )
+        self._set_weights(coefficients, intercepts)
+        self.n_features_in_ = len(coefficients)
         self.n_passes_, self.converged_ = len(trained.history["seconds"]), trained.converged
 
     def _solve(self, system: System) -> np.ndarray:

@@ -9,11 +9,13 @@ together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import memory, messages, row_checks
+from streamnb.fits.fit import run_fit
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -27,7 +29,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.data import TrainingData, TrainingRows
 from streamnb.training.descent import Penalties
-from streamnb.training.learner import train
+from streamnb.training.learner import check_rows
 from streamnb.training.method import Trained
 from streamnb.training.objectives import MOMENTS, LeastSquares, RowSums, scale_by_deviation
 from streamnb.training.products import ProductsOfRows
@@ -144,10 +146,11 @@ def _check_memory(n: int, n_targets: int, options: RunOptions) -> None:
 
 def fit_wide(
     rows: Source, alpha: float, standardize: bool, tol: float, max_passes: int, options: RunOptions
-) -> tuple[np.ndarray, np.ndarray, Trained]:
+) -> tuple[np.ndarray, np.ndarray, Trained, Report]:
     """Fit a ridge regression by conjugate gradients; rows are kept where `options` say so.
 
-    Returns coefficients (n_features, n_targets), intercepts (n_targets,), and how training went, with the scan.
+    Returns coefficients (n_features, n_targets), intercepts (n_targets,), how training went, and the report of all
+    reads.
     """
     rows = options.kept(rows)
     if rows.n_features is not None:
@@ -165,10 +168,11 @@ def fit_wide(
     data = TrainingData(task, row_sums, scale)
     data = data if training.features is None else data.of_features(training.features)
     trainer = ConjugateGradients(data, Penalties(alpha, 0.0), tol, max_passes)
-    trainer.judges, trainer.n_threads = False, options.threads
+    trainer.n_threads = options.threads
     products = ProductsOfRows(training, data.task.options, options)
     trainer.products_of = products.of if training.read_here else None
-    trained = train(trainer, training.read, options, stats.n_rows)
+    check = partial(check_rows, before=stats.n_rows)
+    trained, of_reads = run_fit(trainer.reads(), training.read, options, check=check)
     weights = data.of_model(trained.weights, n)[:-1]
     coefficients = weights if scale is None else weights * scale[:, None]
     intercepts = means - row_sums.whole / row_sums.weight @ coefficients
@@ -177,4 +181,4 @@ def fit_wide(
             f"conjugate gradients have not converged after max_passes={max_passes} reads: the gradient is "
             f"{trained.left:.1e} of that at the start (tol={tol:g}); more reads, or a larger alpha, come closer"
         )
-    return coefficients, intercepts, replace(trained, report=report + products.report + trained.report)
+    return coefficients, intercepts, trained, report + products.report + of_reads

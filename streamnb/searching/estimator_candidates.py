@@ -13,7 +13,7 @@ from streamnb.estimators.additive import AdditiveClassifier, judged_scores
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
-from streamnb.estimators.trained_cv import ChosenOnFolds, TrainedClassifierCV, judged_reads, reads_at_most
+from streamnb.estimators.trained_cv import TrainedClassifierCV, begun, choose_best, fit_best, reads_at_most
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.passes.options import RunOptions
@@ -21,13 +21,13 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import check_once
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.search_result import Judged
+from streamnb.selection.penalty_search import PenaltySearch
 from streamnb.selection.score_table import ENDS, GridScores
 
 OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding
@@ -107,7 +107,7 @@ class ModelOfReads(OneModel):
     Where columns are learned from rows, the model of each fold is trained in its own reads.
     """
 
-    _chosen: ChosenOnFolds | None = None
+    _search: PenaltySearch | None = None
     _learned = Report()
     _further = True
 
@@ -125,32 +125,30 @@ class ModelOfReads(OneModel):
 
     def begin(self) -> None:
         self._learned = self._rows.learn(self._judging, self._options)
-        self._chosen = self._started(self._model, self._rows.whole)
-
-    def _started(self, model: Any, rows: Source) -> ChosenOnFolds:
-        return ChosenOnFolds(model, (rows, None, None), self._judging.groups, self._options)
+        self._search = begun(self._model, self._rows.whole, self._judging.groups, self._options)
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        assert self._chosen is not None
+        assert self._search is not None
         self._further = allowed.reads is None
         if self._rows.nested:
             for fold in folds:
-                of_fold = self._started(clone(self._model), self._rows.outside(fold))
+                of_fold = begun(clone(self._model), self._rows.outside(fold), self._judging.groups, self._options)
                 of_fold.judge([fold], allowed.reads, allowed.out_of_time)
-                self._chosen.take(of_fold)
+                self._search.take(of_fold)
         else:
-            self._chosen.judge(folds, allowed.reads, allowed.out_of_time)
-        self.report = self._learned + self._chosen.report
-        return [self._at_point(folds, *judged_reads(self._model), self.report.rows // self._chosen.n_rows)]
+            self._search.judge(folds, allowed.reads, allowed.out_of_time)
+        self.report = self._learned + self._search.report
+        n_reads = self.report.rows // self._search.scanned.stats.n_rows
+        return [self._at_point(folds, *choose_best(self._model, self._search), n_reads)]
 
     def fitted(self, judged: Judged) -> Any:
-        assert self._chosen is not None
-        self._chosen.fit(self._judging.calibration, further=self._further)
-        self.report = self._learned + self._chosen.report
+        assert self._search is not None
+        fit_best(self._model, self._search, self._judging.calibration, self._further)
+        self.report = self._learned + self._search.report
         return self._rows.finished(self._model)
 
     def release(self) -> None:
-        self._chosen = None
+        self._search = None
 
 
 class FittedAtOnce(OneModel):

@@ -18,7 +18,7 @@ from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import FoldModel, train_together
+from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch
@@ -26,6 +26,7 @@ from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import LayeredMethod
 from streamnb.training.learner import Learner
+from streamnb.training.method import Trained
 from streamnb.training.objectives import softmax_of
 from streamnb.training.reading import scores_of
 
@@ -189,13 +190,12 @@ class ScannedTerms:
         scanned = scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options)
         return cls(columns, matrix, learner, scanned)
 
-    def trained(self, fold: int, point: dict[str, Any]) -> FoldModel:
+    def trained(self, fold: int, point: dict[str, Any]) -> Trained:
         """The model of a point without a fold."""
         scanned, learner = self.scanned, self.learner
         data = learner.data(scanned.of_folds.outside(fold), scanned.shared, scanned.options, fold)
-        model = FoldModel(fold, 0, learner.trainer(data, point, learner.max_passes, judges=False))
-        train_together(learner, [model], scanned, "folds-read")
-        return model
+        (trained,), _ = scanned.train([learner.trainer(data, point, learner.max_passes).reads()], "folds-read")
+        return trained
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,9 +245,7 @@ class FoldStage:
 
     def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
         """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""
-        found = {}
-        for model in judged.models:
-            own = model if model.trained is not None else self.terms(model.fold).trained(model.fold, judged.point)
-            if own.trained is not None:
-                found[model.fold] = own.trained.weights
-        return found
+        return {
+            model.fold: (model.trained or self.terms(model.fold).trained(model.fold, judged.point)).weights
+            for model in judged.models
+        }

@@ -28,7 +28,7 @@ from streamnb.selection import grid_models
 from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, with_maps
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.fold_judge import FoldJudge, check_sheet
-from streamnb.selection.folded_scan import ScannedFolds
+from streamnb.selection.folded_scan import ScannedFolds, check_same_folds
 from streamnb.selection.grid_models import GridModels, NestedApart, rows_of
 from streamnb.selection.score_table import GridScores
 from streamnb.solving.covariance_path import CovariancePath
@@ -251,7 +251,7 @@ def judged_together(
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     total, report = run(task, rows, run_options)
     row_checks.check_same_rows(report.rows, stats.n_rows)
-    judge.check(total.rows, stats)
+    check_same_folds(total.rows, stats)
     unseen = grid_models.of_each(total.evaluations[: len(groups)], groups, grids)
     seen = grid_models.of_each(total.evaluations[len(groups) :], groups, grids) if train else [()] * len(grids)
     judged = [

@@ -69,14 +69,6 @@ class FoldJudge:
         groups = (splits[:, rows] * len(self.classes) + codes).reshape(-1)
         return np.bincount(groups, minlength=shape[0] * shape[1]).reshape(shape)
 
-    def check(self, rows: np.ndarray, stats: ClassStats) -> None:
-        """Raise if the scan counted other `rows` in some split, (n_splits,) or by class (n_splits, K)."""
-        if (rows != [part.rows if rows.ndim == 2 else part.n_rows for part in stats.folds]).any():
-            raise ValueError(
-                "X gave its rows in another order than in the first scan, so that folds differ; a callable should "
-                "return the same rows in the same order each time"
-            )
-
 
 def _sizes(
     n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES

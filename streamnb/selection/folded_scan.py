@@ -1,10 +1,14 @@
 """Scans rows for the statistics of all rows and of the rows outside each fold."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from streamnb.encoding.learning import StepsOfFolds, prepared
+from streamnb.fits.fit import Fit, run_fit, together
+from streamnb.fits.passes import Pass
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.family import Family
@@ -17,6 +21,8 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.training.data import TrainingRows
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import inverse_frequency
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +57,15 @@ class ScannedFolds:
             return self.rests[split]
         repeat, fold = divmod(split, self.stats.n_folds)
         return self.stats.without_fold(fold, repeat)
+
+
+def check_same_folds(rows: np.ndarray, stats: ClassStats) -> None:
+    """Raise if the scan counted other `rows` in some split, (n_splits,) or by class (n_splits, K)."""
+    if (rows != [part.rows if rows.ndim == 2 else part.n_rows for part in stats.folds]).any():
+        raise ValueError(
+            "X gave its rows in another order than in the first scan, so that folds differ; a callable should "
+            "return the same rows in the same order each time"
+        )
 
 
 def scan_maps(
@@ -127,6 +142,23 @@ class ScannedRows:
     def stats(self) -> ClassStats:
         """The statistics with folds."""
         return self.of_folds.stats
+
+    @property
+    def folding(self) -> Folding:
+        assert self.stats.folding is not None
+        return self.stats.folding
+
+    def train(
+        self,
+        fits: Iterable[Fit[T]],
+        name: str,
+        title: Callable[[int, Sequence[Pass]], str] = lambda number, passes: f"read {number} of {len(passes)} models",
+    ) -> tuple[list[T], Report]:
+        """Run fits of models without a fold in reads that they share, with a file of this name for each read."""
+        fit = together(fits, self.options.threads)
+        return run_fit(
+            fit, self.shared.read, self.options, self.folding, name, title, lambda _, n: check_same_folds(n, self.stats)
+        )
 
 
 def scan_to_train(

@@ -7,7 +7,7 @@ regularises.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy as np
 from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.passes.options import RunOptions
-from streamnb.selection.fold_judge import check_sheet
-from streamnb.selection.fold_models import FoldModel, fit_at_point, judge_of, train_together
+from streamnb.selection.fold_judge import FoldJudge, check_sheet
+from streamnb.selection.fold_models import FoldModel, HeldOut, fit_at_point, title_of
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import check_calibration, check_enough_classes
 from streamnb.selection.score_table import GridScores, check_defined
@@ -163,10 +163,13 @@ class PenaltySearch:
             max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
             if max_passes < 2:
                 raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
-        judge = judge_of(learner, stats, self.scorer, len(self.grid) * len(stats.folds))
+        needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
+        folding, scheme = self.scanned.folding, learner.scheme_of(stats)
+        judge = FoldJudge(stats.classes, folding, needs, len(self.grid) * len(stats.folds), stats.multilabel)
+        held_out = partial(HeldOut, judge=judge, scheme=scheme, factor=learner.factor, scorer=self.scorer)
         models = f"{groups.n_models} models of {len(stats.classes)} classes"
         check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)
-        check_scorer(self.scorer, judge.evaluation(learner.scheme_of(stats), 1).of_point(0))
+        check_scorer(self.scorer, judge.evaluation(scheme, 1).of_point(0))
 
         @cache
         def data(fold: int) -> TrainingData:
@@ -174,12 +177,16 @@ class PenaltySearch:
 
         every = [(fold, point) for fold in folds for point in range(len(self.grid))]
         for number, first in enumerate(range(0, len(every), groups.at_once), 1):
-            group = [
-                FoldModel(fold, point, learner.trainer(data(fold), self.grid[point], max_passes))
-                for fold, point in every[first : first + groups.at_once]
+            group = [FoldModel(fold, point) for fold, point in every[first : first + groups.at_once]]
+            fits = [
+                model.training(
+                    learner.trainer(data(model.fold), self.grid[model.point], max_passes, held_out), time_is_up
+                )
+                for model in group
             ]
-            name = f"folds-{number:02}-read"
-            self.report += train_together(learner, group, self.scanned, name, self.scorer, judge, time_is_up)
+            title = partial(title_of, models=group, scorer=self.scorer)
+            _, report = self.scanned.train(fits, f"folds-{number:02}-read", title)
+            self.report += report
             # memory is for the next group; models that share would be others if trained again by themselves
             if groups.n_groups > 1 and not learner.method.shares:
                 for model in group:

@@ -20,6 +20,7 @@ import numpy as np
 from streamnb.core import memory
 from streamnb.core.blas import one_thread
 from streamnb.core.threads import in_order
+from streamnb.fits.passes import Pass
 from streamnb.kernels import directions as kernels
 from streamnb.solving.label_axes import LabelAxes, check_pairs
 from streamnb.solving.least_squares import LeastSquaresPath
@@ -30,7 +31,7 @@ from streamnb.training.descent import Penalties, Visit, pieces
 from streamnb.training.fitting import DescentTrainer
 from streamnb.training.method import Method, Reads, Trainer
 from streamnb.training.objectives import LeastSquares, Objective
-from streamnb.training.reading import FactoredWeights, JudgedWeights, ReadTask, power_above
+from streamnb.training.reading import FactoredWeights, JudgedWeights, power_above
 
 ROUNDING = 1e-20  # share of a sum of squares that rounding of the scores may add to the sum about the mean
 UNIT_LOSS = 0.5  # the largest loss along a direction of length 1
@@ -117,18 +118,18 @@ class LeastSquaresMethod(Method):
         if not self.products:
             return ConjugateGradients(data, Penalties(point["l2"], 0.0), tol, max_passes)
         weights, used = np.vstack(data.solved.weights(point["l2"])), CentredFeatures(data.sums, data.scale)
-        return Solved(data.task, weights, weights * used.of_all(used.factors))
+        return Solved(data, weights, weights * used.of_all(used.factors))
 
 
 class Solved(Trainer):
     """Weights that are known without a read, and the weights to judge, which apply to unscaled rows."""
 
-    def __init__(self, task: ReadTask, weights: JudgedWeights, judged: JudgedWeights):
-        super().__init__(task)
+    def __init__(self, data: TrainingData, weights: JudgedWeights, judged: JudgedWeights):
+        super().__init__(data)
         self._weights, self._judged = weights, judged
 
     def reads(self) -> Reads:
-        yield None, self._judged
+        yield self.judged(self._judged)
         weights = self._weights.expanded() if isinstance(self._weights, FactoredWeights) else self._weights
         return self.trained(weights, True, 0.0)
 
@@ -171,7 +172,8 @@ class ConjugateGradients(DescentTrainer):
                     step = self._divided(residual)  # other directions than so far: begin anew
                 else:
                     step = directions.conjugate(self._divided(residual))
-        yield None, self._at.for_rows(point) if self.judges else None
+        if self.judge is not None:
+            yield self.judged(self._at.for_rows(point))
         return self._ended(point, left <= self._tol * first, left / first if first > 0.0 else 0.0)
 
     def _divided(self, residual: np.ndarray) -> np.ndarray:
@@ -284,7 +286,7 @@ class LabelSpaceMethod(LeastSquaresMethod):
         weights = of_components(point["l2"])[:, : len(axes.scatter)]
         scale = np.ones(1) if data.scale is None else np.append(data.scale, 1.0)[:, None]
         whole = FactoredWeights(weights, axes.axes, axes.base)
-        return Solved(data.task, whole, of_labels(weights * scale, axes))
+        return Solved(data, whole, of_labels(weights * scale, axes))
 
 
 def _of_components(path: LeastSquaresPath | None, axes: np.ndarray, l2: float) -> np.ndarray:
@@ -321,13 +323,11 @@ class ComponentsByGradients(ConjugateGradients):
         gradient *= self._at.factors
         return Visit(point, 2.0 * float(self._axes.scatter.sum()), gradient, gradient)
 
+    def judged(self, weights: Any) -> list[Pass]:
+        return super().judged(of_labels(weights, self._axes))
+
     def reads(self) -> Reads:
-        """Conjugate gradients, whose judged and final weights are expanded to all labels."""
-        inner, sums = super().reads(), None
-        while True:
-            try:
-                task, judged = inner.send(sums)
-            except StopIteration as end:
-                whole = FactoredWeights(end.value.weights, self._axes.axes, self._axes.base)
-                return replace(end.value, weights=whole.expanded())
-            sums = yield task, of_labels(judged, self._axes) if isinstance(judged, np.ndarray) else None
+        """Conjugate gradients, whose final weights are expanded to all labels."""
+        trained = yield from super().reads()
+        whole = FactoredWeights(trained.weights, self._axes.axes, self._axes.base)
+        return replace(trained, weights=whole.expanded())

@@ -12,12 +12,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from operator import itemgetter
+from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from streamnb.core.blas import one_thread
+from streamnb.fits.passes import Pass
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import known_codes
 from streamnb.training.coordinates import CentredFeatures
@@ -131,13 +134,19 @@ class SharedPlanes:
     """Planes of the same rows, to which models of several C each add one in every read.
 
     Planes that no model has used for `idle` reads are dropped; bounds hold without them. The result is the same for any
-    number of threads if all models add their planes, in order, before any of them continues.
+    number of threads, as all models announce their planes, which are added by C, before any of them continues.
     """
 
     def __init__(self, planes: CuttingPlanes, idle: float = np.inf):
         self.planes, self._idle = planes, idle
         self._numbers, self._used = np.arange(len(planes.slopes)), np.zeros(len(planes.slopes))
         self._read = 0
+        self._announced: list[tuple[float, np.ndarray, float, int]] = []
+        self._lock = Lock()
+
+    def announce(self, C: float, slope: np.ndarray, offset: float, read: int) -> None:
+        """Add a plane of the read with this number once all models have announced theirs."""
+        self._announced.append((C, slope, offset, read))
 
     def add(self, slope: np.ndarray, offset: float, read: int) -> None:
         """Add the plane of the read with this number."""
@@ -151,6 +160,10 @@ class SharedPlanes:
 
     def shares(self, C: float, before: dict[int, float]) -> tuple[np.ndarray, dict[int, float]]:
         """The best shares of all planes, and the nonzero ones by plane number; `before` are the previous ones."""
+        with self._lock:
+            for _, slope, offset, read in sorted(self._announced, key=itemgetter(0)):
+                self.add(slope, offset, read)
+            self._announced.clear()
         start = np.zeros(len(self._numbers))
         start[np.searchsorted(self._numbers, list(before))] = list(before.values())
         shares = self.planes.shares(C, start)
@@ -232,7 +245,7 @@ class CuttingPlanesMethod(Method):
             shared = SharedPlanes(self.start)
         for slope, offset in self.known_planes:
             shared.add(slope[at.kept], offset, 0)
-        return PlaneTrainer(data.task, at, shared, point["C"], self.intercepts, tol, max_passes)
+        return PlaneTrainer(data, at, shared, point["C"], self.intercepts, tol, max_passes)
 
     def unconverged(self, trained: Trained, tol: float, allowed: int, max_passes: int) -> str:
         what = f"max_passes={allowed}" if allowed == max_passes else f"the {allowed} allowed"
@@ -265,7 +278,7 @@ class PlaneTrainer(Trainer):
 
     Parameters
     ----------
-    task : ReadTask
+    data : TrainingData
     at : CentredFeatures
         The coordinates of the same rows: their features and factors.
     shared : SharedPlanes
@@ -281,7 +294,7 @@ class PlaneTrainer(Trainer):
 
     def __init__(
         self,
-        task: ReadTask,
+        data: TrainingData,
         at: CentredFeatures,
         shared: SharedPlanes,
         C: float,
@@ -289,11 +302,9 @@ class PlaneTrainer(Trainer):
         tol: float,
         max_passes: int,
     ):
-        super().__init__(task)
+        super().__init__(data)
         self._at, self._shared = at, shared
         self._C, self._intercepts, self._tol, self._max_passes = C, intercepts, tol, max_passes
-        self._weights = np.zeros((len(at.kept), task.weights.shape[1]))
-        self._last_read: tuple[Any, float] = (None, 0.0)  # the last sums and the loss
 
     @property
     def planes(self) -> CuttingPlanes:
@@ -308,26 +319,20 @@ class PlaneTrainer(Trainer):
         """Allow no further reads and be judged as it is, as time is up."""
         self._max_passes = self.n_passes
 
-    def share(self, sums: Any) -> None:
-        """Add the plane of this read for all models that share planes, before any of them continues."""
-        if sums is None or self._last_read[0] is sums:
-            return
-        slope, loss = sums.gradient[self._at.kept] * self._at.factors, float(sums.losses[0, 0])
-        slope[-1] *= self._intercepts
-        self._last_read = sums, loss
-        self._shared.add(slope, loss - dot(slope, self._weights), self.n_passes + 1)
-
     def reads(self) -> Reads:
         shares, by_number = self._shared.shares(self._C, {})
-        best, least, bound = self._weights, self._C * self._at.sums.weight, self.planes.bound(shares)
+        best = np.zeros((len(self._at.kept), self.task.weights.shape[1]))
+        least, bound = self._C * self._at.sums.weight, self.planes.bound(shares)
         while not self.n_passes or (least - bound > self._tol * least and self.n_passes < self._max_passes):
             began, weights = time.perf_counter(), self.planes.weights(shares)
             if self.n_passes:
                 weights = best + STEP_SHARE * (weights - best)
-            self._weights = weights
-            sums = yield self._read(weights), None
-            self.share(sums)
-            value = 0.5 * dot(weights, weights) + self._C * self._last_read[1]
+            (sums,) = yield [Pass(self._read(weights), without=self.fold)]
+            slope, loss = sums.gradient[self._at.kept] * self._at.factors, float(sums.losses[0, 0])
+            slope[-1] *= self._intercepts
+            self._shared.announce(self._C, slope, loss - dot(slope, weights), self.n_passes + 1)
+            yield []  # until all models that share planes have announced theirs
+            value = 0.5 * dot(weights, weights) + self._C * loss
             if value < least:
                 best, least = weights, value
             shares, by_number = self._shared.shares(self._C, by_number)
@@ -340,7 +345,7 @@ class PlaneTrainer(Trainer):
         judged, weights = best * self._at.factors, best
         if best.shape[1] == 2:  # two classes have one score
             judged, weights = np.diff(judged, axis=1), np.diff(weights, axis=1)
-        yield None, self._at.of_all(judged)
+        yield self.judged(self._at.of_all(judged))
         return self.trained(self._at.of_all(weights), end.converged, left, end)
 
     def _read(self, weights: np.ndarray) -> ReadTask:

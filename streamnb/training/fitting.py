@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.fits.passes import Pass
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.coordinates import CentredFeatures, LayeredFeatures
 from streamnb.training.data import TrainingData
@@ -123,7 +124,7 @@ class DescentTrainer(Trainer):
         max_passes: int,
         coordinates: CentredFeatures | None = None,
     ):
-        super().__init__(data.task)
+        super().__init__(data)
         self._penalties, self._tol, self._max_passes = penalties, tol, max_passes
         self._start_weights = data.start
         self._at = CentredFeatures(data.sums, data.scale) if coordinates is None else coordinates
@@ -148,7 +149,7 @@ class DescentTrainer(Trainer):
         start = self._start()
         first = self._memory.length(start.steepest)
         if first == 0.0:  # the gradient is 0: no feature depends on the class, or l1 outweighs all of them
-            yield None, self._at.for_rows(start.point)
+            yield self.judged(self._at.for_rows(start.point))
             return self._ended(start.point, True, 0.0)
         if self._sample is not None:
             step, point = None, self._sampled(self._sample, start)
@@ -159,7 +160,7 @@ class DescentTrainer(Trainer):
             step = yield from self._searched(start, towards, START_LENGTHS)
         point = point if step is None else start.point + step
         if self._max_passes == 1:
-            yield None, self._at.for_rows(point)
+            yield self.judged(self._at.for_rows(point))
             return self._ended(point, False, 1.0)
         visit = yield from self._read(point, start.objective)
         if step is not None:
@@ -266,16 +267,15 @@ class DescentTrainer(Trainer):
         began, most = time.perf_counter(), most * SLACK
         grid = self._at.rounding(self.task.objective, most)
         weights = self._at.for_rows(point, self._buffer)
-        self._buffer = None if self.judges else weights
+        self._buffer = weights if self.judge is None else None
         if per is not None:
             weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
-        if judged is None or not self.judges:
-            to_judge = None
-        else:
-            to_judge = weights if judged is point else self._at.for_rows(judged)
-        sums = yield task, to_judge
-        return sums, time.perf_counter() - began
+        passes = [Pass(task, without=self.fold)]
+        if judged is not None and self.judge is not None:
+            passes += self.judged(weights if judged is point else self._at.for_rows(judged))
+        totals = yield passes
+        return totals[0], time.perf_counter() - began
 
 
 def _inverse_curvature(at: CentredFeatures, objective: Objective, penalties: Penalties) -> np.ndarray:

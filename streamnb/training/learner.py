@@ -1,23 +1,23 @@
 """Trains linear models on rows that were scanned, by reading the rows again."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import arguments, row_checks
+from streamnb.fits.fit import run_fit
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.passes.run import run
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 from streamnb.training.data import TrainingData, TrainingRows, start_weights
-from streamnb.training.method import Method, Trained, Trainer
+from streamnb.training.method import Judge, Method, Trained, Trainer
 from streamnb.training.objectives import MOMENTS, RowSums, Softmax, features_used, inverse_frequency, scale_by_deviation
 from streamnb.training.products import ProductsOfRows
 from streamnb.training.reading import ReadTask
@@ -149,7 +149,12 @@ class Learner:
         return data if rows.features is None else data.of_features(rows.features)
 
     def trainer(
-        self, data: TrainingData, point: dict[str, Any], max_passes: int, *, judges: bool = True, n_threads: int = 1
+        self,
+        data: TrainingData,
+        point: dict[str, Any],
+        max_passes: int,
+        judge: Judge | None = None,
+        n_threads: int = 1,
     ) -> Trainer:
         """The trainer of a point, with at most `max_passes` reads."""
         n_classes, n_seen = len(data.sums.own_weight), np.count_nonzero(data.sums.own_weight)
@@ -157,7 +162,7 @@ class Learner:
             # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of these classes alone
             point = {**point, "l2": 2.0 * point["l2"]}
         trainer = self.method.trainer(data, point, float(self.tol), max_passes)
-        trainer.judges, trainer.n_threads = judges, n_threads
+        trainer.judge, trainer.n_threads = judge, n_threads
         return trainer
 
     def sample(
@@ -194,13 +199,13 @@ class Learner:
         data = self.data(stats, rows, options)
         sample, before = self.sample(data, point, stats, rows, options, scan)
         data = replace(data, sample=sample)
-        trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
+        trainer = self.trainer(data, point, max_passes, n_threads=options.threads)
         products = ProductsOfRows(rows, data.task.options, options)
         if self.sampled and rows.read_here and self.class_weight is None:
             trainer.products_of = products.of
-        trained = train(trainer, rows.read, options, stats.n_rows)
+        trained, report = run_fit(trainer.reads(), rows.read, options, check=partial(check_rows, before=stats.n_rows))
         warning = "" if trained.converged else self.method.unconverged(trained, self.tol, max_passes, self.max_passes)
-        results = trained.history, trained.converged, before + products.report + trained.report
+        results = trained.history, trained.converged, before + products.report + report
         return FittedModel(self.model(stats, data, trained), *results, attributes=trainer.attributes, warning=warning)
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
@@ -236,28 +241,11 @@ def _sure_intercepts(intercept: np.ndarray, stats: ClassStats) -> np.ndarray:
     return np.select([stats.weight == 0.0, of_all], [-np.inf, np.inf], intercept)
 
 
-def train(trainer: Trainer, rows: Source, options: RunOptions, n_rows: int) -> Trained:
-    """Run the reads that a trainer requests until it returns; a checkpoint is a folder with one file per read.
-
-    `n_rows` is the number of rows in the scan.
-    """
-    reads, report, sums, number = trainer.reads(), Report(), None, 0
-    while True:
-        try:
-            task, _ = reads.send(sums)  # None at first
-        except StopIteration as end:
-            return replace(end.value, report=report)
-        if task is not None:
-            number += 1
-            sums, more = run(task, rows, options.of_pass(f"read-{number:03}"))
-            check_rows(number, sums.rows, n_rows)
-            report = report + more
-
-
-def check_rows(number: int, found: int, before: int) -> None:
+def check_rows(number: int, found: np.ndarray, before: int) -> None:
     """Raise where a stream gave another number of rows in a read than in the scan."""
-    if found != before:
+    n_rows = int(np.sum(found))
+    if n_rows != before:
         raise ValueError(
-            f"X gave {found} rows in read {number} and {before} in the scan; a callable should return a fresh iterator "
-            "of the same rows, in the same order, each time"
+            f"X gave {n_rows} rows in read {number} and {before} in the scan; a callable should return a fresh "
+            "iterator of the same rows, in the same order, each time"
         )

@@ -1,22 +1,21 @@
 """Defines training methods: a loss, and trainers that request reads of the rows."""
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import memory
 from streamnb.encoding.learning import LearnedStep
+from streamnb.fits.fit import Fit
+from streamnb.fits.passes import Pass
 from streamnb.models.linear import LinearModel
-from streamnb.passes.report import Report
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.data import TrainingData
 from streamnb.training.objectives import Objective, one_row
 from streamnb.training.reading import JudgedWeights, ReadTask
 from streamnb.training.sampled_curvature import Sampling
-
-Reads = Generator[tuple[ReadTask | None, JudgedWeights | None], Any, "Trained"]  # receives ReadSums, None at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,20 +29,26 @@ class Trained:
     converged: bool
     left: float
     history: dict[str, np.ndarray]
-    report: Report = field(default_factory=Report)
     outcome: Any = None
 
 
-class Trainer:
-    """Trains one model: requests reads of the rows until it has converged or used all reads allowed.
+Judge = Callable[[JudgedWeights, ReadTask], Any]
+Reads = Fit[Trained]  # each list of passes has a read, what is judged, both, or neither
 
-    A request is a task, which may share its read with those of other models, and weights to judge on held-out rows,
-    which apply to unscaled rows. Either may be None.
+
+class Trainer:
+    """Trains one model: asks for reads of the rows until it has converged or used all reads allowed.
+
+    Parameters
+    ----------
+    data : TrainingData
 
     Attributes
     ----------
     task : ReadTask
         A read of the same rows, which defines how they are prepared.
+    fold : int or None
+        The fold that is left out.
     history : dict of list
         A value of each of the `columns` per read.
     objectives : the objective after each read; empty where weights are judged at the end only
@@ -51,8 +56,8 @@ class Trainer:
         The index, among the judged weights, of the current weights of the model.
     attributes : dict
         Further attributes of a fitted estimator, by name.
-    judges : bool
-        False where no weights are to be judged.
+    judge : callable, optional
+        Given weights and `task`, returns what judges them on the rows of the fold.
     n_threads : int
         Threads for the work between reads.
     products_of : callable, optional
@@ -63,12 +68,12 @@ class Trainer:
     columns = "objective", "gradient_norm", "seconds"
     objectives: Sequence[float] = ()
     reached = 0
-    judges = True
+    judge: Judge | None = None
     n_threads = 1
     products_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
-    def __init__(self, task: ReadTask):
-        self.task = task
+    def __init__(self, data: TrainingData):
+        self.task, self.fold = data.task, data.outside
         self.history: dict[str, list[float]] = {name: [] for name in self.columns}
 
     @property
@@ -86,8 +91,12 @@ class Trainer:
         return None
 
     def reads(self) -> Reads:
-        """Yield requests for reads, and return the trained weights."""
+        """The fit, which returns the trained weights."""
         raise NotImplementedError
+
+    def judged(self, weights: JudgedWeights) -> list[Pass]:
+        """The pass that judges weights for unscaled rows, if there is a judge."""
+        return [] if self.judge is None else [Pass(self.judge(weights, self.task), inside=self.fold)]
 
     def note(self, *values: float) -> None:
         """Add the values of a read to the history."""
@@ -99,11 +108,8 @@ class Trainer:
         history = {name: np.array(column) for name, column in self.history.items()}
         return Trained(weights, converged, left, history, outcome=outcome)
 
-    def share(self, sums: Any) -> None:
-        """Take from a read what models of the same rows share, before any of them continues. Does nothing here."""
-
     def finish_soon(self) -> None:
-        """Request judging soon, as time is up. Does nothing here, where every read but the first judges."""
+        """Ask for judging soon, as time is up. Does nothing here, where every read but the first judges."""
 
 
 class Method:

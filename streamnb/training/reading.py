@@ -1,23 +1,29 @@
 """Reads the rows once for the loss and its gradient, in sums that merge."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
 from streamnb.core import label_checks, persistence, row_checks
 from streamnb.core.blas import one_thread
-from streamnb.core.descriptions import shown
+from streamnb.core.descriptions import described, shown
+from streamnb.fits.passes import Pass
+from streamnb.fits.statistic import Statistic, added
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
 from streamnb.models.sparse_weights import linear_scores
-from streamnb.passes.contract import PassTask
+from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.report import Report
 from streamnb.rows.block import Block, Forms
 from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, prepared_block
+from streamnb.rows.splits import Folding
 from streamnb.training.objectives import Objective
 
 CACHED_SCORES = 1 << 18, 1 << 19  # scores of a batch, of dense and of sparse rows, so that it stays in the cache
@@ -26,6 +32,7 @@ FEW_MODELS = 8  # rows of weights, for which a loop along the columns of a row i
 CACHED_WEIGHTS = 3 << 20  # bytes of weights that stay in the cache
 WEIGHTS_KEY = "penalties or start"  # key of the digest of a read's weights: if it alone differs, these do
 MAX_STORED = 1 << 31  # values with 4-byte positions
+BLOCK_BYTES = 32 << 20  # of rows that several models read; larger blocks bring all weights into the cache less often
 
 
 def power_above(values: Any) -> np.ndarray:
@@ -117,6 +124,10 @@ class ReadTask(PassTask):
     step: np.ndarray | None = None  # like weights
     lengths: np.ndarray | None = None  # (T,)
     title = "read"
+
+    @property
+    def fused(self) -> "type[SharedRead]":
+        return SharedRead
 
     @classmethod
     def at_zero(
@@ -216,6 +227,121 @@ class FactoredWeights(NamedTuple):
 
 
 JudgedWeights = np.ndarray | FactoredWeights
+
+
+def prepared_alike(tasks: Sequence[ReadTask]) -> bool:
+    """Whether these reads prepare the rows in the same way."""
+    first = tasks[0].options
+    return all(task.options is first or task.options == first for task in tasks)
+
+
+@dataclass(eq=False)
+class SharedSums(Statistic):
+    """The sums of each read, an evaluation for each fold with weights to judge, and the rows of each split."""
+
+    sums: Annotated[list[ReadSums], added]
+    judged: Annotated[list[Any], added]
+    rows: Annotated[np.ndarray, np.add]
+
+    def arrays(self) -> dict[str, Any]:
+        return super().arrays() | {"sums": [sums.arrays() for sums in self.sums]}
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRead(PassTask):
+    """Gives every row to the models of all folds, which learn from it or, if it is of their fold, are judged on it.
+
+    Rows are prepared once for all folds that prepare them in the same way. `passes` are of a `ReadTask`, without a
+    fold, or of weights that are judged inside one, such as `selection.fold_models.HeldOut`.
+    """
+
+    passes: tuple[Pass, ...]
+    folding: Folding
+    title: str = "read"
+    most_bytes = 1 << 62  # each thread has tables for all models; their memory was checked before
+
+    @cached_property
+    def reads(self) -> list[Pass]:
+        """The passes that leave out a fold."""
+        return [each for each in self.passes if each.inside is None]
+
+    @cached_property
+    def judged(self) -> dict[Any, list[Any]]:
+        """What is judged on the rows of each fold."""
+        found = defaultdict(list)
+        for each in self.passes:
+            found[each.inside].append(each.statistic)
+        found.pop(None, None)
+        return dict(found)
+
+    @cached_property
+    def templates(self) -> list[tuple[ReadTask, list[int]]]:
+        """Reads that define how rows are prepared, each with the folds that it serves."""
+        tasks = {fold: held[0].task for fold, held in self.judged.items()}
+        tasks |= {each.without: each.statistic for each in self.reads}
+        folds = sorted(tasks)
+        if prepared_alike(list(tasks.values())):
+            return [(tasks[folds[0]], folds)]
+        return [(tasks[fold], [fold]) for fold in folds]
+
+    def partial(self) -> SharedSums:
+        sums = [each.statistic.partial() for each in self.reads]
+        judged = [held[0].evaluation(len(held)) for held in self.judged.values()]
+        return SharedSums(sums, judged, np.zeros(self.folding.n_splits, np.int64))
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return Wants(block_bytes=min(len(self.passes) * self.templates[0][0].weights.nbytes, BLOCK_BYTES))
+
+    def add(self, partial: SharedSums, block: Block) -> None:
+        """Add one block of rows."""
+        splits = self.folding.splits(block.first_row, block.n_rows, block.split)
+        partial.rows += np.bincount(splits.reshape(-1), minlength=self.folding.n_splits)
+        evaluations = dict(zip(self.judged, partial.judged, strict=True))
+        for template, folds in self.templates:
+            for rows in template.batches(block, shared=len(self.passes) > 2):
+                for fold in folds:
+                    own = np.flatnonzero(splits[fold // self.folding.n_folds, rows.where] == fold)
+                    self._add_batch(partial.sums, evaluations.get(fold), rows, fold, own)
+
+    def _add_batch(self, sums: list[ReadSums], evaluation: Any, rows: RowBatch, fold: int, own: np.ndarray) -> None:
+        """Add a batch of rows, of which the `own` ones are in the fold, to the sums without it and its evaluation."""
+        weight, judged, known = rows.weight.copy(), self.judged.get(fold, ()), {}
+        weight[own] = 0.0
+        others, to_judge = replace(rows, weight=weight), {id(held.weights) for held in judged}
+        for each, of_task in zip(self.reads, sums, strict=True):
+            if each.without == fold:
+                scores, weights = each.statistic.add_rows(of_task, others), id(each.statistic.weights)
+                if weights in to_judge:
+                    known[weights] = scores[own]
+        if judged and own.size:
+            chunk = rows.chunk.picked(own)
+            for held in judged:
+                if id(held.weights) not in known:
+                    known[id(held.weights)] = judged_scores(chunk, held.weights)
+            scores = np.stack([known[id(held.weights)] for held in judged], axis=2)
+            judged[0].add(evaluation, scores, rows.y[own], rows.weight[own])
+
+    def answers(self, total: SharedSums, report: Report) -> list[Any]:
+        """The result of each pass, from the totals of the read."""
+        evaluated = zip(self.judged.items(), total.judged, strict=True)
+        found: dict[Any, Any] = {None: iter(total.sums)}
+        found |= {fold: iter(held[0].results(evaluation, len(held))) for (fold, held), evaluation in evaluated}
+        return [next(found[each.inside]) for each in self.passes]
+
+    def about(self) -> dict[str, str]:
+        """As for any task, with models compared by a digest."""
+        digest, shared = sha256(), dict[str, str]()
+        for each in self.passes:
+            about = each.statistic.about()
+            digest.update(described((each.without, each.inside, about)).encode())
+            shared |= about
+        for name in (WEIGHTS_KEY, "top"):
+            shared.pop(name, None)
+        shared |= {"the task": self.name, "folding": described(self.folding), "models": f"{len(self.passes)}"}
+        return shared | {f"{WEIGHTS_KEY} of the models": digest.hexdigest()[:16]}
+
+    def total(self, arrays: Mapping[str, Any]) -> SharedSums:
+        return SharedSums([ReadSums(**sums) for sums in arrays["sums"]], list(arrays["judged"]), arrays["rows"])
 
 
 def n_used(judged: JudgedWeights) -> np.ndarray:

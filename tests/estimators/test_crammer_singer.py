@@ -12,8 +12,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
-from streamnb.estimators.trained_cv import ChosenOnFolds
+from streamnb.estimators.trained_cv import begun, choose_best, fit_best
 from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[:, 1:] / 4.0, np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -191,11 +192,12 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
     judged = next(one for one in found.candidates if "Crammer" in one.name)
     assert judged.point["C"] == 0.3 and judged.reads <= 30 - 2
     hurried = snb.CrammerSingerSVMCV(GRID, folds=FOLDS)
-    on_folds = ChosenOnFolds(hurried, (X, Y, None), None, RunOptions(progress=False))
-    on_folds.judge(time_is_up=lambda: True)
-    assert on_folds.report.rows == 3 * 150  # a scan, a read, and one that judges
+    search = begun(hurried, opened(X, Y), None, RunOptions(progress=False))
+    search.judge(time_is_up=lambda: True)
+    assert search.report.rows == 3 * 150  # a scan, a read, and one that judges
+    choose_best(hurried, search)
     with pytest.warns(snb.StreamnbWarning, match="after 1 reads at most|the 1 allowed reads were spent"):
-        on_folds.fit()
+        fit_best(hurried, search, None, further=True)
     assert hurried.n_passes_ == hurried.best_params_["max_passes"] == 1
     assert (hurried.cv_results_["split0_gap"] > 0.1).all()
 

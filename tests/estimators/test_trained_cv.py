@@ -186,7 +186,7 @@ class Killed(BaseException):
 
 
 def test_a_choice_that_was_killed_goes_on_to_the_same_bits(tmp_path, monkeypatch):
-    from streamnb.selection.fold_models import SharedRead
+    from streamnb.training.reading import SharedRead
 
     model, folder = snb.SoftmaxRegressionCV([0.1, 10.0], **FEW), tmp_path / "reads"
     expected, add, n_blocks = result(clone(model).fit(X, Y, WEIGHT)), SharedRead.add, []

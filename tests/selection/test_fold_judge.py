@@ -8,6 +8,7 @@ import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.rows.splits import Folding
 from streamnb.selection.fold_judge import FoldJudge, check_sheet
+from streamnb.selection.folded_scan import check_same_folds
 
 rng = np.random.default_rng(3)
 X, Y = rng.poisson(1.0, (60, 4)).astype(float), np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]
@@ -28,12 +29,12 @@ def test_rows_of_each_class_are_counted_as_in_the_scan(y, coded):
     stats = snb.scan(X, y, folds=5, repeats=2, seed=1)
     judge = FoldJudge(stats.classes, stats.folding, frozenset({"hits"}), 1, stats.multilabel)
     rows, labels = read(judge, sp.csr_array(y) if y.ndim == 2 else y)
-    judge.check(rows, stats)
+    check_same_folds(rows, stats)
     if y.ndim == 1:
-        judge.check(rows.sum(axis=1), stats)
+        check_same_folds(rows.sum(axis=1), stats)
     np.testing.assert_array_equal(labels.toarray() if y.ndim == 2 else labels, coded[25:])
     with pytest.raises(ValueError, match="X gave its rows in another order than in the first scan"):
-        judge.check(read(judge, sp.csr_array(y[::-1]) if y.ndim == 2 else y[::-1])[0], stats)
+        check_same_folds(read(judge, sp.csr_array(y[::-1]) if y.ndim == 2 else y[::-1])[0], stats)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from streamnb.encoding.terms import FINEST, AbsentCountingSource, CodedFeatures,
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.judging import JudgingTask
+from streamnb.evaluation.scorers import SCORERS
+from streamnb.fits import passes as fits
 from streamnb.fits.passes import JointRead, StatisticTask
 from streamnb.fits.statistic import Statistic, Tally
 from streamnb.models.linear import _HitsTask
@@ -59,7 +61,7 @@ from streamnb.scanning.user_tasks import _UserTask
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_judge import FoldJudge
-from streamnb.selection.fold_models import ReadRequest, SharedRead
+from streamnb.selection.fold_models import HeldOut
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
 from streamnb.sharing.site_rows import SiteRows
@@ -69,7 +71,7 @@ from streamnb.stats.row_sample import SampleTask
 from streamnb.stats.second_moments import Products
 from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
-from streamnb.training.reading import ReadTask
+from streamnb.training.reading import ReadTask, SharedRead
 from tests.support.examples_of_comparisons import BESIDE, COMPARING
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, numbers_of, outside_a_fold, table_of, texts_of
@@ -183,18 +185,19 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     sets = np.ndim(y) == 2
     like: Any = reading(SquaredHinge() if sets else Softmax(), y=y, X=COUNTS).task
     line = replace(like, step=np.ones((6, K)), lengths=np.array([0.5, 1.0]))
-    models = ReadRequest(1, like, like.weights), ReadRequest(1, None, -like.weights), ReadRequest(0, line, None)
-    kept = frozenset(needs or {"hits", "ranking", "probabilities"})
-    judge = FoldJudge(like.classes, Folding(2, by=by), kept, 3, sets)
+    kept, folding = frozenset(needs or {"hits", "ranking", "probabilities"}), Folding(2, by=by)
+    how = FoldJudge(like.classes, folding, kept, 3, sets), MultiLabel() if sets else Joint(), 1.0, SCORERS["accuracy"]
+    judged = (fits.Pass(HeldOut(weights, like, *how), inside=1) for weights in (like.weights, -like.weights))
+    passes = fits.Pass(like, without=1), *judged, fits.Pass(line, without=0)
     rows = opened(COUNTS, y, WEIGHT, ("folds", np.arange(N) % 2) if by == "given" else None)
-    return Pass(SharedRead(models, judge, MultiLabel() if sets else Joint(), like), rows)
+    return Pass(SharedRead(passes, folding), rows)
 
 
 EXTREMES = StatisticTask(Extremes())
 
 
 def of_folds(task: PassTask, n_folds: int) -> JointRead:
-    return JointRead((task,), (True,), Folding(n_folds))
+    return JointRead((fits.Pass(task, without=0),), Folding(n_folds))
 
 
 def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
@@ -277,7 +280,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         table=lambda: Pass(of_folds(kinds_of_columns()[0], 2), kinds_of_columns()[1]),
         of=lambda: Pass(of_folds(TokenScan(NGrams()), 2), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
         two=lambda: Pass(
-            JointRead((StatisticTask(Extremes()), ValueScan()), (True, False), Folding(2)), opened(COUNTS, Y)
+            JointRead((fits.Pass(Extremes(), without=0), fits.Pass(ValueScan())), Folding(2)), opened(COUNTS, Y)
         ),
     ),
     StatisticTask: every(lambda: Pass(EXTREMES, opened(sp.csr_array(COUNTS), Y, WEIGHT))),

@@ -1,12 +1,12 @@
 """Training by hand: what a model is trained on, and its trainer asked for all reads."""
 
 import streamnb as snb
+from streamnb.fits.fit import run_fit
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.training import objectives
 from streamnb.training.data import TrainingData
-from streamnb.training.learner import train
 from streamnb.training.objectives import RowSums
 from streamnb.training.reading import ReadTask
 
@@ -27,4 +27,4 @@ def scanned(X, y, objective, **options):
 
 def trained(trainer, X, y):
     """What a trainer comes to, of all the reads that it asks for."""
-    return train(trainer, opened(X, y), OPTIONS, len(y))
+    return run_fit(trainer.reads(), opened(X, y), OPTIONS)[0]

@@ -50,16 +50,20 @@ def test_constant_and_repeated_features_have_least_weights():
     assert solved(np.ones((60, 2))).converged
 
 
+def of_judged(weights, task):
+    return weights
+
+
 def test_by_products_weights_are_judged_once_and_have_come_to_their_end():
     stats = snb.scan(X[:, :2], Y, moments=[*MOMENTS, "gram"])
     factors, method = np.array([2.0, 0.5]), LeastSquaresMethod(products=True)
     data = replace(training.data_of(stats, LeastSquares()), scale=factors)
     data = replace(data, solved=method.solved(data, stats, None, None))
-    reads = method.trainer(data, {"l2": 1.5}, 1e-4, 50).reads()
-    asked, judged = next(reads)
+    trainer = method.trainer(data, {"l2": 1.5}, 1e-4, 50)
+    trainer.judge, reads = of_judged, trainer.reads()
+    (judged,) = next(reads)
     weights, intercepts = LeastSquaresPath(stats, factors).weights(1.5)
-    assert asked is None
-    np.testing.assert_array_equal(judged, np.vstack([weights * factors[:, None], intercepts]))
+    np.testing.assert_array_equal(judged.statistic, np.vstack([weights * factors[:, None], intercepts]))
     with pytest.raises(StopIteration) as end:
         next(reads)
     trained = end.value.value
@@ -84,8 +88,11 @@ def test_a_product_of_few_columns_scores_as_all_weights_do():
 
 def test_what_is_solved_has_one_thing_to_judge_and_nothing_to_read():
     judged = of_labels(2.0 * WEIGHTS, AXES)
-    reads = Solved(None, FactoredWeights(WEIGHTS, AXES.axes, AXES.base), judged).reads()
-    assert next(reads) == (None, judged)
+    data = training.scanned(X, Y, LeastSquares())
+    trainer = Solved(replace(data, outside=1), FactoredWeights(WEIGHTS, AXES.axes, AXES.base), judged)
+    trainer.judge, reads = of_judged, trainer.reads()
+    (asked,) = next(reads)
+    assert asked.statistic is judged and asked.inside == 1
     with pytest.raises(StopIteration) as end:
         next(reads)
     np.testing.assert_allclose(end.value.value.weights[:-1], WEIGHTS[:-1] @ AXES.axes)

@@ -28,7 +28,7 @@ def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
 def test_one_binary_feature_by_hand():
     found = trained(*BY_HAND, Logistic())
     np.testing.assert_allclose(found.weights[:, 0], [2.19722, -1.09861], atol=1e-5)
-    assert found.converged and found.report.rows == 12 * len(found.history["seconds"])
+    assert found.converged and len(found.history["seconds"]) > 1
 
 
 def test_many_rows_are_not_read_for_little_gain(monkeypatch):
