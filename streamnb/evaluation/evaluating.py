@@ -64,8 +64,8 @@ def evaluate(
     ----------
     y_true : fitted model
         Followed by rows X of any kind that the model takes, such as a path, and y, which may be the name of a column
-        of X. The predictions of the model are judged; the only other argument is `sample_weight`. A label that the
-        model does not know counts as a wrong prediction.
+        of X. What the model says of them is judged, so `scores`, `proba` and `classes` are not given. Rows with labels
+        that the model does not know are left out, with a warning.
     y_true : (n_rows,) labels, or a 2-D indicator (dense or CSR) of multi-label rows
         A Zarr group may hold a categorical column in the AnnData layout, or an indicator as CSR.
     y_pred : as y_true, optional

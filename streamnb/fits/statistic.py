@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, get_type_hints
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.passes.contract import total_of
 from streamnb.rows.block import Block
 
 
@@ -15,9 +16,10 @@ class Statistic:
     """What rows are added to; a dataclass whose fields say how two of them become one.
 
     A field that merges names the function in its type, such as ``total: Annotated[np.ndarray, np.add]``: any function
-    of two values whose result does not depend on their order and grouping. Other fields are parameters. An object with
-    the values that merged fields begin with is a request: rows are added to copies of it, which are merged. A subclass
-    defines `add`, and nothing else has to be written to run it in threads, on a cluster, by fold or with a checkpoint.
+    of two values whose result does not depend on their order and grouping. A field may hold another statistic, which
+    merges by ``operator.add``. Other fields are parameters. An object with the values that merged fields begin with is
+    a request: rows are added to copies of it, which are merged. A subclass defines `add`, and nothing else has to be
+    written to run it in threads, on a cluster, by fold or with a checkpoint.
 
     Examples
     --------
@@ -63,9 +65,11 @@ class Statistic:
 
     def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """The statistic whose `arrays` these are, with the parameters of this one."""
-        parts = {name: arrays.get(name, value) for name, value in self._merging().items()}  # older files lack some
-        totals = {name: type(value)(**parts[name]) for name, value in self._merging().items() if _is_total(value)}
-        return replace(self, **(parts | totals))  # type: ignore[type-var]
+        parts = self._merging()
+        for name, value in parts.items():
+            if name in arrays:  # older files lack some
+                parts[name] = total_of(value, arrays[name]) if _is_total(value) else arrays[name]
+        return replace(self, **parts)  # type: ignore[type-var]
 
     def _merging(self) -> dict[str, Any]:
         parts = {}

@@ -140,7 +140,11 @@ class PassTask:
 
     def total(self, arrays: Mapping[str, Any]) -> Any:
         """The total whose `arrays()` these are."""
-        empty = self.partial().finish()
-        if hasattr(empty, "of_arrays"):
-            return empty.of_arrays(arrays)
-        return persistence.restored(type(empty), arrays) if persistence.registered(empty) else type(empty)(**arrays)
+        return total_of(self.partial().finish(), arrays)
+
+
+def total_of(empty: Any, arrays: Mapping[str, Any]) -> Any:
+    """The total whose `arrays()` these are, of the kind of an empty one."""
+    if hasattr(empty, "of_arrays"):
+        return empty.of_arrays(arrays)
+    return persistence.restored(type(empty), arrays) if persistence.registered(empty) else type(empty)(**arrays)

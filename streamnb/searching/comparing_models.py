@@ -192,7 +192,7 @@ def compare_models(
     X : (n_rows, n_features)
         Rows of any kind that the models take, such as a path or a stream; read once for all models.
     y : (n_rows,) or (n_rows, n_labels)
-        Labels, or the name of a column of X. A label that the models do not know counts as a wrong prediction.
+        Labels, or the name of a column of X. Rows with labels that the models do not know are left out.
     baseline : str, optional
         The model that the others are compared with; by default the first.
     metrics : names out of "accuracy", "log_loss", "brier", "roc_auc"

@@ -1,6 +1,9 @@
 """A task of one's own: what it is given, and what is refused."""
 
+import operator
 import threading
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import dask.array as da
 import numpy as np
@@ -8,7 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.fits.passes import StatisticTask
 from tests.support.clusters import cluster_of
+from tests.support.of_users import Extremes
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
 
@@ -159,3 +164,30 @@ def test_a_task_that_cannot_be_sent(tmp_path):
         with pytest.raises(TypeError, match="the task Locked cannot be sent to workers"):
             snb.accumulate(da.from_array(X), task=Locked())
         assert snb.accumulate(store, task=Count()).n == 3
+
+
+@dataclass(eq=False)
+class BySign(snb.Statistic):
+    """The extremes of the values from a bound on, and of the others."""
+
+    bound: float
+    above: Annotated[Any, operator.add] = field(default_factory=Extremes)
+    below: Annotated[Any, operator.add] = field(default_factory=Extremes)
+
+    def add(self, rows):
+        large = rows.X[:, 0] >= self.bound
+        self.above.add(replace(rows, X=rows.X[large]))
+        self.below.add(replace(rows, X=rows.X[~large]))
+
+
+def test_a_statistic_may_hold_others(tmp_path):
+    signs = BySign(1.0)
+    for rows in (X, da.from_array(X, chunks=(1, 2))):
+        found = snb.accumulate(rows, task=signs)
+        assert (found.above.n_rows, found.above.most.tolist()) == (2, [3.0, 4.0])
+        assert (found.below.n_rows, found.below.most.tolist()) == (1, [0.0, 2.0])
+    assert signs.above.n_rows == 0  # what asks for rows stays as it is
+    kept = snb.accumulate(X, task=signs, checkpoint=tmp_path / "c.snb")
+    again = StatisticTask(signs).total(snb.load(tmp_path / "c.snb").stats)
+    assert again.bound == 1.0 and again.above.least.tolist() == kept.above.least.tolist() == [1.0, 0.0]
+    assert again.nbytes == again.above.nbytes + again.below.nbytes > 0
