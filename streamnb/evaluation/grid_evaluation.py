@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
+from streamnb.evaluation.tallied import DECISIONS, outputs_of_margins
 from streamnb.evaluation.tallies import LOSSES, OUTCOMES, Decisions, Rows, losses_of, ratio
 from streamnb.fits.statistic import Tally, restored, state_of
 from streamnb.kernels import judge, nested, ranks
@@ -135,19 +136,12 @@ class EachEvaluation(Tally):
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), possibly padded."""
-        needed = {
-            name: function
-            for name, function, needs in (
-                ("predicted", scheme.decide, {"hits", "confusion", "multilabel"}),
-                ("ranking", scheme.ranking, {"ranking"}),
-                ("margin", partial(raw_scores, scheme), {"margin"}),
-                ("log_proba", scheme.log_proba, {"probabilities"}),
-            )
-            if needs & self._each[0].needs
-        }
         for point, evaluation in enumerate(self._each):
             of_model = np.ascontiguousarray(margins[:, :, point])
-            evaluation.add(labels, weight, **{name: function(of_model) for name, function in needed.items()})
+            outputs = outputs_of_margins(scheme, of_model, evaluation.needs)
+            if evaluation.needs & DECISIONS:
+                outputs["predicted"] = scheme.decide(of_model)
+            evaluation.add(labels, weight, **outputs)
 
     def of_point(self, point: int) -> Evaluation:
         """The evaluation of one model."""

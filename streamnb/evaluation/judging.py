@@ -12,14 +12,13 @@ from streamnb.encoding.learning import opened_through
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
-from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level
+from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level, outputs_of_margins
 from streamnb.evaluation.tallies import LOSSES, Rows, losses_of
 from streamnb.fits.statistic import Statistic, added
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.schemes import raw_scores
 from streamnb.problem.score_logs import odds_of
 from streamnb.rows.block import Block, stacked
 from streamnb.rows.boundary import checked
@@ -197,13 +196,8 @@ class JudgedModel:
 
     def _outputs(self, margins: np.ndarray) -> Outputs:
         """What the model says of rows with these margins, as far as it is needed."""
-        scheme, outputs = self.model.scheme, Outputs()
-        if "ranking" in self.needs:
-            outputs["ranking"] = scheme.ranking(margins)
-        if "margin" in self.needs:
-            outputs["margin"] = raw_scores(scheme, margins)
-        if "probabilities" in self.needs:
-            outputs["log_proba"] = scheme.log_proba(margins)
+        scheme = self.model.scheme
+        outputs = outputs_of_margins(scheme, margins, self.needs)
         if {"ranking", "margin", "probabilities"} <= self.needs:
             outputs["ranking"] = odds_of(outputs["margin"], np.exp(outputs["log_proba"]))
         if self.needs & DECISIONS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ from streamnb.evaluation.tallies import (
 )
 from streamnb.fits.statistic import added, restored, state_of
 from streamnb.kernels import ranks
+from streamnb.problem.schemes import Scheme, raw_scores
 from streamnb.rows.splits import Folding
 from streamnb.stats.row_means import RowMeans, pairs_of_state
 
@@ -103,8 +104,10 @@ class Tallied:
     def _spread(self, exact_rows: int, grouped: bool) -> RowSpread | GroupSpread:
         """What the intervals of the metrics that are kept need."""
         K, tallies = self.n_classes, self._tallies
-        means = {"losses": LOSSES, "reliability": RELIABILITY, "ranking_loss": ("ranking_loss",)}
-        means = {name: values for name, values in means.items() if name in tallies}
+        means: dict[str, Sequence[str]] = {}
+        for name, values in (("losses", LOSSES), ("reliability", RELIABILITY), ("ranking_loss", ("ranking_loss",))):
+            if name in tallies:
+                means[name] = values
         if "decisions" in tallies and (grouped or self.multilabel):
             means["decisions"] = tallies["decisions"].names
         ranked: list[str] = [name for name in ("ranking", "margin") if name in tallies]
@@ -327,6 +330,18 @@ class Tallied:
         n_rows = arguments.whole_number("n_rows", state["n_rows"])
         n_unknown = arguments.whole_number("n_unknown", state.get("n_unknown", 0))
         return empty.with_tallies(n_rows, restored("tallies", empty._tallies, state["tallies"]), n_unknown)
+
+
+def outputs_of_margins(scheme: Scheme, margins: np.ndarray, needs: frozenset[str]) -> dict[str, Any]:
+    """The scores and probabilities of rows with these margins (n, R), as far as an `Evaluation` needs them."""
+    outputs = {}
+    if "ranking" in needs:
+        outputs["ranking"] = scheme.ranking(margins)
+    if "margin" in needs:
+        outputs["margin"] = raw_scores(scheme, margins)
+    if "probabilities" in needs:
+        outputs["log_proba"] = scheme.log_proba(margins)
+    return outputs
 
 
 OPTIONAL = "interval", "grouped", "slicing"  # parts of files of evaluations that have them

@@ -335,14 +335,19 @@ class RowSpread(Spread):
 
     def __init__(self, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool):
         super().__init__()
-        self.squares = {name: RowMeans(values) for name, values in means.items()}
-        self.cubes = {name: RowMeans(values) for name, values in means.items() if name == "losses"}
+        self.squares: dict[str, RowMeans] = {}
+        self.cubes: dict[str, RowMeans] = {}
+        for name, values in means.items():
+            self.squares[name] = RowMeans(values)
+        if "losses" in means:
+            self.cubes["losses"] = RowMeans(means["losses"])
         if "reliability" in means:
             pairs = (f"{a} {b}" for a, b in zip(*np.triu_indices(BINS), strict=True))
             self.squares["reliability"] = RowMeans(pairs) if multilabel else RowMeans(("excess",), n_groups=BINS)
         labels = sp.csr_array((0, n_classes), dtype=np.uint8) if multilabel else np.zeros(0, np.int64)
-        scores = np.zeros((0, n_classes))
-        empty = {name: labels if name in ("labels", "predicted") else scores for name in ("labels", *sampled)}
+        empty = {"labels": labels} | dict.fromkeys(sampled, np.zeros((0, n_classes)))
+        if "predicted" in sampled:
+            empty["predicted"] = labels
         size = max(min(most_rows, SAMPLED // n_classes), LEAST_SAMPLED)
         self.sample = ContentSample(size, empty) if sampled else None
 
