@@ -30,8 +30,7 @@ from streamnb.problem.schemes import as_scheme
 from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.candidates import of_columns_outside
-from streamnb.selection.cross_validation import cross_validated
+from streamnb.selection.cross_validation import cross_validated, of_columns_outside
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration, check_enough_classes
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule

@@ -26,8 +26,7 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded
 from streamnb.searching.search_result import Judged
-from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, summing
-from streamnb.selection.cross_validation import judged_together
+from streamnb.selection.cross_validation import Candidate, JudgedGrid, judged_together, scores_of, summing
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
 from streamnb.solving.weight_paths import weight_path

@@ -31,8 +31,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.comparison import Comparison, Pair
-from streamnb.selection.candidates import summing
-from streamnb.selection.cross_validation import cross_validated
+from streamnb.selection.cross_validation import cross_validated, summing
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.score_table import RULES, check_choice, check_rule
 from streamnb.solving.penalty_checks import check_penalty
