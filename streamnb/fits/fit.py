@@ -1,6 +1,7 @@
 """Drives fits: generators that yield the passes of a read and receive their totals."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -80,15 +81,16 @@ def answered(
     Passes of one object share its sums. Where they name folds, the sums of each fold are kept, unless their tasks can
     be `fused`.
     """
+    first, *others = passes
+    whole = folding is None and not others and first.without is None and first.inside is None
+    if whole and isinstance(first.statistic, PassTask):
+        total, report = run(first.statistic, rows, options)
+        return [total], np.array([report.rows]), report
     for each in passes:
         if each.fold is not None and folding is None:
             raise ValueError("passes name folds, and the rows have none; give folds=")
         if each.fold is not None and folding is not None and not 0 <= each.fold < folding.n_splits:
             raise ValueError(f"a pass names fold {each.fold}, and there are {folding.n_splits}, numbered from 0")
-    first = passes[0].statistic
-    if len(passes) == 1 and folding is None and isinstance(first, PassTask):
-        total, report = run(first, rows, options)
-        return [total], np.array([report.rows]), report
     kinds = {None if each.fold is None else getattr(each.statistic, "fused", None) for each in passes}
     kind = kinds.pop() if len(kinds) == 1 else None
     read = (kind or JointRead)(tuple(passes), folding, title)
@@ -134,8 +136,8 @@ def together(fits: "Iterable[Fit[T]]", n_threads: int = 1) -> "Fit[list[T]]":
     """
     running = list(fits)
     results: dict[int, T] = {}
-    totals: dict[int, Any] = dict.fromkeys(range(len(running)))
     asked: dict[int, Sequence[Pass]] = {}
+    totals: dict[int, Any] = dict.fromkeys(range(len(running)))
 
     def advance(number: int) -> Sequence[Pass] | None:
         try:
@@ -145,13 +147,16 @@ def together(fits: "Iterable[Fit[T]]", n_threads: int = 1) -> "Fit[list[T]]":
             return None
 
     while totals:
-        for number, passes in zip(list(totals), in_order(advance, list(totals), n_threads), strict=True):
-            asked[number] = passes
-        asked = {number: passes for number, passes in sorted(asked.items()) if passes is not None}
-        totals = {number: [] for number, passes in asked.items() if not passes}
+        turn = list(totals)
+        for number, passes in zip(turn, in_order(advance, turn, n_threads), strict=True):
+            del totals[number]
+            if passes:
+                asked[number] = passes
+            elif passes is not None:
+                totals[number] = []
         if asked and not totals:
-            found = iter((yield [each for passes in asked.values() for each in passes]))
-            totals = {number: [next(found) for _ in passes] for number, passes in asked.items()}
+            found = iter((yield list(chain.from_iterable(asked.values()))))
+            totals = {number: list(islice(found, len(passes))) for number, passes in asked.items()}
             asked = {}
     return [results[number] for number in sorted(results)]
 

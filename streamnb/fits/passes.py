@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import lcm
 from operator import add
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from streamnb.core import label_checks, row_checks
+from streamnb.core import label_checks, persistence, row_checks
 from streamnb.core.descriptions import described, shown
-from streamnb.fits.statistic import Statistic
+from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
@@ -104,27 +104,11 @@ def as_task(statistic: Any) -> PassTask:
 
 
 @dataclass(frozen=True, eq=False)
-class TotalsOfRead:
-    """For each task of a read, its totals by split, or a single one, and the number of rows of each split."""
+class TotalsOfRead(Statistic):
+    """The totals of each part of a read, such as those of a task by split, and the number of rows of each split."""
 
-    parts: Sequence[Sequence[Any]]
-    rows: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        return sum(each.nbytes for part in self.parts for each in part)
-
-    def __add__(self, other: "TotalsOfRead") -> "TotalsOfRead":
-        pairs = zip(self.parts, other.parts, strict=True)
-        parts = [[a + b for a, b in zip(own, its, strict=True)] for own, its in pairs]
-        return TotalsOfRead(parts, self.rows + other.rows)
-
-    def finish(self) -> "TotalsOfRead":
-        """Turn the partial results into totals."""
-        return replace(self, parts=[[each.finish() for each in part] for part in self.parts])
-
-    def arrays(self) -> dict[str, Any]:
-        return {"parts": [[each.arrays() for each in part] for part in self.parts], "rows": self.rows}
+    parts: Annotated[list[list[Any]], added]
+    rows: Annotated[np.ndarray, np.add]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +196,10 @@ class JointRead(PassTask):
         return about | {f"{name} {i}": said for i, task in enumerate(self.tasks) for name, said in task.about().items()}
 
     def total(self, arrays: Mapping[str, Any]) -> TotalsOfRead:
-        pairs = zip(self.tasks, arrays["parts"], strict=True)
-        return TotalsOfRead([[task.total(each) for each in part] for task, part in pairs], arrays["rows"])
+        parts = []
+        for task, kept in zip(self.tasks, arrays["parts"], strict=True):
+            parts.append([each if persistence.registered(each) else task.total(each) for each in kept])
+        return TotalsOfRead(parts, arrays["rows"])
 
     def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
         """The final result of each pass, from the totals of the read."""

@@ -53,22 +53,24 @@ class Statistic:
 
     def finish(self) -> Self:
         """The statistic, once all rows are added."""
-        finished = {}
-        for name, value in self._merging().items():
-            if hasattr(value, "finish"):
-                finished[name] = value.finish()
-        return replace(self, **finished)  # type: ignore[type-var]
+        parts = self._merging()
+        for name, value in parts.items():
+            parts[name] = _finished(value)
+        return replace(self, **parts)  # type: ignore[type-var]
 
     def arrays(self) -> dict[str, Any]:
         """The fields that merge, by name, as files keep them."""
-        return {name: value.arrays() if _is_total(value) else value for name, value in self._merging().items()}
+        parts = self._merging()
+        for name, value in parts.items():
+            parts[name] = _kept(value)
+        return parts
 
     def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """The statistic whose `arrays` these are, with the parameters of this one."""
         parts = self._merging()
         for name, value in parts.items():
             if name in arrays:  # older files lack some
-                parts[name] = total_of(value, arrays[name]) if _is_total(value) else arrays[name]
+                parts[name] = _total_of(value, arrays[name])
         return replace(self, **parts)  # type: ignore[type-var]
 
     def _merging(self) -> dict[str, Any]:
@@ -94,6 +96,24 @@ class Statistic:
 def _is_total(value: Any) -> bool:
     """Whether files keep this by its arrays, since its class cannot be loaded by itself."""
     return hasattr(value, "arrays") and not persistence.registered(value)
+
+
+def _finished(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_finished(each) for each in value]
+    return value.finish() if hasattr(value, "finish") else value
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_kept(each) for each in value]
+    return value.arrays() if _is_total(value) else value
+
+
+def _total_of(empty: Any, kept: Any) -> Any:
+    if isinstance(empty, list):
+        return [_total_of(*pair) for pair in zip(empty, kept, strict=True)]
+    return total_of(empty, kept) if _is_total(empty) else kept
 
 
 def bytes_of(value: Any) -> int:

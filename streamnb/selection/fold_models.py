@@ -59,10 +59,7 @@ class HeldOut:
     scheme: Scheme
     factor: float
     scorer: Scorer
-
-    @property
-    def fused(self) -> type[SharedRead]:
-        return SharedRead
+    fused = SharedRead
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"scorer": None}  # a user's function, which may not pickle, and which workers do not need

@@ -143,11 +143,6 @@ class ScannedRows:
         """The statistics with folds."""
         return self.of_folds.stats
 
-    @property
-    def folding(self) -> Folding:
-        assert self.stats.folding is not None
-        return self.stats.folding
-
     def train(
         self,
         fits: Iterable[Fit[T]],
@@ -155,9 +150,15 @@ class ScannedRows:
         title: Callable[[int, Sequence[Pass]], str] = lambda number, passes: f"read {number} of {len(passes)} models",
     ) -> tuple[list[T], Report]:
         """Run fits of models without a fold in reads that they share, with a file of this name for each read."""
-        fit = together(fits, self.options.threads)
+        fit, stats = together(fits, self.options.threads), self.stats
         return run_fit(
-            fit, self.shared.read, self.options, self.folding, name, title, lambda _, n: check_same_folds(n, self.stats)
+            fit,
+            self.shared.read,
+            self.options,
+            stats.folding,
+            name,
+            title,
+            check=lambda _, rows: check_same_folds(rows, stats),
         )
 
 

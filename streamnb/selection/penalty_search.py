@@ -164,8 +164,9 @@ class PenaltySearch:
             if max_passes < 2:
                 raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
         needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
-        folding, scheme = self.scanned.folding, learner.scheme_of(stats)
-        judge = FoldJudge(stats.classes, folding, needs, len(self.grid) * len(stats.folds), stats.multilabel)
+        scheme = learner.scheme_of(stats)
+        assert stats.folding is not None
+        judge = FoldJudge(stats.classes, stats.folding, needs, len(self.grid) * len(stats.folds), stats.multilabel)
         held_out = partial(HeldOut, judge=judge, scheme=scheme, factor=learner.factor, scorer=self.scorer)
         models = f"{groups.n_models} models of {len(stats.classes)} classes"
         check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)

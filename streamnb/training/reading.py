@@ -5,15 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from streamnb.core import label_checks, persistence, row_checks
 from streamnb.core.blas import one_thread
 from streamnb.core.descriptions import described, shown
-from streamnb.fits.passes import Pass
-from streamnb.fits.statistic import Statistic, added
+from streamnb.fits.passes import Pass, TotalsOfRead
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
@@ -235,18 +234,6 @@ def prepared_alike(tasks: Sequence[ReadTask]) -> bool:
     return all(task.options is first or task.options == first for task in tasks)
 
 
-@dataclass(eq=False)
-class SharedSums(Statistic):
-    """The sums of each read, an evaluation for each fold with weights to judge, and the rows of each split."""
-
-    sums: Annotated[list[ReadSums], added]
-    judged: Annotated[list[Any], added]
-    rows: Annotated[np.ndarray, np.add]
-
-    def arrays(self) -> dict[str, Any]:
-        return super().arrays() | {"sums": [sums.arrays() for sums in self.sums]}
-
-
 @dataclass(frozen=True, eq=False)
 class SharedRead(PassTask):
     """Gives every row to the models of all folds, which learn from it or, if it is of their fold, are judged on it.
@@ -284,24 +271,26 @@ class SharedRead(PassTask):
             return [(tasks[folds[0]], folds)]
         return [(tasks[fold], [fold]) for fold in folds]
 
-    def partial(self) -> SharedSums:
+    def partial(self) -> TotalsOfRead:
+        """The sums of each read, then an evaluation for each fold with weights to judge."""
         sums = [each.statistic.partial() for each in self.reads]
         judged = [held[0].evaluation(len(held)) for held in self.judged.values()]
-        return SharedSums(sums, judged, np.zeros(self.folding.n_splits, np.int64))
+        return TotalsOfRead([sums, judged], np.zeros(self.folding.n_splits, np.int64))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         return Wants(block_bytes=min(len(self.passes) * self.templates[0][0].weights.nbytes, BLOCK_BYTES))
 
-    def add(self, partial: SharedSums, block: Block) -> None:
+    def add(self, partial: TotalsOfRead, block: Block) -> None:
         """Add one block of rows."""
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
-        partial.rows += np.bincount(splits.reshape(-1), minlength=self.folding.n_splits)
-        evaluations = dict(zip(self.judged, partial.judged, strict=True))
+        partial.rows[:] += np.bincount(splits.reshape(-1), minlength=self.folding.n_splits)
+        sums, judged = partial.parts
+        evaluations = dict(zip(self.judged, judged, strict=True))
         for template, folds in self.templates:
             for rows in template.batches(block, shared=len(self.passes) > 2):
                 for fold in folds:
                     own = np.flatnonzero(splits[fold // self.folding.n_folds, rows.where] == fold)
-                    self._add_batch(partial.sums, evaluations.get(fold), rows, fold, own)
+                    self._add_batch(sums, evaluations.get(fold), rows, fold, own)
 
     def _add_batch(self, sums: list[ReadSums], evaluation: Any, rows: RowBatch, fold: int, own: np.ndarray) -> None:
         """Add a batch of rows, of which the `own` ones are in the fold, to the sums without it and its evaluation."""
@@ -321,11 +310,12 @@ class SharedRead(PassTask):
             scores = np.stack([known[id(held.weights)] for held in judged], axis=2)
             judged[0].add(evaluation, scores, rows.y[own], rows.weight[own])
 
-    def answers(self, total: SharedSums, report: Report) -> list[Any]:
+    def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
         """The result of each pass, from the totals of the read."""
-        evaluated = zip(self.judged.items(), total.judged, strict=True)
-        found: dict[Any, Any] = {None: iter(total.sums)}
-        found |= {fold: iter(held[0].results(evaluation, len(held))) for (fold, held), evaluation in evaluated}
+        sums, judged = total.parts
+        found: dict[Any, Any] = {None: iter(sums)}
+        for (fold, held), evaluation in zip(self.judged.items(), judged, strict=True):
+            found[fold] = iter(held[0].results(evaluation, len(held)))
         return [next(found[each.inside]) for each in self.passes]
 
     def about(self) -> dict[str, str]:
@@ -339,9 +329,6 @@ class SharedRead(PassTask):
             shared.pop(name, None)
         shared |= {"the task": self.name, "folding": described(self.folding), "models": f"{len(self.passes)}"}
         return shared | {f"{WEIGHTS_KEY} of the models": digest.hexdigest()[:16]}
-
-    def total(self, arrays: Mapping[str, Any]) -> SharedSums:
-        return SharedSums([ReadSums(**sums) for sums in arrays["sums"]], list(arrays["judged"]), arrays["rows"])
 
 
 def n_used(judged: JudgedWeights) -> np.ndarray:
