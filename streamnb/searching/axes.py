@@ -25,8 +25,8 @@ from streamnb.rows.preparing import NORMS, QUANTILE_NORMAL, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
-from streamnb.searching.contest import Judging
 from streamnb.searching.encodings import Encoded, check_list, check_once, word
+from streamnb.searching.judging import Judging
 from streamnb.selection.score_table import check_choice
 from streamnb.solving.own_variances import is_own
 

@@ -27,17 +27,11 @@ from streamnb.searching.axes import (
     default_transforms,
     settings_of,
 )
-from streamnb.searching.bayes import BayesSettings
-from streamnb.searching.budget import Budget
-from streamnb.searching.contest import Contest, Contestants, Judging
+from streamnb.searching.bayes import settings_together
+from streamnb.searching.candidates import OF_ROWS_AS_GIVEN, check_others, group_of, named_models, others_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
-from streamnb.searching.estimator_candidates import (
-    OF_ROWS_AS_GIVEN,
-    check_others,
-    contestant_of,
-    named_models,
-    others_of,
-)
+from streamnb.searching.judging import Budget, Judging
+from streamnb.searching.rounds import CandidateGroup, planned, searched, within_reads
 from streamnb.searching.search_result import Search
 from streamnb.selection.score_table import check_choice
 
@@ -192,12 +186,13 @@ def search(
             scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows)
-        contestants, left_out = _contestants(axes, chosen, encoded, judging, options)
-        contestants += others_of(other_models, given, judging) if other_models else []
-        contest = Contest(contestants, judging, limits, left_out)
+        candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
+        if other_models:
+            candidates += others_of(other_models, given, judging)
+        candidates, most_reads, beyond = within_reads(candidates, limits)
         if notebook.prints(show):
-            print(contest.plan())
-        found = contest.result()
+            print(planned(candidates, judging, limits, most_reads))
+        found = searched(candidates, judging, limits, most_reads, left_out | beyond)
     if notebook.prints(show):
         print(found)
     return found
@@ -219,15 +214,15 @@ def _judging(
     return Judging(folds, n_folds, groups, seed, scoring, scorer, calibration, n_held, wide)
 
 
-def _contestants(
+def _candidates(
     axes: Axes, models: dict[str, Any] | None, encoded: list[Encoded], judging: Judging, options: RunOptions
-) -> tuple[list[Contestants], dict[str, str]]:
+) -> tuple[list[CandidateGroup], dict[str, str]]:
     """Naive Bayes and models on the rows under each encoding; and the reasons why some are left out.
 
     `axes` and `models` are those named by the user; the others have defaults for such rows.
     """
-    bayes: list[Contestants] = []
-    trained: dict[str, Contestants] = {}
+    bayes: list[CandidateGroup] = []
+    trained: dict[str, CandidateGroup] = {}
     left_out: dict[str, str] = {}
     for rows in encoded:
         default_axes, default_models = default_candidates(rows) if "families" not in axes else ([{}], [])
@@ -243,12 +238,13 @@ def _contestants(
             found, reasons = settings_of(of_rows, judging, rows.words)
             settings |= {setting.name: setting for setting in found}
             left_out |= reasons
-        bayes += [BayesSettings(list(settings.values()), rows, judging, options)] if settings else []
+        if settings:
+            bayes.append(settings_together(settings, rows, judging, options))
         if not rows.learns_again:  # models have their own transforms
             encoding = "".join(f", {name}={word}" for name, word in rows.words.items())
             for name, model in (named_models(default_models) if models is None else models).items():
                 # those of rows as given are judged once, whatever the encodings
                 full_name = name if isinstance(model, OF_ROWS_AS_GIVEN) else name + encoding
                 if full_name not in trained:
-                    trained[full_name] = contestant_of(full_name, model, rows, judging, options)
+                    trained[full_name] = group_of(full_name, model, rows, judging, options)
     return [*bayes, *trained.values()], left_out

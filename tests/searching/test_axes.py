@@ -11,8 +11,8 @@ import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.rows.opening import opened
 from streamnb.searching.axes import DEFAULTS, checked, default_candidates, default_transforms, is_sparse, settings_of
-from streamnb.searching.contest import Judging
 from streamnb.searching.encodings import Encoded
+from streamnb.searching.judging import Judging
 
 
 def settings(scoring="accuracy", **lists):

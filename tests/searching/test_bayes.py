@@ -1,5 +1,7 @@
 """Sums of all settings: those that can share a scan do."""
 
+from inspect import getgeneratorlocals
+
 import numpy as np
 import pytest
 
@@ -8,34 +10,33 @@ from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.searching.axes import checked, settings_of
-from streamnb.searching.bayes import BayesSettings
-from streamnb.searching.budget import Allowed
-from streamnb.searching.contest import Judging
+from streamnb.searching.bayes import settings_together
 from streamnb.searching.encodings import Encoded
+from streamnb.searching.judging import Judging, ToJudge
 
 X = np.random.default_rng(0).poisson(1.0, (40, 3)) + 1.0
 Y = np.arange(40) % 2
-ALWAYS = Allowed(None, lambda: False)
 
 
 def begun(**lists):
     judging = Judging(4, 4, None, 0, "accuracy", as_scorer("accuracy"))
     settings, _ = settings_of(checked(lists)[0], judging, {})
-    found = BayesSettings(settings, Encoded(opened(X, Y), (X, Y, None)), judging, RunOptions(progress=False))
-    found.begin()
+    by_name = {setting.name: setting for setting in settings}
+    found = settings_together(by_name, Encoded(opened(X, Y), (X, Y, None)), judging, RunOptions(progress=False))
+    found.advance()
     return found
 
 
 def test_settings_of_rows_prepared_alike_share_statistics_but_for_moments_of_their_own():
     found = begun(families=["poisson", "gaussian", snb.Gamma(dispersion="ml")], smoothing=[1.0, 2.0], penalties=[None])
-    stats = [one.stats for one in found._candidates.values()]
+    stats = [one.stats for one in getgeneratorlocals(found._steps)["candidates"].values()]
     assert found.report.rows == 40 and len(stats) == 6 and len({id(one) for one in stats}) == 2
     assert stats[0] is stats[3] and "log_sum" not in stats[0].moments
 
 
 def test_a_setting_that_solving_refuses_is_left_out_and_the_best_point_is_fitted():
     found = begun(families=["poisson"], penalties=[snb.TopK([1, 2]), snb.Decorrelation(0.1)])
-    (best,) = found.judge(found.names, range(4), ALWAYS)
+    (best,) = found.advance(ToJudge(found.names, range(4)))
     assert found.report.rows == 80 and len(found.left_out) == 1
     model = found.fitted(best)
     alone = snb.LinearNB("poisson", snb.TopK(best.point["top_k"])).fit(X, Y)
@@ -45,9 +46,9 @@ def test_a_setting_that_solving_refuses_is_left_out_and_the_best_point_is_fitted
 
 def test_folds_judged_one_after_the_other_have_the_scores_of_all_at_once():
     at_once, in_turn = begun(), begun()
-    (whole, *_), folds = at_once.judge(at_once.names, range(4), ALWAYS), [2, 0, 3, 1]
+    (whole, *_), folds = at_once.advance(ToJudge(at_once.names, range(4))), [2, 0, 3, 1]
     for number, fold in enumerate(folds):
-        judged, *_ = in_turn.judge(in_turn.names[:1], [fold], ALWAYS)
+        judged, *_ = in_turn.advance(ToJudge(in_turn.names[:1], [fold]))
         assert judged.n_folds == number + 1 and judged.reads == number + 2
         some = sorted(folds[: number + 1])
         np.testing.assert_array_equal(np.flatnonzero(~np.isnan(judged.scores["accuracy"])), some)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.searching.budget import Allowed, Budget, divide_reads
+from streamnb.searching.judging import Budget, ToJudge, divide_reads
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,5 @@ def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():
 
 
 def test_a_share_of_time_is_over_when_the_budget_is():
-    assert not Allowed.share(Budget.of("1h"), 2, 3, None).out_of_time()
-    assert not Allowed.share(Budget.of(None), 1, 1, 4).out_of_time()
-    assert Allowed.share(Budget(None, 1.0, None, 0.0), 1, 1, None).out_of_time()
+    for budget, is_over in ((Budget.of("1h"), False), (Budget.of(None), False), (Budget(None, 1.0, None, 0.0), True)):
+        assert ToJudge([], [], deadline=budget.deadline(2, 3)).out_of_time() == is_over

@@ -1,17 +1,96 @@
-"""The budget of a search, in seconds or reads, and how it is divided among candidates."""
+"""How the candidates of a search are judged: on which folds, by which scorings, and within which budget."""
 
 import numbers
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from streamnb.core import arguments, row_checks
+from streamnb.evaluation.scorers import Scorer
+from streamnb.rows.source import Source
+from streamnb.rows.splits import fold_numbers
+from streamnb.scanning.class_scan import with_folds
+from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS
 
 UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
 KEPT = 3  # a third of the candidates goes on to the next round
 LEAST_READS = 2  # to judge a model: the second read judges its first step
 AUTO = "auto"
+MANY_ROWS = 10_000  # of a fold, that tell all but exactly which of several models is better
+
+
+# ---- folds and scorings ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """The folds and scorings by which candidates are judged.
+
+    Attributes
+    ----------
+    folds : int, or the fold of each row
+    n_folds, seed : int
+    groups : groups of rows, or None
+    scoring : as given by the user
+    scorer : Scorer
+    calibration : str or None
+        How the best model is calibrated.
+    n_held : int, about how many rows the first fold has, 0 if unknown
+    wide : bool, whether rows have so many features that models take longer than reads
+    """
+
+    folds: Any
+    n_folds: int
+    groups: Any
+    seed: int
+    scoring: Any
+    scorer: Scorer
+    calibration: str | None = None
+    n_held: int = 0
+    wide: bool = False
+
+    def __post_init__(self) -> None:
+        arguments.one_of("calibration", self.calibration, ["auto", None])
+
+    @property
+    def scorings(self) -> list[str]:
+        """The names of the scorings; the first chooses."""
+        return [scorer.name for scorer in self.scorer.each]
+
+    @property
+    def first_fold_tells(self) -> bool:
+        """Whether one fold says enough to leave out candidates, and saves more than it costs in accuracy."""
+        return self.n_held >= (ENOUGH_ROWS if self.wide else MANY_ROWS)
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether the best model is calibrated, which takes models without each of several folds."""
+        return self.calibration is not None and self.n_folds >= LEAST_FOLDS
+
+    def applied_to(self, model: Any) -> Any:
+        """A clone of an estimator that chooses on these folds, by these scorings."""
+        known = {"folds": self.folds, "seed": self.seed, "scoring": self.scoring, "repeats": 1}
+        return clone(model).set_params(**{name: known[name] for name in known.keys() & model.get_params().keys()})
+
+    def with_folds(self, task: Any, rows: Source) -> tuple[Any, Source]:
+        """A task that knows the folds, and rows with the fold of each."""
+        return with_folds(task, rows, self.folds, self.groups, 1, self.seed)
+
+    def numbers(self, n_rows: int) -> np.ndarray:
+        """The fold of each row in memory."""
+        if np.ndim(self.folds):
+            row_checks.check_lengths(n_rows, len(self.folds), "folds")
+            return np.asarray(self.folds)
+        return fold_numbers(n_rows, self.n_folds, groups=self.groups, seed=self.seed)
+
+
+# ---- the budget ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -68,6 +147,10 @@ class Budget:
         """Remaining seconds."""
         return float("inf") if self.seconds is None else self.seconds - self.spent
 
+    def deadline(self, n_rounds: int, n_waiting: int) -> float:
+        """The end of an even share of the rest, for `n_rounds` to come and `n_waiting` candidates in this one."""
+        return time.perf_counter() + self.left / n_rounds / n_waiting
+
     def lasts(self, seconds: float) -> bool:
         """Whether at least so many seconds remain."""
         return self.left >= seconds
@@ -85,23 +168,25 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Allowed:
-    """The reads of each model and the time that a candidate may take.
+class ToJudge:
+    """Candidates to be judged on further folds, and the reads and the time that this may take.
 
     Attributes
     ----------
-    reads : int, or None for no limit
-    out_of_time : callable, returns whether the time is spent
+    names : list of str
+    folds : sequence of int
+    most_reads : int, or None for no limit
+    deadline : float, of time.perf_counter
     """
 
-    reads: int | None
-    out_of_time: Callable[[], bool]
+    names: Sequence[str]
+    folds: Sequence[int]
+    most_reads: int | None = None
+    deadline: float = float("inf")
 
-    @classmethod
-    def share(cls, budget: Budget, n_rounds: int, n_waiting: int, reads: int | None) -> "Allowed":
-        """An even share of the remaining time, for `n_rounds` rounds to come and `n_waiting` candidates in this one."""
-        deadline = time.perf_counter() + budget.left / n_rounds / n_waiting
-        return cls(reads, lambda: time.perf_counter() > deadline)
+    def out_of_time(self) -> bool:
+        """Whether the time is spent."""
+        return time.perf_counter() > self.deadline
 
 
 def divide_reads(budget: Budget, costs: Sequence[Any], names: Sequence[str]) -> tuple[list[bool], int | None]:

@@ -14,16 +14,14 @@ import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
-from streamnb.searching.budget import Allowed
-from streamnb.searching.contest import Judging
+from streamnb.searching.candidates import fitted_other, group_of, named_models, others_of
 from streamnb.searching.encodings import Encoded, in_memory
-from streamnb.searching.estimator_candidates import contestant_of, fitted_other, named_models, others_of
+from streamnb.searching.judging import Judging, ToJudge
 
 rng = np.random.default_rng(1)
 Y = np.arange(60) % 2
 X = rng.normal(size=(60, 3)) + Y[:, None]
 FOLDS = np.arange(60) // 2 % 3
-ALWAYS = Allowed(None, lambda: False)
 ROWS = Encoded(opened(X, Y), (X, Y, None))
 
 
@@ -33,9 +31,9 @@ def how(scoring, folds=FOLDS):
 
 def judged_other(estimator, given, judging):
     (one,) = others_of({"it": estimator}, given, judging)
-    with one.leaving_out():
-        return one.judge(["it"], range(judging.n_folds), ALWAYS)[0]
-    return one.left_out["it"]
+    one.advance()
+    found = one.advance(ToJudge(["it"], range(judging.n_folds)))
+    return found[0] if found else one.left_out["it"]
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame, lambda X: X.tolist()])
@@ -63,21 +61,21 @@ def test_what_an_estimator_lacks_is_said():
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
 def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
     grid = {"l2": [0.1, 10.0], "max_passes": 6}
-    found = contestant_of("it", snb.SoftmaxRegressionCV(**grid), ROWS, how("accuracy"), RunOptions(False))
-    found.begin()
+    found = group_of("it", snb.SoftmaxRegressionCV(**grid), ROWS, how("accuracy"), RunOptions(False))
+    found.advance()
     for fold in (1, 2, 0):
-        (judged,) = found.judge(["it"], [fold], ALWAYS)
+        (judged,) = found.advance(ToJudge(["it"], [fold]))
     alone = snb.SoftmaxRegressionCV(**grid, folds=FOLDS, scoring="accuracy").fit(X, Y)
     assert judged.point == alone.best_params_ and judged.mean("accuracy") == alone.best_score_ and judged.folds is None
     np.testing.assert_array_equal(found.fitted(judged).coef_, alone.coef_)
 
 
 def test_reads_and_time_end_a_model_that_can_be_judged():
-    for allowed, n_reads in ((Allowed(3, lambda: False), 3), (Allowed(None, lambda: True), 2)):
+    for limit, n_reads in (({"most_reads": 3}, 3), ({"deadline": 0.0}, 2)):
         model = snb.SoftmaxRegressionCV(1.0, max_passes=20, tol=0.0)
-        found = contestant_of("it", model, ROWS, how("accuracy"), RunOptions(False))
-        found.begin()
-        (judged,) = found.judge(["it"], range(3), allowed)
+        found = group_of("it", model, ROWS, how("accuracy"), RunOptions(False))
+        found.advance()
+        (judged,) = found.advance(ToJudge(["it"], range(3), **limit))
         assert judged.reads == 1 + n_reads and judged.point["max_passes"] <= n_reads
 
 

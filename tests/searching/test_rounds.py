@@ -6,9 +6,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
-from streamnb.searching import budget, contest
-from streamnb.searching.budget import Budget
-from streamnb.searching.estimator_candidates import ModelOfReads
+from streamnb.searching import judging
+from streamnb.searching.judging import Budget
+from streamnb.searching.rounds import CandidateGroup
 
 rng = np.random.default_rng(2)
 N = 150
@@ -40,7 +40,7 @@ def test_the_better_third_goes_on_where_time_is_short_and_its_scores_are_those_o
 
 def test_only_the_best_so_far_keeps_what_its_model_is_made_of(monkeypatch):
     release = []
-    monkeypatch.setattr(ModelOfReads, "release", lambda group: release.append(group.names[0]))
+    monkeypatch.setattr(CandidateGroup, "release", lambda group: release.append(group.names[0]))
     models = [snb.MarginClassifierCV([1.0]), snb.SoftmaxRegressionCV([1e9]), snb.SoftmaxRegressionCV([1.0])]
     found = snb.search(X, Y, families=[], models=models, **QUIET)
     assert found.ranked[0].name not in release[-2:] and len({*release}) >= 2 and len(release) == 3
@@ -48,7 +48,7 @@ def test_only_the_best_so_far_keeps_what_its_model_is_made_of(monkeypatch):
 
 def test_only_those_that_may_be_the_best_are_judged_on_more_than_one_fold(monkeypatch):
     """By a rule that says how much is lost: the best of one fold is nearly that of all."""
-    monkeypatch.setattr(contest, "MANY_ROWS", 500)
+    monkeypatch.setattr(judging, "MANY_ROWS", 500)
     r = np.random.default_rng(0)
     y = r.integers(0, 2, 3000)
     rows = r.poisson(1.0 + y[:, None] * np.array([1.0, 0.5, 0.0]))
@@ -85,7 +85,7 @@ def test_a_budget_of_reads_is_kept_to():
 
 
 def test_what_there_is_no_time_for_is_left_out(capsys, monkeypatch):
-    monkeypatch.setattr(budget, "time", Clock)
+    monkeypatch.setattr(judging, "time", Clock)
     with pytest.warns(snb.StreamnbWarning, match="left out: 2 candidates"):
         found = snb.search(
             X, Y, families=[], others={name: Slow() for name in "abc"}, budget="0.1s", scoring="accuracy", show=True
