@@ -302,7 +302,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
     ),
     PairScan: every(lambda: Pass(PAIRS, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
-    ProductScan: every(lambda: Pass(ProductScan(), opened(COUNTS, Y, REAL_WEIGHT))),
+    ProductScan: every(lambda: Pass(ProductScan(), opened(COUNTS, Y, WEIGHT))),
     ReadTask: every(
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
