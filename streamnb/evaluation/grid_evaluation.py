@@ -31,16 +31,16 @@ class GridEvaluation(Tally):
 
     Parameters
     ----------
-    new : callable
-        Returns an empty `Evaluation`.
+    empty : Evaluation
+        Of one model, without rows.
     n_points : int
         G.
     """
 
     parts = "n_rows", "total", "decisions", "ranking", "margin", "losses"
 
-    def __init__(self, new: Any, n_points: int):
-        self._empty, self._n_points = empty, n_points = new(), n_points
+    def __init__(self, empty: Evaluation, n_points: int):
+        self._empty, self._n_points = empty, n_points
         needs = empty.needs
         self.n_rows, self.total = 0, RowMeans(())
         of_decisions = needs & {"hits", "confusion"}
@@ -115,7 +115,7 @@ class GridEvaluation(Tally):
             raise ValueError("a grid of evaluations should have an empty evaluation and the losses of each model")
         if state["decisions"] is not None:  # checked before tables larger than the file are allocated
             pairs_of_state("predicted", state["decisions"]["_predicted"], (n_points, empty.n_classes))
-        grid = cls(lambda: empty, n_points)
+        grid = cls(empty, n_points)
         grid.restore({name: state[name] for name in cls.parts})
         return grid
 
@@ -131,8 +131,8 @@ class EachEvaluation(Tally):
 
     parts = ("_each",)
 
-    def __init__(self, new: Any, n_points: int):
-        self._each = [new() for _ in range(n_points)]
+    def __init__(self, empty: Evaluation, n_points: int):
+        self._each = [empty.begun() for _ in range(n_points)]
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), possibly padded."""
@@ -153,10 +153,11 @@ class EachEvaluation(Tally):
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         each = state["each"]
-        if not persistence.is_a(list[Evaluation], each):
+        if not each or not persistence.is_a(list[Evaluation], each):
             raise ValueError("a grid of evaluations should be a list of them")
-        remaining = iter(each)
-        return cls(lambda: next(remaining), len(each))
+        judged = cls(each[0], 0)
+        judged._each = each
+        return judged
 
 
 class GridDecisions(Tally):

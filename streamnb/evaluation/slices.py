@@ -249,15 +249,12 @@ class Slices:
     Parameters
     ----------
     slicing : Slicing
-    kind : type
-        Of the evaluation of a slice.
-    form : dict
-        Its arguments.
+    empty : Evaluation
+        Of the rows of a slice, without rows.
     """
 
-    def __init__(self, slicing: Slicing, kind: type, form: dict[str, Any]):
-        check_memory(slicing.n_slices, form)
-        self.slicing, self._kind, self._form = slicing, kind, form
+    def __init__(self, slicing: Slicing, empty: Any):
+        self.slicing, self._empty = slicing, empty
         self._of: list[dict[Label, Any]] = [{} for _ in slicing.columns]
         self._waiting: list[tuple[Rows, np.ndarray]] = []  # blocks may have few rows of each slice
 
@@ -280,7 +277,7 @@ class Slices:
             for number, in_slice in zip(present.tolist(), np.split(order, first[1:]), strict=True):
                 value = column.values[number]
                 if value not in evaluations:
-                    evaluations[value] = self._kind(**self._form)
+                    evaluations[value] = self._empty.begun()
                 evaluations[value].add_rows(rows.of(in_slice))
 
     def each(self) -> Iterator[tuple[SliceColumn, dict[Label, Any]]]:
@@ -296,7 +293,7 @@ class Slices:
         total.slicing, total._of = self.slicing + other.slicing, [{} for _ in self._of]
         for mine, theirs, both in zip(self._of, other._of, total._of, strict=True):
             for value in {**mine, **theirs}:
-                a, b = (part.get(value) or self._kind(**self._form) for part in (mine, theirs))
+                a, b = (part.get(value) or self._empty.begun() for part in (mine, theirs))
                 both[value] = a + b  # a new one, even where one of them has no rows
         return total
 
@@ -305,10 +302,9 @@ class Slices:
 
     def restore(self, state: list[list[Any]]) -> None:
         """Fill an empty object from the state that `_to_state` returned."""
-        empty = self._kind(**self._form)
         for column, evaluations, (values, parts) in zip(self.slicing.columns, self._of, state, strict=True):
             if not {*values} <= {*column.values}:
                 raise ValueError(f"there are slices that are no values of {column.name!r}")
             for value, part in zip(values, parts, strict=True):
-                empty + part
+                self._empty + part  # refuses one that was made otherwise
                 evaluations[value] = part

@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
-from streamnb.evaluation.slices import Slices, Slicing, form_of_slice
+from streamnb.evaluation.slices import Slices, Slicing, check_memory, form_of_slice
 from streamnb.evaluation.tallies import (
     BUCKETS,
     LOSSES,
@@ -99,7 +99,9 @@ class Tallied:
         if self.level is not None:
             self._tallies["spread"] = self._spread(exact_rows, grouped)
         if slicing is not None:
-            self._tallies["slices"] = Slices(slicing, type(self), form_of_slice(self._form))
+            form = form_of_slice(self._form)
+            check_memory(slicing.n_slices, form)
+            self._tallies["slices"] = Slices(slicing, type(self)(**form))
 
     def _spread(self, exact_rows: int, grouped: bool) -> RowSpread | GroupSpread:
         """What the intervals of the metrics that are kept need."""
@@ -284,6 +286,10 @@ class Tallied:
                 )
         tallies = added(self._tallies, other._tallies)
         return self.with_tallies(self.n_rows + other.n_rows, tallies, self.n_unknown + other.n_unknown)
+
+    def begun(self) -> Self:
+        """An evaluation of no rows, made with the same arguments but for slices."""
+        return type(self)(**self._form)
 
     def ranking_of(self, n_models: int) -> Ranking:
         """An empty ranking of several models with the settings of this evaluation."""

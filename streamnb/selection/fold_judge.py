@@ -43,12 +43,11 @@ class FoldJudge:
         if "reference" in self.needs:
             return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins, nested)
 
-        def new() -> Evaluation:
-            options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
-            return Evaluation(len(self.classes), self.needs, multilabel=self.multilabel, **options)
-
-        each = self.multilabel or bool(self.needs & {"pairs", "reliability"})
-        return (EachEvaluation if each else GridEvaluation)(new, n_points)
+        form: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
+        empty = Evaluation(len(self.classes), self.needs, multilabel=self.multilabel, **form)
+        if self.multilabel or self.needs & {"pairs", "reliability"}:
+            return EachEvaluation(empty, n_points)
+        return GridEvaluation(empty, n_points)
 
     def labels(self, given: Any, first_row: int) -> Any:
         """The codes (n_rows,) or the indicator (n_rows, K) of given labels; raise for labels that the scan lacks."""

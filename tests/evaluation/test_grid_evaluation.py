@@ -44,7 +44,7 @@ def same(one, two):
 @pytest.mark.parametrize("scheme", [Joint(), OneVsRest()], ids=lambda scheme: scheme.name)
 @pytest.mark.parametrize("needs", [EVERYTHING, ("hits",), ("ranking",), ("probabilities",)], ids="-".join)
 def test_each_model_is_judged_as_alone(scheme, needs):
-    given, grid = margins(K), GridEvaluation(lambda: Evaluation(K, needs), G)
+    given, grid = margins(K), GridEvaluation(Evaluation(K, needs), G)
     grid.add(scheme, given, labels, weight)
     for g, expected in enumerate(alone(needs, scheme, given, labels, weight)):
         own = grid.of_point(g)
@@ -56,7 +56,7 @@ def test_each_model_is_judged_as_alone(scheme, needs):
 
 def test_of_two_classes_too():
     given, two = margins(1), labels % 2
-    grid = GridEvaluation(lambda: Evaluation(2, EVERYTHING), G)
+    grid = GridEvaluation(Evaluation(2, EVERYTHING), G)
     grid.add(TwoClasses(), given, two, weight)
     for g, expected in enumerate(alone(EVERYTHING, TwoClasses(), given, two, weight, 2)):
         for value in ("accuracy", "roc_auc", "log_loss", "brier"):
@@ -68,7 +68,7 @@ def test_of_two_classes_too():
 def test_decisions_made_elsewhere_count_the_same(needs, weighted):
     decided = np.concatenate([rng.integers(0, K, (N, G)), np.full((N, 1), K - 1)], axis=1).astype(np.int32)
     w = weight if weighted else None
-    grid = GridEvaluation(lambda: Evaluation(K, needs), G)
+    grid = GridEvaluation(Evaluation(K, needs), G)
     grid.add_decided(decided, labels, w)
     accuracy, recall, _ = grid.accuracy_and_recall()
     for g in range(G):
@@ -87,7 +87,7 @@ def test_rates_of_nothing_are_not_defined():
 def test_sets_of_labels_are_judged_model_by_model():
     sets, given = (rng.random((N, K)) < 0.4).astype(int), margins(K)
     needs = {"confusion", "ranking", "probabilities", "multilabel"}
-    each = EachEvaluation(lambda: Evaluation(K, needs, multilabel=True), G)
+    each = EachEvaluation(Evaluation(K, needs, multilabel=True), G)
     each.add(MultiLabel(), given, sets, weight)
     for g, expected in enumerate(alone(needs, MultiLabel(), given, sets, weight, multilabel=True)):
         same(each.of_point(g), expected)
@@ -99,7 +99,7 @@ def test_sets_of_labels_are_judged_model_by_model():
 @pytest.mark.parametrize("exact_rows", [N, 10], ids=["scores", "histograms"])
 @pytest.mark.parametrize("needs", [EVERYTHING, ("hits",), ("ranking",), ()], ids="-".join)
 def test_a_grid_is_made_again_of_a_file_and_takes_more_rows(needs, exact_rows, tmp_path):
-    grids = [GridEvaluation(lambda: Evaluation(K, needs, exact_rows=exact_rows), G) for _ in range(2)]
+    grids = [GridEvaluation(Evaluation(K, needs, exact_rows=exact_rows), G) for _ in range(2)]
     for grid, some in zip(grids, (slice(0, 25), slice(25, N))):
         grid.add(Joint(), margins(K)[some], labels[some], weight[some])
     persistence.save(tmp_path / "grid.snb", grids[0])
@@ -110,7 +110,7 @@ def test_a_grid_is_made_again_of_a_file_and_takes_more_rows(needs, exact_rows, t
 
 
 def test_a_grid_of_sets_of_labels_too(tmp_path):
-    each = EachEvaluation(lambda: Evaluation(K, ("hits",), multilabel=True), G)
+    each = EachEvaluation(Evaluation(K, ("hits",), multilabel=True), G)
     each.add(MultiLabel(), margins(K), (rng.random((N, K)) < 0.4).astype(int), weight)
     persistence.save(tmp_path / "each.snb", each)
     same(snb.load(tmp_path / "each.snb").of_point(2), each.of_point(2))
@@ -120,7 +120,7 @@ def test_a_grid_of_sets_of_labels_too(tmp_path):
 
 
 def test_states_that_no_grid_has_are_refused():
-    grid = GridEvaluation(lambda: Evaluation(K, EVERYTHING), G)
+    grid = GridEvaluation(Evaluation(K, EVERYTHING), G)
     grid.add(Joint(), margins(K), labels, weight)
     state = grid._to_state()
     sizes = {"n_points": 10**12}, {"n_points": 2}, {"n_points": -1}, {"losses": []}
@@ -137,6 +137,6 @@ def test_only_what_is_needed_is_asked_of_a_scheme():
         log_proba = decide
 
     for kind in (GridEvaluation, EachEvaluation):
-        ranked = kind(lambda: Evaluation(K, {"ranking"}), G)
+        ranked = kind(Evaluation(K, {"ranking"}), G)
         ranked.add(Silent(), margins(K), labels, np.ones(N))
         assert 0.0 < ranked.of_point(2).roc_auc() < 1.0

@@ -112,7 +112,7 @@ def test_models_of_a_grid_score_at_once_what_each_scores_by_itself(name, weighte
             margins = rng.normal(size=(n_rows, 3, 8))
             judged.add(None, margins, (labels + 1) % 4, weights if weighted else np.ones(n_rows))
         else:
-            judged = GridEvaluation(lambda: snb.Evaluation(4, scorer.needs), 6)
+            judged = GridEvaluation(snb.Evaluation(4, scorer.needs), 6)
             judged.add_decided(decided, labels, weights if weighted else None)
         points = [judged.of_point(i) for i in range(6)]
         for found, one in zip(scorer.of_grid(judged), (scorer.value, scorer.per_class, scorer.error), strict=True):

@@ -69,7 +69,7 @@ def judged(kind: Any, seed: int, **options: Any) -> Any:
 
 def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
     rng, codes, weight, margins = drawn(seed)
-    evaluations = kind(lambda: Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8), 2)
+    evaluations = kind(Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8), 2)
     labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
     evaluations.add(MultiLabel() if multilabel else Joint(), margins, labels, weight)
     return evaluations
@@ -164,8 +164,8 @@ def column(seed: int) -> SliceColumn:
 
 def slices(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
-    form = Evaluation(K, "hits", exact_rows=10, n_bins=8, interval=0.95)._form
-    found = Slices(Slicing((column(seed),)), Evaluation, form)
+    empty = Evaluation(K, "hits", exact_rows=10, n_bins=8, interval=0.95)
+    found = Slices(Slicing((column(seed),)), empty)
     found.add(Rows(codes, weight, codes[::-1]), codes[:, None] % 2)
     found.finish()
     return found
