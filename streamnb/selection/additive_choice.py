@@ -74,11 +74,6 @@ class AdditiveChooser:
     options: RunOptions
 
     @cached_property
-    def alone(self) -> "ScannedTerms":
-        """The terms of single features."""
-        return ScannedTerms.of(self, [])
-
-    @cached_property
     def without_pairs(self) -> "FoldStage":
         """The models of single features."""
         return FoldStage(self, {fold: [] for fold in range(ALL, self.n_folds)})
@@ -121,18 +116,20 @@ class AdditiveChooser:
 
         Features `left_out` do not take part; of the others those whose curves matter most, if there are many.
         """
-        weights = self.without_pairs.weights(best)
+        weights, alone = self.without_pairs.weights(best), self.without_pairs.terms(ALL)
         scores = np.zeros((len(self.rows.weight), weights[0].shape[1]))
-        chunk = as_chunk(self.alone.matrix)[0]
+        chunk = as_chunk(alone.matrix)[0]
         for fold, of_fold in weights.items():
             rows = np.flatnonzero(self.rows.fold == fold)
             scores[rows] = scores_of(chunk.picked(rows), of_fold)
-        objective = softmax_of(self.alone.scanned.stats)
+        objective = softmax_of(alone.scanned.stats)
         targets = objective.sampled_targets(self.rows.labels, scores.shape[1])
         curvature = objective.hessian_diagonal(objective.hessian(scores, targets))
         slopes, _ = objective.losses(scores, targets)
         weight, coded = self.rows.weight[:, None], self.terms.coded
-        kept = self._worth_pairing(weights, left_out, most_features)
+        kept = self._worth_pairing(alone, weights, left_out, most_features)
+        del alone, chunk
+        self.without_pairs.forget()
         codes = self.rows.X[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
         for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
@@ -142,12 +139,11 @@ class AdditiveChooser:
         folds = ALL, *range(self.n_folds)
         return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
 
-    def _worth_pairing(self, weights: Mapping[int, np.ndarray], left_out: Sequence[int], most: int) -> np.ndarray:
+    def _worth_pairing(
+        self, alone: "ScannedTerms", weights: Mapping[int, np.ndarray], left_out: Sequence[int], most: int
+    ) -> np.ndarray:
         """The features whose pairs are ranked, ascending: those with the largest scores."""
-        columns, counts = (
-            self.alone.columns,
-            np.bincount(self.alone.matrix.indices, minlength=self.alone.matrix.shape[1]),
-        )
+        columns, counts = alone.columns, np.bincount(alone.matrix.indices, minlength=alone.matrix.shape[1])
         size = sum(np.abs(of_fold[:-1]).mean(axis=1) * counts for of_fold in weights.values())
         of_features = np.zeros(self.terms.coded.n_features)
         np.add.at(of_features, np.repeat(columns.features[:, 0], columns.widths), size)
@@ -213,8 +209,6 @@ class FoldStage:
 
     def terms(self, fold: int) -> ScannedTerms:
         """The terms of the models without a fold."""
-        if not self.pairs[fold]:
-            return self.chooser.alone
         if self._last.get("pairs") != self.pairs[fold]:
             self._last.clear()
             self._last.update(pairs=self.pairs[fold], terms=ScannedTerms.of(self.chooser, self.pairs[fold]))
@@ -223,6 +217,10 @@ class FoldStage:
     @cached_property
     def _last(self) -> dict[str, Any]:
         return {}
+
+    def forget(self) -> None:
+        """Free the terms, which are made again when they are needed."""
+        self._last.clear()
 
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
@@ -236,6 +234,8 @@ class FoldStage:
             search.judge(folds, most_bytes=MODELS_BYTES)
             for own, of_folds in zip(models, search.by_point(), strict=True):
                 own.extend(of_folds)
+        del terms, search
+        self.forget()
         judged, scorers = [], self.chooser.scorer.each
         for point, of_folds in zip(points, models, strict=True):
             last = [model.scores[model.after(len(model.reached))] for model in of_folds]

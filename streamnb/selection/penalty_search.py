@@ -7,7 +7,7 @@ regularises.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,7 @@ class PenaltySearch:
         check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)
         check_scorer(self.scorer, judge.evaluation(scheme, 1).of_point(0))
 
-        @cache
+        @lru_cache(maxsize=1)  # folds go one after the other
         def data(fold: int) -> TrainingData:
             return learner.data(self.scanned.of_folds.outside(fold), self.scanned.shared, options, fold)
 

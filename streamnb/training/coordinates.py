@@ -1,6 +1,7 @@
 """Maps weights between the coordinates of training and those of rows and models."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -90,6 +91,34 @@ class CentredFeatures:
         return np.einsum("i,ij->j", self.means[:, 0], weights[:-1])
 
 
+@dataclass(frozen=True, eq=False)
+class LayeredSums:
+    """Sums of features that are sums of those of rows, for all points.
+
+    Attributes
+    ----------
+    sums : RowSums
+        Of these features.
+    of_rows : CentredFeatures
+        Those of rows.
+    parts : (n_features of rows, n_features) CSR array
+        1 where a feature of rows is part of a feature; those of one layer have no features of rows in common.
+    """
+
+    sums: RowSums
+    of_rows: CentredFeatures
+    parts: sp.csr_array
+
+    @classmethod
+    def of(cls, sums: RowSums, parts: sp.csr_array) -> Self:
+        """The sums of features, given those of the features of rows, which are indicators."""
+        whole = parts.T @ sums.whole
+        spread = np.maximum(whole - whole**2 / sums.weight, 0.0)
+        moments = {"whole": whole, "squares": whole, "magnitudes": whole, "spread": spread}
+        layered = replace(sums, features=np.arange(len(whole)), own=parts.T @ sums.own, **moments)
+        return cls(layered, CentredFeatures(sums), parts)
+
+
 class LayeredFeatures(CentredFeatures):
     """Centred and scaled features that are sums of those of rows, such as coarse steps, which are sums of fine ones.
 
@@ -98,21 +127,13 @@ class LayeredFeatures(CentredFeatures):
 
     Parameters
     ----------
-    sums : RowSums
-        Sums of the features of rows, which are indicators.
-    parts : (n_features of rows, n_features) CSR array
-        1 where a feature of rows is part of a feature; those of one layer have no features of rows in common.
+    layered : LayeredSums
     factors : (n_features,)
     """
 
-    def __init__(self, sums: RowSums, parts: sp.csr_array, factors: np.ndarray):
-        self._parts, self._gather = parts, parts.T
-        self._of_rows = CentredFeatures(sums)
-        whole, squares, magnitudes = (self._gather @ part for part in (sums.whole, sums.squares, sums.magnitudes))
-        spread = np.maximum(squares - whole**2 / sums.weight, 0.0)
-        moments = {"whole": whole, "squares": squares, "magnitudes": magnitudes, "spread": spread}
-        layered = replace(sums, features=np.arange(len(whole)), own=self._gather @ sums.own, **moments)
-        super().__init__(layered, factors)
+    def __init__(self, layered: LayeredSums, factors: np.ndarray):
+        self._parts, self._gather, self._of_rows = layered.parts, layered.parts.T, layered.of_rows
+        super().__init__(layered.sums, factors)
 
     def gathered(self, of_rows: np.ndarray) -> np.ndarray:
         return super().gathered(self._gather @ of_rows)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.fits.passes import Pass
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.coordinates import CentredFeatures, LayeredFeatures
+from streamnb.training.coordinates import CentredFeatures, LayeredFeatures, LayeredSums
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
 from streamnb.training.method import Method, Reads, Trained, Trainer
@@ -77,6 +77,7 @@ class LayeredMethod(DescentMethod):
     """
 
     narrows = False  # features that no row has are part of others
+    indicators = True
 
     def __init__(
         self,
@@ -95,8 +96,11 @@ class LayeredMethod(DescentMethod):
     def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
         return data.task.weights.size <= MOST_WEIGHTS
 
+    def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> LayeredSums:
+        return LayeredSums.of(data.sums, self._parts)
+
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        at = LayeredFeatures(data.sums, self._parts, self._factors(point))
+        at = LayeredFeatures(data.solved, self._factors(point))
         return DescentTrainer(data, Penalties(point["l2"], point["l1"]), tol, max_passes, at)
 
 

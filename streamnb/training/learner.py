@@ -79,7 +79,8 @@ class Learner:
     @property
     def moments(self) -> tuple[str, ...]:
         """The moments that the scan sums."""
-        return (*MOMENTS, *(["nonzero"] if self.idf else []), *(["gram"] if self.method.products else []))
+        moments = MOMENTS[:1] if self.method.indicators else MOMENTS
+        return (*moments, *(["nonzero"] if self.idf else []), *(["gram"] if self.method.products else []))
 
     @property
     def pooled(self) -> tuple[str, ...]:

@@ -121,6 +121,8 @@ class Method:
         Whether the scan sums products of features, from which all weights follow without a read; and of labels.
     multilabel, narrows : bool
         Whether rows may have any number of labels; and whether reads leave out features that no row has.
+    indicators : bool
+        Whether all features are 0 or 1, so that their sums are those of squares and of sizes, too.
     shares : bool
         Whether models of all points share what they learn of the same rows, and so train together.
     n_arrays : int
@@ -135,7 +137,7 @@ class Method:
 
     products = labels = False
     multilabel = narrows = True
-    shares = False
+    shares = indicators = False
     n_arrays = 1
     scoring_reads = 0
     starts_from: type = LinearModel

@@ -139,9 +139,8 @@ class ReadTask(PassTask):
     ) -> Self:
         """A read at weights of 0 for a shape (n_features, R), from which others are made."""
         n_features, n_rows = shape
-        return cls(
-            objective, options, classes, np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1), 1.0, class_weight
-        )
+        weights, grid = np.broadcast_to(0.0, (n_features + 1, n_rows)), np.broadcast_to(1.0, n_features + 1)
+        return cls(objective, options, classes, weights, grid, 1.0, class_weight)
 
     def partial(self) -> ReadSums:
         n_groups = self.weights.shape[1] if self.objective.of_rows else 1

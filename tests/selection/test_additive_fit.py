@@ -1,5 +1,8 @@
 """The parts of the fit of an additive model; the whole is checked in tests/estimators/test_additive.py."""
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,3 +77,19 @@ def test_the_number_of_pairs_follows_from_their_weights_and_never_from_memory(mo
         model.fit(x, y, memory_limit="100kB")
     monkeypatch.setattr("streamnb.selection.additive_fit.MOST_WEIGHTS", 1)
     assert model.fit(x, y).best_params_["interactions"] == 0
+
+
+def test_few_rows_of_many_columns_take_little_memory():
+    """Weights of 33,000 indicators are 270 kB; fits kept some 340 such arrays."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 400))
+    y = (x[:, 0] + rng.normal(size=500) > 0).astype(int)
+    model = snb.AdditiveClassifier(0, l2=[1.0, 3.0, 10.0], folds=5)
+    model.fit(x[:, :3], y, n_threads=1)
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            model.fit(x, y, n_threads=1)
+        assert tracemalloc.get_traced_memory()[1] < 78e6
+    finally:
+        tracemalloc.stop()

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.training.coordinates import CentredFeatures, LayeredFeatures
+from streamnb.training.coordinates import CentredFeatures, LayeredFeatures, LayeredSums
 from streamnb.training.objectives import Softmax
 from tests.support import training
 
@@ -44,7 +44,7 @@ class TestLayeredFeatures:
     parts = sp.csr_array(np.hstack([np.repeat(np.eye(2), 3, axis=0), np.eye(6)]))
     factors = np.array([1.0, 1.0, 0.5, 0.5, 0.5, 0.0, 0.5, 0.5])
     sums = training.scanned(rows, np.arange(40) % 3, Softmax()).sums
-    at = LayeredFeatures(sums, parts, factors)
+    at = LayeredFeatures(LayeredSums.of(sums, parts), factors)
 
     def test_a_fine_step_has_the_sum_of_the_weights_of_its_layers(self):
         point = rng.normal(size=(9, 3))
