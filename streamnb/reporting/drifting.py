@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,38 +10,16 @@ import numpy as np
 from streamnb.estimators.classifier import Classifier, model_and_rows
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.reporting.facts import FactTable, column_name, shown
-from streamnb.rows.block import Block
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan
+from streamnb.scanning.class_scan import ClassScan, ScanOfAll
 from streamnb.stats.class_stats import ClassStats
 
-SUMS = ClassScan(("sum", "sum_sq"), RowOptions())
+SUMS = ScanOfAll(ClassScan(("sum", "sum_sq"), RowOptions()), "columns")
 MOST_COLUMNS = 50
-
-
-@dataclass(frozen=True)
-class ColumnScan(PassTask):
-    """Sums each column of the rows, and its squares, over all classes; rows need no labels."""
-
-    title = "columns"
-
-    def partial(self) -> Any:
-        return SUMS.partial()
-
-    def add(self, partial: Any, block: Block) -> None:
-        SUMS.add(partial, replace(block, y=np.zeros(block.n_rows, np.int64), split=None))
-
-    def ended(self, total: Any, report: Report) -> Any:
-        return SUMS.ended(total, report)
-
-    def total(self, arrays: Any) -> Any:
-        return SUMS.total(arrays)
 
 
 def drift(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluation]) -> FactTable:
@@ -73,7 +50,7 @@ def drift(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluation]) -> 
 
 def _sums(model: Classifier, X: Any) -> ClassStats:
     rows: Source = model_and_rows(model, X, labelled=False)[1]
-    return run(ColumnScan(), rows, RunOptions())[0]
+    return run(SUMS, rows, RunOptions())[0]
 
 
 def _classes(evaluations: Sequence[Evaluation]) -> Iterator[tuple[Any, ...]]:

@@ -171,6 +171,29 @@ class ClassScan(PassTask):
         return total.with_tables(lambda table: table.dense()) if dense else total
 
 
+@dataclass(frozen=True)
+class ScanOfAll(PassTask):
+    """A scan of all rows as one class, whatever their labels and folds."""
+
+    scan: ClassScan
+    title: str = "columns"
+
+    def partial(self) -> Any:
+        return self.scan.partial()
+
+    def add(self, partial: Any, block: Block) -> None:
+        self.scan.add(partial, replace(block, y=np.zeros(block.n_rows, np.int64), split=None))
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return self.scan.wants(n_rows, n_features)
+
+    def ended(self, total: Any, report: Report) -> Any:
+        return self.scan.ended(total, report)
+
+    def total(self, arrays: Any) -> Any:
+        return self.scan.total(arrays)
+
+
 def scan(
     X: Rows,
     y: PerRow = None,

@@ -129,7 +129,7 @@ class AdditiveChooser:
         weight, coded = self.rows.weight[:, None], self.terms.coded
         kept = self._worth_pairing(alone, weights, left_out, most_features)
         del alone, chunk
-        self.without_pairs.forget()
+        self.without_pairs.last.clear()
         codes = self.rows.X[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
         for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
@@ -209,18 +209,15 @@ class FoldStage:
 
     def terms(self, fold: int) -> ScannedTerms:
         """The terms of the models without a fold."""
-        if self._last.get("pairs") != self.pairs[fold]:
-            self._last.clear()
-            self._last.update(pairs=self.pairs[fold], terms=ScannedTerms.of(self.chooser, self.pairs[fold]))
-        return self._last["terms"]
+        if self.last.get("pairs") != self.pairs[fold]:
+            self.last.clear()
+            self.last.update(pairs=self.pairs[fold], terms=ScannedTerms.of(self.chooser, self.pairs[fold]))
+        return self.last["terms"]
 
     @cached_property
-    def _last(self) -> dict[str, Any]:
+    def last(self) -> dict[str, Any]:
+        """The last pairs and their terms, which are made again where they were freed."""
         return {}
-
-    def forget(self) -> None:
-        """Free the terms, which are made again when they are needed."""
-        self._last.clear()
 
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
@@ -235,7 +232,7 @@ class FoldStage:
             for own, of_folds in zip(models, search.by_point(), strict=True):
                 own.extend(of_folds)
         del terms, search
-        self.forget()
+        self.last.clear()
         judged, scorers = [], self.chooser.scorer.each
         for point, of_folds in zip(points, models, strict=True):
             last = [model.scores[model.after(len(model.reached))] for model in of_folds]

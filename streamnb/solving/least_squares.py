@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from streamnb.core.blas import one_thread
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.second_moments import CONSTANT, scatter_of_all
+from streamnb.stats.second_moments import scatter_of_varying
 from streamnb.stats.totals import whole
 
 
@@ -34,25 +34,20 @@ class LeastSquaresPath:
     @cached_property
     def _system(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Numbers of varying features, their scatter, and their products with classes, (n, R)."""
-        scatter, total = scatter_of_all(self._every), whole(self._every.table("sum")).value()[0]
-        if self.scale is not None:
-            scatter = scatter * self.scale * self.scale[:, None]
+        (kept, scatter), total = scatter_of_varying(self._every), whole(self._every.table("sum")).value()[0]
         shares = self._own_weight / self._every.total_weight
         products = 2.0 * (self._own - np.outer(shares, total)).T
         if self.scale is not None:
             products *= self.scale[:, None]
-        squares = scatter.diagonal() + (self.mean**2) * self._every.total_weight
-        kept = np.flatnonzero(scatter.diagonal() > CONSTANT * squares)
-        return kept, scatter if len(kept) == len(scatter) else scatter[np.ix_(kept, kept)], products[kept]
+            scatter = scatter * self.scale[kept] * self.scale[kept, None]
+        return kept, scatter, products[kept]
 
     def _solved(self, l2: float) -> np.ndarray:
         """The weights of the varying features, (n, R)."""
         _, scatter, products = self._system
         if l2 > 0.0:
-            matrix = scatter.copy()
-            matrix[np.diag_indices(len(matrix))] += l2
             try:  # in a twentieth of the time of eigenvalues
-                return cho_solve(cho_factor(matrix, overwrite_a=True), products)
+                return cho_solve(cho_factor(scatter + l2 * np.eye(len(scatter)), overwrite_a=True), products)
             except LinAlgError:  # by rounding, where l2 is very small
                 pass
         values, axes = self._decomposed

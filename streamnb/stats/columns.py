@@ -74,7 +74,7 @@ def moved_columns(columns: Any, sources: np.ndarray) -> NamesOfColumns | None:
     )
     if isinstance(learned, str) or names is None:
         return NamesOfColumns(names, persistence.digest([learned, sources]))
-    own = {place: str(name) for place, name in enumerate(names)}
+    own = dict(enumerate(map(str, names)))
     moved = [own.get(source, f"column {place}, {source}") for place, source in enumerate(sources.tolist())]
     return NamesOfColumns(moved)
 
@@ -111,7 +111,7 @@ def with_encoding(stats: Any, encoding: Any) -> Any:
 
 def renamed(names: np.ndarray, before: Any, columns: Any) -> np.ndarray:
     """The names of columns, given other names of those before; further columns keep their own."""
-    sources = None if before is None or columns is before else columns.sources(before)
+    sources = None if before is None else columns.sources(before)
     if sources is None:
         return names
     own = columns.column_names

@@ -299,6 +299,14 @@ def scatter_of_all(stats: Any) -> np.ndarray:
     return out
 
 
+def scatter_of_varying(stats: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the features that vary, and their sums of products about the mean of all rows."""
+    scatter = scatter_of_all(stats)
+    squares = scatter.diagonal() + whole(stats.table("sum")).value()[0] ** 2 / stats.total_weight
+    kept = np.flatnonzero(scatter.diagonal() > CONSTANT * squares)
+    return kept, scatter if len(kept) == len(scatter) else scatter[np.ix_(kept, kept)]
+
+
 def warn_of_time(n_moments: int, n_rows: int | None, n_features: int | None, n_values: int | None) -> None:
     """Warn beforehand if products of all pairs of features will take long."""
     if not n_moments or not n_rows:

@@ -13,10 +13,10 @@ from scipy.special import softmax
 
 from streamnb.core import arguments
 from streamnb.kernels import descent
-from streamnb.solving.least_squares import CONSTANT
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import scatter_about_mean
 from streamnb.stats.grouping import known_codes
+from streamnb.stats.second_moments import CONSTANT
 from streamnb.stats.totals import by_column, whole
 
 MOMENTS = "sum", "sum_sq", "deviation"  # the last is about 0: the sum of abs(x)
@@ -48,21 +48,19 @@ class RowSums:
     def of(cls, stats: ClassStats) -> "RowSums":
         """From statistics with the moments "sum", "sum_sq" and "deviation" (about 0), or "sum" alone of indicators."""
         counted_once, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
-        tables = {moment: whole(counted_once.tables[moment]) for moment in MOMENTS if moment in counted_once.tables}
-        of_squares, weight = tables.get("sum_sq", tables["sum"]), whole(counted_once.tables["weight"])
-        spread = scatter_about_mean(tables["sum"].row(0), of_squares.row(0), weight.row(0))
-        values = {moment: table.value()[0] for moment, table in tables.items()}
-        sums, squares, magnitudes = (values.get(moment, values["sum"]) for moment in MOMENTS)
+        tables, names = counted_once.tables, (*MOMENTS, "weight")
+        sums, squares, magnitudes, weight = (whole(tables.get(name, tables["sum"])).row(0) for name in names)
+        spread = scatter_about_mean(sums, squares, weight)
         own, features = by_column(stats.table("sum"))[:, k], np.arange(stats.n_features)
-        return cls(features, own, stats.weight[k], sums, counted_once.total_weight, squares, magnitudes, spread)
+        moments = squares[0], magnitudes[0], spread
+        return cls(features, own, stats.weight[k], sums[0], counted_once.total_weight, *moments)
 
     def of_features(self, chosen: np.ndarray) -> "RowSums":
         """The sums of a subset of the features, ascending; `self` for all of them."""
         if len(chosen) == len(self.features):
             return self
-        given = {name: getattr(self, name) for name in ("features", "own", "whole", "squares", "magnitudes", "spread")}
-        taken = {id(values): values[chosen] for values in given.values()}  # of indicators some are one array
-        return replace(self, **{name: taken[id(values)] for name, values in given.items()})
+        names = ("features", "own", "whole", "squares", "magnitudes", "spread")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
     def parting(self) -> tuple[int, int] | None:
         """A feature and a row of weights that it separates in part: never negative, and 0 in all rows of one side only.
@@ -89,8 +87,8 @@ def of_rows(stats: ClassStats) -> ClassStats:
 
 def features_used(stats: ClassStats) -> np.ndarray:
     """Indices of the features that any row has, ascending."""
-    counted_once = of_rows(stats)
-    return np.flatnonzero(counted_once.table("sum_sq" if "sum_sq" in counted_once.tables else "sum").totals() > 0.0)
+    tables = of_rows(stats).tables
+    return np.flatnonzero(tables.get("sum_sq", tables["sum"]).totals() > 0.0)
 
 
 def one_row(stats: ClassStats) -> bool:

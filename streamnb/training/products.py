@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.rows.block import Block
 from streamnb.rows.derived_sources import NarrowSource
 from streamnb.rows.preparing import RowOptions
-from streamnb.scanning.class_scan import ClassScan
-from streamnb.stats.second_moments import CONSTANT, Products, scatter_of_all
+from streamnb.scanning.class_scan import ClassScan, ScanOfAll
+from streamnb.stats.second_moments import Products, scatter_of_varying
 from streamnb.training.data import TrainingRows
-
-
-@dataclass(frozen=True)
-class ProductScan(PassTask):
-    """The task that sums products of features over all rows, whatever their labels."""
-
-    memory_limit: int | None = None
-    title = "products"
-
-    @property
-    def _scan(self) -> ClassScan:
-        how = Products(pooled=True)
-        return ClassScan(("sum", "gram"), RowOptions(), np.zeros(1, np.int64), how=how, memory_limit=self.memory_limit)
-
-    def partial(self) -> Any:
-        return self._scan.partial()
-
-    def add(self, partial: Any, block: Block) -> None:
-        self._scan.add(partial, replace(block, y=np.zeros(block.n_rows, np.int64)))
-
-    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        return self._scan.wants(n_rows, n_features)
-
-    def about(self) -> dict[str, str]:
-        return {**self._scan.about(), "the model": "products"}
 
 
 @dataclass(eq=False)
@@ -66,9 +38,8 @@ class ProductsOfRows:
     def of(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which of the features vary, and the sums of products of these about their means."""
         few = NarrowSource(self.rows.read, self.prepared, features, self.rows.n_features)
-        sums, report = run(ProductScan(self.options.memory_limit), few, self.options.of_pass("products"))
-        self.report = self.report + report
-        scatter = scatter_of_all(sums)
-        squares = scatter.diagonal() + sums.sum[0] ** 2 / sums.total_weight
-        varies = np.flatnonzero(scatter.diagonal() > CONSTANT * squares)
-        return varies, scatter[np.ix_(varies, varies)]
+        how, limit = Products(pooled=True), self.options.memory_limit
+        scan = ClassScan(("sum", "gram"), RowOptions(), how=how, memory_limit=limit)
+        sums, report = run(ScanOfAll(scan, "products"), few, self.options.of_pass("products"))
+        self.report += report
+        return scatter_of_varying(sums)

@@ -6,7 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.reporting.drifting import ColumnScan, drift
+from streamnb.reporting.drifting import SUMS, drift
 from streamnb.rows.opening import opened
 from tests.reporting.conftest import rows, several
 
@@ -31,7 +31,7 @@ def test_columns_of_tables_have_names_and_classes_their_shares():
 
 def test_sums_need_no_labels():
     X, _ = several()
-    stats, _ = run(ColumnScan(), opened(X, None, labelled=False), RunOptions())
+    stats, _ = run(SUMS, opened(X, None, labelled=False), RunOptions())
     np.testing.assert_allclose(stats.sum[0], X.sum(axis=0))
 
 

@@ -9,10 +9,11 @@ import streamnb as snb
 from streamnb.encoding.ngrams import NGrams
 from streamnb.evaluation.judging import JudgedModel, JudgingTask
 from streamnb.passes.contract import PassTask
-from streamnb.reporting.drifting import ColumnScan
+from streamnb.reporting.drifting import SUMS
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ScanOfAll
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import texts_of
 from tests.support.examples_of_regressions import REGRESSIONS
@@ -43,5 +44,5 @@ COMPARING: dict[str, Callable[[], tuple[PassTask, Source]]] = {
 }
 BESIDE: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {  # tasks of these files
     **REGRESSIONS,
-    ColumnScan: every(lambda: (ColumnScan(), opened(COUNTS, None, WEIGHT, labelled=False))),
+    ScanOfAll: every(lambda: (SUMS, opened(COUNTS, None, WEIGHT, labelled=False))),
 }
